@@ -1,0 +1,1 @@
+"""Numbers over arrays: agreement, reliability, aggregation, inference. Knows nothing of studies."""

@@ -1,0 +1,102 @@
+"""The form of every number heartfelt reports: a value with its interval, counts and method, or the reason
+there is none.
+
+Conventions: ``low`` and ``high`` bound a confidence interval at ``level`` (0.95 unless said); ``counts``
+holds what the number was computed from (``raters``, ``items``, ``ratings``, ``resamples`` …); a missing
+value is ``None`` together with ``why_missing``, never NaN and never 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+
+def _plain(number: float | None) -> float | None:
+    if number is None:
+        return None
+    number = float(number)
+    return number if math.isfinite(number) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One number a paper could print.
+
+    ``method`` names how the value was computed, ``interval`` how its bounds were.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = ""
+    interval: str = ""
+    level: float = 0.95
+    counts: Mapping[str, int] = field(default_factory=dict)
+    why_missing: str | None = None
+    why_no_interval: str | None = None
+
+    def __post_init__(self) -> None:
+        value = _plain(self.value)
+        if value is None and not self.why_missing:
+            raise ValueError(f"an estimate without a value needs a reason (method: {self.method or 'unnamed'})")
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "low", None if value is None else _plain(self.low))
+        object.__setattr__(self, "high", None if value is None else _plain(self.high))
+        object.__setattr__(self, "counts", MappingProxyType({k: int(v) for k, v in self.counts.items()}))
+
+    @classmethod
+    def missing(cls, why: str, method: str = "", counts: Mapping[str, int] | None = None) -> Estimate:
+        """An estimate that could not be made, and why."""
+        return cls(None, method=method, counts=counts or {}, why_missing=why)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no value."""
+        return self.value is None
+
+    def with_interval(self, low: float | None, high: float | None, interval: str, level: float = 0.95) -> Estimate:
+        """Return the same estimate with bounds by the named method."""
+        return replace(self, low=low, high=high, interval=interval, level=level, counts=dict(self.counts))
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain object for strict JSON: ``null`` and a reason where there is no number."""
+        out: dict[str, Any] = {"value": self.value}
+        if self.value is None:
+            out["why_missing"] = self.why_missing
+        else:
+            out |= {"low": self.low, "high": self.high, "level": self.level}
+            if self.interval:
+                out["interval"] = self.interval
+            if self.low is None and self.why_no_interval:
+                out["why_no_interval"] = self.why_no_interval
+        out["method"] = self.method
+        out |= {f"n_{name}": count for name, count in self.counts.items()}
+        return out
+
+    def __format__(self, spec: str) -> str:
+        spec = spec or ".3f"
+        if self.value is None:
+            return f"missing ({self.why_missing})"
+        text = format(self.value, spec)
+        if self.low is None or self.high is None:
+            return text
+        return f"{text} [{self.low:{spec}}, {self.high:{spec}}]"
+
+    def __str__(self) -> str:
+        return format(self, "")
+
+    def __float__(self) -> float:
+        if self.value is None:
+            raise ValueError(f"no value: {self.why_missing}")
+        return self.value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            Estimate,
+            (self.value, self.low, self.high, self.method, self.interval, self.level, dict(self.counts),
+             self.why_missing, self.why_no_interval),
+        )
