@@ -1,0 +1,83 @@
+"""Writing to disk so that what is there is either complete or absent, and reading paths that stay inside."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from heartfelt.errors import InputError
+
+
+@contextmanager
+def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Yield a folder to fill that becomes ``target`` only when the block ends without an error."""
+    target = Path(target)
+    if target.exists() and not replace and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(
+            f"{target} already exists and is not empty.",
+            "Choose another folder, or remove this one first.",
+        )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise InputError(
+            f"Cannot write to {target.parent}: {error.strerror}.", "Choose a folder you can write to."
+        ) from error
+    try:
+        yield scratch
+        scratch.chmod(0o755)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+            target.rename(old / "was")
+            scratch.rename(target)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            scratch.rename(target)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` so that the file is either the old one or the new one, never half of it."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write ``content`` so that the file is either the old one or the new one, never half of it."""
+    path = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write strict JSON: a NaN or an infinity is an error here, not in the reader."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def inside(root: Path, relative: str, where: str) -> Path:
+    """Return ``root / relative``, or raise if that leads out of ``root``."""
+    pure = PurePosixPath(relative.replace("\\", "/"))
+    resolved = (root / pure).resolve()
+    if pure.is_absolute() or ":" in relative[:3] or not resolved.is_relative_to(root.resolve()):
+        raise InputError(
+            f"{where}: the path '{relative}' leads out of {root}.",
+            "Use paths relative to that folder, and keep the media inside it.",
+        )
+    return resolved

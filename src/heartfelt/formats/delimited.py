@@ -1,0 +1,245 @@
+"""Tables in text files, as people really save them.
+
+Read correctly: a byte-order mark, UTF-8, UTF-16 or Latin-1 text, LF, CRLF or bare CR line ends, comma, semicolon, tab or
+bar as delimiter, quoted fields, blank lines, no newline at the end. An error with the line: a header with a name twice, a
+line with too many or too few fields, a quote that is never closed, a file cut off in the middle, an empty file, a file
+that is no text. Everything is read as text; numbers are made of it by those who know which columns hold them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError
+
+CHUNK = 1 << 24
+DELIMITERS = (",", ";", "\t", "|")
+_PLAIN_TEXT_FIX = "Save the table as CSV in UTF-8, and try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Delimited:
+    """A text table that was looked through once: where it can be read as plain UTF-8, and how."""
+
+    path: Path
+    readable: Path
+    delimiter: str
+    header: tuple[str, ...]
+    keep_alive: object = None
+
+    def scan(self) -> pl.LazyFrame:
+        """All columns as text, lazily; an empty cell is null."""
+        return pl.scan_csv(
+            self.readable, separator=self.delimiter, has_header=False, skip_rows=1, new_columns=list(self.header),
+            infer_schema=False, encoding="utf8", raise_if_empty=False,
+            schema=dict.fromkeys(self.header, pl.String),
+        )
+
+
+@dataclass(slots=True)
+class _Look:
+    """What a pass over a file's bytes counted."""
+
+    ascii: bool = True
+    utf8: bool = True
+    newlines: int = 0
+    returns: int = 0
+    crlf: int = 0
+    quotes: bool = False
+    delimiters: int = 0
+    ends_in_newline: bool = True
+
+
+def open_delimited(path: Path, delimiter: str | None = None) -> Delimited:
+    """Look through a text table and make it readable."""
+    head = _head(path)
+    encoding = _bom(head)
+    sample = head.decode(encoding or "latin-1", "replace")
+    first = sample.lstrip("\ufeff").splitlines()[0] if sample.strip() else ""
+    if not first.strip():
+        raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
+    mark = delimiter or max(DELIMITERS, key=lambda d: _outside_quotes(first, d))
+    look = _look(path, mark)
+    plain = encoding is None and look.utf8 and look.returns == look.crlf and (look.crlf == 0 or look.crlf == look.newlines)
+    keep_alive: object = None
+    readable = path
+    if not plain:
+        readable, keep_alive = _rewritten(path, encoding or ("utf-8" if look.utf8 else "cp1252"))
+        look = _look(readable, mark)
+    header = _header(readable, mark, path)
+    rows = look.newlines + (0 if look.ends_in_newline else 1)
+    if look.quotes or len(header) == 1 or look.delimiters != rows * (len(header) - 1):
+        if _check_rows(readable, mark, len(header), path):
+            readable, keep_alive = _without_blank_lines(readable, mark)
+    return Delimited(path, readable, mark, header, keep_alive)
+
+
+def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:
+    """All rows of a text table, every column as text; an empty cell is null."""
+    opened = open_delimited(path, delimiter)
+    try:
+        frame = opened.scan().collect()
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX) from error
+    return frame
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            head = file.read(1 << 20)
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {path}.", "Check the path.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
+    if b"\0" in head and _bom(head) in {None, "utf-8-sig"}:
+        raise InputError(f"{path} is not a text file (it holds zero bytes).", _PLAIN_TEXT_FIX)
+    return head
+
+
+def _bom(head: bytes) -> str | None:
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return None
+
+
+def _outside_quotes(line: str, delimiter: str) -> int:
+    return sum(part.count(delimiter) for part in line.split('"')[::2])
+
+
+def _look(path: Path, delimiter: str) -> _Look:
+    look = _Look()
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    last = b"\n"
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            codes = np.frombuffer(chunk, dtype=np.uint8)
+            look.newlines += int(np.count_nonzero(codes == ord("\n")))
+            look.delimiters += int(np.count_nonzero(codes == ord(delimiter)))
+            look.quotes = look.quotes or b'"' in chunk
+            if b"\r" in chunk or last == b"\r":
+                look.returns += chunk.count(b"\r")
+                look.crlf += chunk.count(b"\r\n") + (last == b"\r" and chunk[:1] == b"\n")
+            last = chunk[-1:]
+            if look.utf8 and not (chunk.isascii() and look.ascii):
+                look.ascii = False
+                try:
+                    decoder.decode(chunk)
+                except UnicodeDecodeError:
+                    look.utf8 = False
+    if look.utf8 and not look.ascii:
+        try:
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            look.utf8 = False
+    look.ends_in_newline = last in (b"\n", b"\r")
+    return look
+
+
+def _rewritten(path: Path, encoding: str) -> tuple[Path, object]:
+    """A copy in UTF-8 with LF line ends; bytes that Windows-1252 does not define are read as Latin-1."""
+    room = tempfile.TemporaryDirectory(prefix="heartfelt-")
+    target = Path(room.name) / "table.csv"
+    for attempt in (encoding, "latin-1"):
+        try:
+            with path.open(encoding=attempt, newline=None) as source, target.open("w", encoding="utf-8", newline="\n") as out:
+                while text := source.read(CHUNK):
+                    out.write(text)
+            break
+        except UnicodeError:
+            continue
+    return target, room
+
+
+def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(1 << 30)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        before = 0
+        for row in reader:
+            yield before + 1, row
+            before = reader.line_num
+
+
+def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
+    try:
+        _, row = next(_rows(readable, delimiter))
+    except csv.Error as error:
+        raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
+    names = [name.strip() or f"column_{place}" for place, name in enumerate(row, 1)]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError(
+                f"{path}, line 1: the column '{name}' is there twice (columns {names.index(name) + 1} and {place + 1}).",
+                "Rename one of them, so that every column has a name of its own.",
+            )
+    return tuple(names)
+
+
+def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
+    """Hold every line to the header; return whether there are blank lines."""
+    blank = False
+    line, row = 0, [""]
+    bad: tuple[int, int] | None = None
+    try:
+        for line, row in _rows(readable, delimiter):
+            if not row:
+                blank = True
+            elif bad is not None:
+                break
+            elif len(row) != width:
+                bad = (line, len(row))
+    except csv.Error as error:
+        raise InputError(
+            f"{path}: a quoted field that begins on or after line {line + 1} is never closed properly ({error}).",
+            "The file may be cut off; get a complete copy, or close the quote.",
+        ) from error
+    if bad is not None:
+        at, fields = bad
+        cut = at == line and fields < width
+        raise InputError(
+            f"{path}, line {at}: {fields} fields where the header has {width}."
+            + (" It is the last line: the file seems to be cut off." if cut else ""),
+            "Get a complete copy of the file." if cut else f"Check the delimiter ('{delimiter}') and the quotes on that line.",
+        )
+    return blank
+
+
+def _without_blank_lines(readable: Path, delimiter: str) -> tuple[Path, object]:
+    room = tempfile.TemporaryDirectory(prefix="heartfelt-")
+    target = Path(room.name) / "table.csv"
+    with target.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+        writer.writerows(row for _, row in _rows(readable, delimiter) if row)
+    return target, room
+
+
+def csv_text(frame: pl.DataFrame, *, header: bool = True, delimiter: str = ",") -> str:
+    """A table as CSV text with LF line ends; an empty cell is empty."""
+    out = io.StringIO()
+    frame.write_csv(out, include_header=header, separator=delimiter)  # type: ignore[call-overload]
+    return out.getvalue()
+
+
+def line_ends(path: Path) -> str:
+    """How a file ends its lines: ``lf`` or ``crlf``, and whether the last line ends at all."""
+    content = path.read_bytes()
+    kind = "crlf" if b"\r\n" in content else "lf"
+    return kind if content.endswith(b"\n") else f"{kind}, none at the end"
+
+
+def with_line_ends(text: str, layout: str) -> str:
+    """``text`` with the line ends that :func:`line_ends` found."""
+    text = text.removesuffix("\n") if layout.endswith("none at the end") else text
+    return text.replace("\n", "\r\n") if layout.startswith("crlf") else text

@@ -1,0 +1,61 @@
+"""What a format is: a way to read somebody's files into a snapshot, and to write a snapshot as such files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.registry import Registry
+from heartfelt.snapshot import Snapshot
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much is done, and how much there is."""
+
+
+class Format(ABC):
+    """One published layout. Subclasses say what it is, and register an instance in :data:`FORMATS`."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    options: ClassVar[Mapping[str, str]] = {}
+    """The options ``read`` understands, each with a line of explanation."""
+    writes: ClassVar[bool] = True
+
+    @abstractmethod
+    def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
+        """Read ``source`` into a snapshot. Every column is kept; what is left out is in the ledger."""
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write ``snapshot`` into the folder ``target``, which is there and empty."""
+        raise InputError(
+            f"The format '{self.name}' can be read but not written.",
+            f"Formats that can be written: {', '.join(n for n in FORMATS.names() if FORMATS[n].writes)}.",
+        )
+
+    def recognises(self, source: Path) -> bool:
+        """Whether ``source`` is unmistakably in this format."""
+        del source
+        return False
+
+    @abstractmethod
+    def example(self, folder: Path) -> Path:
+        """Write a small valid example below ``folder`` and return what to read; the conformance suite uses it."""
+
+    def example_options(self) -> Mapping[str, str]:
+        """The options with which the example is read."""
+        return {}
+
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """Raise for an option this format does not know."""
+        for option in options:
+            if option not in self.options:
+                raise InputError(
+                    f"The format '{self.name}' has no option '{option}'.",
+                    suggestion(option, self.options, "Options"),
+                )
+
+
+FORMATS: Registry[Format] = Registry("format")

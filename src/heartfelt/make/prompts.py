@@ -1,0 +1,67 @@
+"""What a generator is asked for: one prompt per stimulus to be made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from heartfelt.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One stimulus to be made: by which system, from which text, to convey what.
+
+    ``coordinates`` hold the intent's reference values by question, for example valence and arousal on 1-9.
+    """
+
+    stimulus: str
+    system: str
+    intent: str
+    text: str
+    coordinates: Mapping[str, float] = field(default_factory=dict)
+
+    def coordinate(self, question: str) -> float:
+        """The reference value under ``question``, or an error that names the stimulus."""
+        if question not in self.coordinates:
+            raise InputError(
+                f"The prompt of {self.stimulus} has no reference value for '{question}'.",
+                f"Give the intent '{self.intent}' its {question} in the study's intents.",
+            )
+        return float(self.coordinates[question])
+
+
+def prompts_for(
+    intents: Mapping[str, Mapping[str, float]],
+    systems: Sequence[str],
+    *,
+    per_cell: int = 1,
+    template: str = "{intent}",
+    templates: Mapping[str, str] | None = None,
+) -> list[Prompt]:
+    """One prompt for each of ``per_cell`` stimuli in every (system, intent) cell.
+
+    ``templates`` give a system its own text where ``template`` does not suit it. Stimuli are called
+    ``{system}_{intent}_{number}``, numbered from 1.
+    """
+    if per_cell < 1:
+        raise InputError(f"A cell of {per_cell} stimuli is empty.", "Ask for at least one stimulus per cell.")
+    strangers = sorted(set(templates or {}) - set(systems))
+    if strangers:
+        raise InputError(
+            f"There is a template for '{strangers[0]}', which is not among the systems.",
+            f"Name it in the systems, or remove its template. Systems: {', '.join(systems)}.",
+        )
+    made = []
+    for system in systems:
+        text = (templates or {}).get(system, template)
+        if "{intent}" not in text:
+            raise InputError(
+                f"The template '{text}' of {system} does not mention the intent.", "Write {intent} where it belongs."
+            )
+        made += [
+            Prompt(f"{system}_{intent}_{number}", system, intent, text.replace("{intent}", intent), dict(coordinates))
+            for intent, coordinates in intents.items()
+            for number in range(1, per_cell + 1)
+        ]
+    return made

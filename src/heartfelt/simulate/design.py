@@ -1,0 +1,189 @@
+"""Who rates what in which order: least-rated stimuli first, ties by lot, each rater over different cells.
+
+Raters arrive one after another. Each takes stimuli from different cells, as a live study hands them out, and one
+who leaves early leaves nothing blocked. Inside a cell the stimuli wait in a shuffled queue that is shuffled anew when
+it has run through, which is least-rated-first with random ties at the cost of one step per trial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DesignOptions:
+    """How the ratings are collected.
+
+    ``per_stimulus`` stops a stimulus at that many raters (None: no limit). ``distinct_cells`` name the columns whose
+    combinations a rater is spread over: no cell twice before all were used once. ``repeats`` shows that many stimuli
+    again at the end to raters who stayed. ``clip_seconds`` pass before the first answer to each stimulus.
+    ``copy_gap`` and ``copy_shift`` are a colluder's chances, per trial, of losing the place and of moving an answer.
+    """
+
+    per_rater: int = 56
+    per_stimulus: int | None = None
+    scale_low: float = 1.0
+    scale_high: float = 9.0
+    integer: bool = True
+    distinct_cells: tuple[str, ...] = ("system", "intent")
+    repeats: int = 0
+    clip_seconds: float = 10.0
+    arrival_seconds: float = 300.0
+    start: datetime = datetime(2025, 1, 6, 9, 0, tzinfo=UTC)
+    copy_gap: float = 0.02
+    copy_shift: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.per_rater < 1 or self.repeats < 0 or (self.per_stimulus is not None and self.per_stimulus < 1):
+            raise InputError("A design needs trials.", "Give per_rater and per_stimulus of 1 or more, repeats of 0 or more.")
+        if self.repeats > self.per_rater:
+            raise InputError(
+                f"{self.repeats} repeats do not fit {self.per_rater} stimuli a rater.", "Repeat at most per_rater stimuli."
+            )
+        if not self.scale_low < self.scale_high or (self.integer and (self.scale_low % 1 or self.scale_high % 1)):
+            raise InputError(
+                f"A scale from {self.scale_low:g} to {self.scale_high:g} has no points.",
+                "Give scale_low < scale_high, whole numbers where answers are.",
+            )
+        if self.start.tzinfo is None or min(self.clip_seconds, self.arrival_seconds) < 0:
+            raise InputError("The clock of the design is unusable.", "Give a start with a time zone and times of 0 or more.")
+        if not (0.0 <= self.copy_gap <= 1.0 and 0.0 <= self.copy_shift <= 1.0):
+            raise InputError("A colluder's chances are not in [0, 1].", "Give copy_gap and copy_shift from 0 to 1.")
+
+    @property
+    def neutral(self) -> float:
+        """The middle of the scale."""
+        return (self.scale_low + self.scale_high) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Trials of all raters, rater by rater in presentation order. ``first`` is the trial a repeat repeats, else itself."""
+
+    rater: Ints
+    stimulus: Ints
+    position: Ints
+    repeat: Ints
+    first: Ints
+
+
+class _Queue:
+    """The stimuli of one cell in the order they will be handed out."""
+
+    __slots__ = ("at", "line", "rounds")
+
+    def __init__(self, members: Ints, rng: np.random.Generator) -> None:
+        self.line: list[int] = rng.permutation(members).tolist()
+        self.at = 0
+        self.rounds = 0
+
+    def room(self, quota: int | None) -> int:
+        """How many different stimuli one rater could still take."""
+        if quota is None:
+            return len(self.line)
+        return min(len(self.line), max(0, (quota - self.rounds) * len(self.line) - self.at))
+
+    def take(self, count: int, rng: np.random.Generator) -> list[int]:
+        """Hand out ``count`` different stimuli, the least-rated first."""
+        taken = self.line[self.at : self.at + count]
+        self.at += len(taken)
+        if self.at == len(self.line):
+            owed = count - len(taken)
+            fresh = set(taken) if owed else set()
+            others = rng.permutation([x for x in self.line if x not in fresh]).tolist()
+            rest = rng.permutation([*others[owed:], *fresh]).tolist() if owed else others
+            self.line = [int(x) for x in ([*others[:owed], *rest] if owed else rest)]
+            taken = taken + self.line[:owed]
+            self.at = owed
+            self.rounds += 1
+        return taken
+
+
+def assign(cell: Ints, stays: Ints, quota: int | None, rng: np.random.Generator) -> list[list[int]]:
+    """For each rater, the stimuli rated, in presentation order.
+
+    ``cell`` is each stimulus' cell (0 …), ``stays`` how many trials each rater stays for, ``quota`` the most raters a
+    stimulus may get.
+    """
+    order = np.argsort(cell, kind="stable")
+    edges = np.flatnonzero(np.diff(cell[order], prepend=-1, append=-1))
+    queues = [_Queue(order[start:end], rng) for start, end in zip(edges[:-1], edges[1:], strict=True)]
+    if len(queues) == 1:
+        alone = queues[0]
+        return [
+            rng.permutation(np.array(alone.take(min(stay, alone.room(quota)), rng), dtype=np.int64)).tolist()
+            for stay in stays.tolist()
+        ]
+    rounds = np.zeros(len(queues), dtype=np.int64)
+    room = np.array([queue.room(quota) for queue in queues], dtype=np.int64)
+    handed: list[list[int]] = []
+    for stay in stays.tolist():
+        share = _shares(room, rounds, stay, rng)
+        mine: list[int] = []
+        for index in np.flatnonzero(share).tolist():
+            queue = queues[index]
+            mine += queue.take(int(share[index]), rng)
+            rounds[index] = queue.rounds
+            if quota is not None:
+                room[index] = queue.room(quota)
+        handed.append([mine[index] for index in rng.permutation(len(mine)).tolist()])
+    return handed
+
+
+def _shares(room: Ints, rounds: Ints, stay: int, rng: np.random.Generator) -> Ints:
+    share = np.zeros(room.size, dtype=np.int64)
+    left = min(stay, int(room.sum()))
+    while left > 0:
+        free = np.flatnonzero(room > share)
+        if free.size <= left:
+            share[free] += 1
+            left -= free.size
+            continue
+        # A cell taken from before is ahead by what this rater took; the least-rated cells come first, ties by lot.
+        ahead = rounds[free] + rng.random(free.size)
+        share[free[np.argpartition(ahead, left - 1)[:left]]] += 1
+        left = 0
+    return share
+
+
+def stay_lengths(hazard: npt.NDArray[np.float64], per_rater: int, rng: np.random.Generator) -> Ints:
+    """How many trials each rater stays for: at least one, with a constant chance of leaving after each."""
+    uniform = rng.random(hazard.size)
+    stays = np.full(hazard.size, per_rater, dtype=np.int64)
+    leaving = hazard > 0
+    last = np.floor(np.log1p(-uniform[leaving]) / np.log1p(-hazard[leaving])) + 1
+    stays[leaving] = np.minimum(last, per_rater).astype(np.int64)
+    return stays
+
+
+def trials(handed: list[list[int]], full: int, repeats: int, rng: np.random.Generator) -> Trials:
+    """Lay the raters' stimuli out as trials, with repeats at the end for those who did all ``full``."""
+    lengths = np.array([len(mine) for mine in handed], dtype=np.int64)
+    rater, stimulus, repeat, first, at = [], [], [], [], 0
+    for index, mine in enumerate(handed):
+        again = rng.choice(len(mine), repeats, replace=False) if repeats and len(mine) == full else np.empty(0, np.int64)
+        stimulus += [*mine, *(mine[k] for k in again)]
+        first += [*range(at, at + len(mine)), *(at + int(k) for k in again)]
+        repeat += [0] * len(mine) + [1] * again.size
+        rater += [index] * (len(mine) + again.size)
+        at += len(mine) + again.size
+    whole = np.array(rater, dtype=np.int64)
+    counts = np.bincount(whole, minlength=lengths.size)
+    starts = np.cumsum(counts) - counts
+    position = np.arange(whole.size) - starts[whole] + 1 if whole.size else np.empty(0, np.int64)
+    return Trials(
+        whole,
+        np.array(stimulus, dtype=np.int64),
+        position.astype(np.int64),
+        np.array(repeat, dtype=np.int64),
+        np.array(first, dtype=np.int64),
+    )

@@ -1,0 +1,151 @@
+"""A snapshot on disk: a folder of Parquet tables, the study, and a manifest that says what must be there.
+
+``manifest.json`` holds the schema version, the content hash, a hash and row count a table, the counts, the source and
+the exclusions so far. Loading checks all of it: a table that was changed, cut off or lost is named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heartfelt.errors import DamagedError, InputError, StudyError
+from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.snapshot.snapshot import SCHEMA_VERSION, SMALL_TABLES, Snapshot, Source, Spooled
+from heartfelt.snapshot.survey import survey
+from heartfelt.study import load_study, study_text
+
+MANIFEST = "manifest.json"
+RATINGS_FILE = "ratings.parquet"
+_IN_MEMORY = 256 * 2**20
+
+
+def is_snapshot(folder: Path) -> bool:
+    """Whether ``folder`` holds a snapshot's manifest."""
+    try:
+        return "heartfelt_snapshot" in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def manifest(snapshot: Snapshot) -> dict[str, Any]:
+    """What a snapshot's manifest says."""
+    reasons = snapshot.ledger.group_by("what", "reason", "stage").len("count").sort("what", "reason", "stage")
+    rows = {contract.name: snapshot.table(contract.name).height for contract in SMALL_TABLES}
+    return {
+        "heartfelt_snapshot": SCHEMA_VERSION,
+        "hash": snapshot.hash,
+        "study": {"name": snapshot.study.name, "hash": snapshot.study.hash},
+        "counts": snapshot.counts,
+        "tables": {
+            name: {"rows": rows.get(name, snapshot.found.ratings), "hash": value}
+            for name, value in sorted(snapshot.table_hashes.items())
+        },
+        "source": snapshot.source.to_json(),
+        "exclusions": reasons.to_dicts(),
+    }
+
+
+def write(snapshot: Snapshot, folder: Path, *, replace: bool = False) -> Path:
+    """Write ``snapshot`` to ``folder``, whole or not at all."""
+    with whole_folder(folder, replace=replace) as scratch:
+        write_text(scratch / "study.yaml", study_text(snapshot.study))
+        for contract in SMALL_TABLES:
+            frame = snapshot.table(contract.name)
+            if frame.height or contract.name in {"stimuli", "raters"}:
+                frame.write_parquet(scratch / f"{contract.name}.parquet", compression="zstd")
+        if snapshot.ratings_file is not None:
+            _link(snapshot.ratings_file, scratch / RATINGS_FILE)
+        else:
+            snapshot.ratings.write_parquet(scratch / RATINGS_FILE, compression="zstd")
+        if snapshot.source.media_root is not None:
+            root = snapshot.source.media_root.resolve()
+            write_json(scratch / "media.json", {"root": os.path.relpath(root, folder.resolve())})
+        write_json(scratch / MANIFEST, manifest(snapshot))
+    return folder
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def load(folder: Path | str) -> Snapshot:
+    """Read a snapshot folder and hold it to its manifest."""
+    folder = Path(folder)
+    expected = _manifest(folder)
+    try:
+        study = load_study(folder / "study.yaml")
+    except StudyError as error:
+        raise DamagedError(f"{folder} is damaged: {error.problem}", "Restore the folder, or import the data again.") from error
+    tables = {contract.name: contract.empty() for contract in SMALL_TABLES}
+    for contract in SMALL_TABLES:
+        path = folder / f"{contract.name}.parquet"
+        rows = expected["tables"].get(contract.name, {}).get("rows", 0)
+        if path.exists() or rows:
+            tables[contract.name] = contract.check(_parquet(path, folder), str(path))
+    path = folder / RATINGS_FILE
+    if not path.exists():
+        raise DamagedError(f"{folder} is damaged: {RATINGS_FILE} is missing.", "Restore the folder, or import the data again.")
+    ratings = _parquet(path, folder) if path.stat().st_size < _IN_MEMORY else path
+    spooled = Spooled(ratings, survey(ratings, str(path)))
+    made = expected["source"]
+    source = Source(made["format"], made["name"], made.get("options", {}), _media_root(folder), made.get("layout", {}))
+    snapshot = Snapshot(study, tables, spooled.ratings, spooled.found, source)
+    for name, entry in expected["tables"].items():
+        if snapshot.table_hashes.get(name) != entry["hash"]:
+            raise DamagedError(
+                f"{folder} is damaged: its table of {name} is not the one its manifest describes.",
+                "Restore the folder, or import the data again; snapshots are never edited in place.",
+            )
+    if snapshot.hash != expected["hash"]:
+        raise DamagedError(
+            f"{folder} is damaged: its study is not the one its manifest describes.",
+            "Restore study.yaml; to change a study, make a new snapshot.",
+        )
+    return snapshot
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        version = found["heartfelt_snapshot"]
+        _ = found["tables"], found["hash"], found["source"]
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{folder} holds no snapshot (there is no {MANIFEST}).",
+            "Make one with 'heartfelt import FORMAT SOURCE DIR', or point to the folder it was written to.",
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedError(f"{folder / MANIFEST} cannot be read.", "Restore the folder, or import the data again.") from error
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{folder} was written in layout {version}; this heartfelt reads layout {SCHEMA_VERSION}.",
+            "Use the version of heartfelt that wrote it, or import the data again.",
+        )
+    return dict(found)
+
+
+def _parquet(path: Path, folder: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DamagedError(
+            f"{folder} is damaged: {path.name} cannot be read.", "Restore the folder, or import the data again."
+        ) from error
+
+
+def _media_root(folder: Path) -> Path | None:
+    try:
+        root = json.loads((folder / "media.json").read_text(encoding="utf-8"))["root"]
+    except (OSError, ValueError, KeyError):
+        return None
+    path = (folder / root).resolve()
+    return path if path.is_dir() else None

@@ -1,0 +1,224 @@
+"""A study, its stimuli, raters and ratings as plain tables, checked, frozen and hashed.
+
+Everything after the waist takes a snapshot and cannot tell whether it came from a running study, a file somebody
+published, or a simulation. A snapshot never changes; its hash names its content, in whatever order the rows came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.snapshot.media import AT_HAND
+from heartfelt.snapshot.survey import Survey, check_ratings, survey
+from heartfelt.study import Study
+from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
+
+SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, FIELDS, MEANS, LEDGER)
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a snapshot came from: the format it was read in, what was read, with which options."""
+
+    format: str
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    media_root: Path | None = None
+    layout: Mapping[str, str] = field(default_factory=dict)
+    """What the writer of the same format needs to give the files back byte for byte, such as line ends."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the manifest."""
+        return {"format": self.format, "name": self.name, "options": dict(self.options), "layout": dict(self.layout)}
+
+
+class Snapshot:
+    """A frozen study with its data. Make one with :meth:`Snapshot.build`, ``heartfelt.read`` or ``heartfelt.load``."""
+
+    def __init__(
+        self,
+        study: Study,
+        tables: Mapping[str, pl.DataFrame],
+        ratings: pl.DataFrame | Path,
+        found: Survey,
+        source: Source,
+        keep_alive: object = None,
+    ) -> None:
+        self.study = study
+        self.source = source
+        self.found = found
+        self._tables = dict(tables)
+        self._ratings = ratings
+        self._keep_alive = keep_alive
+
+    @classmethod
+    def build(
+        cls,
+        study: Study,
+        *,
+        stimuli: pl.DataFrame,
+        ratings: pl.DataFrame | pl.LazyFrame | Spooled | None = None,
+        raters: pl.DataFrame | None = None,
+        source: Source | None = None,
+        **others: pl.DataFrame | None,
+    ) -> Snapshot:
+        """Check every table and freeze them.
+
+        ``others`` may hold ``items``, ``fields``, ``means`` and ``ledger``. Raters who only appear in the ratings are
+        added to the table of raters.
+        """
+        source = source or Source("tables", study.name)
+        where = source.name
+        spooled = ratings if isinstance(ratings, Spooled) else spool(RATINGS.empty() if ratings is None else ratings, where)
+        given = {"stimuli": stimuli, "raters": RATERS.empty() if raters is None else raters, **others}
+        tables: dict[str, pl.DataFrame] = {}
+        for contract in SMALL_TABLES:
+            frame = given.get(contract.name)
+            tables[contract.name] = contract.empty() if frame is None else contract.check(frame, where)
+        tables["raters"] = _with_all(tables["raters"], spooled.found.raters)
+        known = tables["stimuli"]["stimulus"].to_list()
+        check_ratings(spooled.found, spooled.lazy(), study, known, where)
+        return cls(study, tables, spooled.ratings, spooled.found, source, spooled.keep_alive)
+
+    @property
+    def ratings(self) -> pl.DataFrame:
+        """Every human answer, one a row: ``rater, stimulus, question, value`` and what else is known."""
+        if isinstance(self._ratings, Path):
+            return pl.read_parquet(self._ratings)
+        return self._ratings
+
+    def scan_ratings(self) -> pl.LazyFrame:
+        """The ratings as a lazy table, for data that should not be held in memory."""
+        return pl.scan_parquet(self._ratings) if isinstance(self._ratings, Path) else self._ratings.lazy()
+
+    @property
+    def ratings_file(self) -> Path | None:
+        """The Parquet file behind the ratings, if they are not held in memory."""
+        return self._ratings if isinstance(self._ratings, Path) else None
+
+    @property
+    def stimuli(self) -> pl.DataFrame:
+        """One row per stimulus, with every column its source had."""
+        return self._tables["stimuli"]
+
+    @property
+    def raters(self) -> pl.DataFrame:
+        """One row per rater, with what is known of them."""
+        return self._tables["raters"]
+
+    @property
+    def items(self) -> pl.DataFrame:
+        """The (stimulus, question) pairs that are asked; every pair where the study does not list them."""
+        listed = self._tables["items"]
+        if listed.height:
+            return listed
+        questions = pl.DataFrame({"question": [question.id for question in self.study.asked]}, schema={"question": pl.String})
+        return self.stimuli.select("stimulus").join(questions, how="cross")
+
+    @property
+    def fields(self) -> pl.DataFrame:
+        """Values a machine filled in, with where they came from and what a person made of them."""
+        return self._tables["fields"]
+
+    @property
+    def means(self) -> pl.DataFrame:
+        """Published means, where no single ratings were published."""
+        return self._tables["means"]
+
+    @property
+    def ledger(self) -> pl.DataFrame:
+        """Everything left out so far, and why."""
+        return self._tables["ledger"]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table by its name, as stored."""
+        return self.ratings if name == "ratings" else self._tables[name]
+
+    @cached_property
+    def table_hashes(self) -> dict[str, str]:
+        """The hash of each table; where media lie and what was probed of them is no part of it."""
+        hashes = {name: table_hash(name, frame.drop([c for c in AT_HAND if c in frame.columns])) for name, frame in self._tables.items()}
+        return {**hashes, "ratings": self.found.hash}
+
+    @cached_property
+    def hash(self) -> str:
+        """The name of this content: the same for the same study and rows in any order."""
+        lines = [f"heartfelt-snapshot {SCHEMA_VERSION}", f"study {self.study.hash}"]
+        lines += [f"{name} {value}" for name, value in sorted(self.table_hashes.items())]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """What the snapshot holds, in numbers."""
+        rated = set(self.found.stimuli) | set(self.means["stimulus"].to_list())
+        stimuli = self.stimuli
+        missing = 0 if "found" not in stimuli.columns else int((~stimuli["found"].fill_null(False)).sum())
+        return {
+            "stimuli": stimuli.height,
+            "rated": len(rated),
+            "unrated": stimuli.height - len(rated),
+            "raters": self.raters.height,
+            "ratings": self.found.ratings,
+            "questions": len(self.study.asked),
+            "systems": stimuli["system"].n_unique() if "system" in stimuli.columns else 0,
+            "intents": stimuli["intent"].drop_nulls().n_unique() if "intent" in stimuli.columns else 0,
+            "means": self.means.height,
+            "fields": self.fields.height,
+            "left_out": self.ledger.height,
+            "media_missing": missing,
+        }
+
+    def write(self, folder: Path | str, *, replace: bool = False) -> Path:
+        """Write the snapshot as a folder of Parquet files; it is there whole, or not at all."""
+        from heartfelt.snapshot.folder import write
+
+        return write(self, Path(folder), replace=replace)
+
+    def __repr__(self) -> str:
+        c = self.counts
+        return (
+            f"<Snapshot {self.study.name} {self.hash[:12]}: {c['ratings']:,} ratings by {c['raters']:,} raters of"
+            f" {c['rated']:,} of {c['stimuli']:,} stimuli>"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """Ratings that were looked at once: in memory, or in a file that lives as long as ``keep_alive``."""
+
+    ratings: pl.DataFrame | Path
+    found: Survey
+    keep_alive: object = None
+
+    def lazy(self) -> pl.LazyFrame:
+        """The ratings as a lazy table."""
+        return pl.scan_parquet(self.ratings) if isinstance(self.ratings, Path) else self.ratings.lazy()
+
+
+def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
+    """Bring ratings under their contract and survey them; a lazy table goes through a file, never through memory."""
+    if isinstance(ratings, pl.DataFrame):
+        frame = RATINGS.typed(ratings.lazy(), where).collect()
+        return Spooled(frame, survey(frame, where))
+    room = tempfile.TemporaryDirectory(prefix="heartfelt-")
+    path = Path(room.name) / "ratings.parquet"
+    RATINGS.typed(ratings, where).sink_parquet(path, compression="zstd", compression_level=1, row_group_size=1 << 18)
+    return Spooled(path, survey(path, where), room)
+
+
+def _with_all(raters: pl.DataFrame, seen: list[str]) -> pl.DataFrame:
+    known = set(raters["rater"].to_list())
+    new = [name for name in seen if name not in known]
+    if not new:
+        return raters
+    return pl.concat([raters, pl.DataFrame({"rater": new}, schema={"rater": pl.String})], how="diagonal")

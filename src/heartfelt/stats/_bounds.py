@@ -1,0 +1,153 @@
+"""Interval forms shared by association, classification and resampling.
+
+Each returns ``(low, high)`` at a two-sided confidence level. Sources: Wilson (1927) for a proportion; Fisher's z
+with the variance named by the caller; Zou and Donner (2008) for sums of independent proportions (MOVER); the
+delta method on a transformed scale; Efron (1987) for BCa.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats
+
+Bounds = tuple[float, float]
+Transform = Literal["identity", "fisher", "logit", "log"]
+
+_NORMAL = NormalDist()
+
+
+def check_level(level: float) -> float:
+    """Refuse a confidence level that is not inside (0, 1)."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"The confidence level must lie between 0 and 1; got {level}.", "Pass 0.95, say.")
+    return level
+
+
+def normal_quantile(level: float) -> float:
+    """The two-sided normal quantile: 1.96 for 0.95."""
+    return _NORMAL.inv_cdf(0.5 + check_level(level) / 2)
+
+
+def t_quantile(level: float, df: float) -> float:
+    """The two-sided Student t quantile."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, 0.5 + check_level(level) / 2))
+
+
+def wilson(successes: float, trials: float, level: float) -> Bounds:
+    """Wilson's score interval of a proportion."""
+    z = normal_quantile(level)
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    low = 0.0 if successes == 0 else (centre - half) / scale
+    high = 1.0 if successes == trials else (centre + half) / scale
+    return low, high
+
+
+def mover_mean(shares: Floats, lows: Floats, highs: Floats) -> Bounds:
+    """Interval of the mean of independent proportions from their own intervals."""
+    mean, k = float(shares.mean()), shares.size
+    low = mean - math.sqrt(float(np.sum((shares - lows) ** 2))) / k
+    high = mean + math.sqrt(float(np.sum((highs - shares) ** 2))) / k
+    return max(low, 0.0), min(high, 1.0)
+
+
+def fisher(value: float, error: float, level: float) -> Bounds:
+    """Interval of a correlation whose z transform has standard error ``error``."""
+    z, half = math.atanh(value), normal_quantile(level) * error
+    return math.tanh(z - half), math.tanh(z + half)
+
+
+def delta(value: float, error: float, level: float, transform: Transform = "identity") -> Bounds | None:
+    """Normal interval on a transformed scale; None where the transform or the error is degenerate."""
+    if not (math.isfinite(error) and error > 0):
+        return None
+    quantile = normal_quantile(level)
+    if transform == "identity":
+        return value - quantile * error, value + quantile * error
+    if transform == "log":
+        if value <= 0:
+            return None
+        half = quantile * error / value
+        return value * math.exp(-half), value * math.exp(half)
+    if transform == "fisher":
+        if abs(value) >= 1:
+            return None
+        return fisher(value, error / (1 - value * value), level)
+    if not 0 < value < 1:
+        return None
+    centre, half = math.log(value / (1 - value)), quantile * error / (value * (1 - value))
+    return _expit(centre - half), _expit(centre + half)
+
+
+def _expit(z: float) -> float:
+    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+
+
+def influence_error(influence: Floats) -> float:
+    """Standard error of a statistic from its influence values, one per independent unit."""
+    n = influence.size
+    centred = influence - influence.mean()
+    return math.sqrt(float(np.sum(centred * centred)) / (n * max(n - 1, 1)))
+
+
+def t_mean(values: Floats, level: float) -> Bounds | None:
+    """Student t interval of a mean."""
+    n = values.size
+    if n < 2:
+        return None
+    half = t_quantile(level, n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
+    mean = float(values.mean())
+    return mean - half, mean + half
+
+
+def percentile(replicates: Floats, level: float) -> Bounds:
+    """Efron's percentile interval."""
+    tail = (1 - check_level(level)) / 2
+    low, high = np.quantile(replicates, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def basic(value: float, replicates: Floats, level: float) -> Bounds:
+    """The reversed percentile interval, which takes the bootstrap's own bias off."""
+    low, high = percentile(replicates, level)
+    return 2 * value - high, 2 * value - low
+
+
+def bca(value: float, replicates: Floats, influence: Floats, level: float) -> Bounds | None:
+    """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values' skewness."""
+    below = float(np.count_nonzero(replicates < value)) + 0.5 * float(np.count_nonzero(replicates == value))
+    share = below / replicates.size
+    spread = float(np.sum(influence**2))
+    if not 0 < share < 1 or spread <= 0:
+        return None
+    bias = _NORMAL.inv_cdf(share)
+    acceleration = float(np.sum(influence**3)) / (6 * spread**1.5)
+    tail = (1 - check_level(level)) / 2
+    points = []
+    for quantile in (_NORMAL.inv_cdf(tail), _NORMAL.inv_cdf(1 - tail)):
+        shifted = bias + quantile
+        if 1 - acceleration * shifted <= 0:
+            return None
+        points.append(_NORMAL.cdf(bias + shifted / (1 - acceleration * shifted)))
+    low, high = np.quantile(replicates, points)
+    return float(low), float(high)
+
+
+def bounded(estimate: Estimate, bounds: Bounds | None, interval: str, level: float, why_not: str) -> Estimate:
+    """Give an estimate its interval, or the reason it has none."""
+    if bounds is None:
+        from dataclasses import replace
+
+        return replace(estimate, why_no_interval=why_not, counts=dict(estimate.counts))
+    return estimate.with_interval(bounds[0], bounds[1], interval, level)

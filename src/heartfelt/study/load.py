@@ -1,0 +1,129 @@
+"""Reading ``study.yaml``: every mistake is reported with its file, line, key and the nearest valid name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from heartfelt.errors import StudyError, suggestion
+from heartfelt.study.study import ReferenceProblem, Study
+from heartfelt.study.yaml_lines import Document, Place, read_yaml
+
+STUDY_FILE = "study.yaml"
+
+
+def load_study(source: Path | str) -> Study:
+    """Read a study from its folder or its ``study.yaml``."""
+    path = Path(source)
+    if path.is_dir():
+        path = path / STUDY_FILE
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise StudyError(
+            f"There is no {path}.", "Point to a study folder, or make one with 'heartfelt new RECIPE DIR'."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8.") from error
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
+    return parse_study(text, str(path))
+
+
+def parse_study(text: str, where: str = STUDY_FILE) -> Study:
+    """Read a study from the text of a ``study.yaml``."""
+    document = read_yaml(text, where)
+    if not isinstance(document.data, dict):
+        raise StudyError(
+            f"{where} holds no study.", "It needs at least the keys 'name', 'scales' and 'questions'; see 'heartfelt schema'."
+        )
+    try:
+        return Study.model_validate(document.data)
+    except ValidationError as error:
+        raise _explain(error, document, where) from error
+
+
+def study_text(study: Study) -> str:
+    """The study as YAML text that reads back as the same study."""
+    return yaml.safe_dump(study.plain(), sort_keys=False, allow_unicode=True, width=110)
+
+
+def _explain(error: ValidationError, document: Document, where: str) -> StudyError:
+    details = error.errors()
+    first = min(details, key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document)) or 0))
+    place = _place(first, document)
+    line = document.line(place)
+    key = ".".join(str(part) for part in place) or "the file"
+    more = f" ({len(details) - 1} more beside it)" if len(details) > 1 else ""
+    problem, fix = _words(first, place)
+    return StudyError(f"{where}, line {line}, {key}: {problem}{more}.", fix)
+
+
+def _place(detail: ErrorDetails, document: Document) -> Place:
+    """The place of an error in the file: pydantic's location less the names of union members."""
+    context = detail.get("ctx", {}).get("error")
+    if isinstance(context, ReferenceProblem):
+        return context.place
+    place: list[str | int] = []
+    here: Any = document.data
+    tag_passed: Any = None
+    for part in detail["loc"]:
+        if isinstance(here, dict) and here is not tag_passed and here.get("type") == part:
+            tag_passed = here
+        elif isinstance(here, dict) and part in here:
+            place.append(part)
+            here = here[part]
+        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+            place.append(part)
+            here = here[part]
+    if detail["type"] == "missing":
+        place.append(str(detail["loc"][-1]))
+    return tuple(place)
+
+
+def _words(detail: ErrorDetails, place: Place) -> tuple[str, str]:
+    kind, message = detail["type"], detail["msg"]
+    context: dict[str, Any] = detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        return "there is no such key here", suggestion(str(place[-1]), _keys_at(detail["loc"]), "Keys here")
+    if kind == "missing":
+        return "this key is missing", f"Add '{place[-1]}'. 'heartfelt schema' lists every key."
+    if kind in {"union_tag_invalid", "literal_error"}:
+        given = str(context.get("tag", detail.get("input")))
+        allowed = str(context.get("expected_tags") or context.get("expected", "")).replace("'", "").replace(" or ", ", ")
+        return f"'{given}' is not one of the choices", suggestion(given, [a.strip() for a in allowed.split(",")], "Choices")
+    if kind == "union_tag_not_found":
+        return "this key is missing: 'type'", "Add 'type'. 'heartfelt schema' lists every key."
+    if kind == "value_error":
+        problem, _, fix = str(context.get("error", message)).partition(". ")
+        return problem.rstrip("."), fix or "Correct the value; 'heartfelt schema' describes every key."
+    given = repr(detail.get("input"))
+    return f"{message[0].lower()}{message[1:]} (given: {given[:60]})", "Correct the value; 'heartfelt schema' describes every key."
+
+
+def _keys_at(location: tuple[str | int, ...]) -> list[str]:
+    """The keys allowed beside the unknown one at the end of ``location``."""
+    found: list[type[BaseModel]] = [Study]
+    for part in location[:-1]:
+        tagged = [model for model in found if _tag(model) == part]
+        fields = [model.model_fields[str(part)] for model in found if part in model.model_fields]
+        inner = [member for field in fields for member in _models(field.annotation)]
+        found = tagged or inner or found
+    return [name for model in found for name in model.model_fields]
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    field = model.model_fields.get("type")
+    return None if field is None else str(get_args(field.annotation)[0])
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)

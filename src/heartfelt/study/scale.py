@@ -1,0 +1,271 @@
+"""Scales: the forms an answer can take.
+
+Every scale turns an answer into the pair a rating stores: ``value`` (a number: the point, the category's code, or
+none for free text) and ``answer`` (the words, where the number alone does not say it). ``level`` is the level of
+measurement that statistics may assume.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.registry import Registry
+from heartfelt.study.model import Id, Part, Text
+
+Level: TypeAlias = Literal["nominal", "ordinal", "interval", "text"]
+Coded: TypeAlias = tuple[float | None, str | None]
+
+
+class Scale(Part):
+    """What every form of answer can do."""
+
+    level: ClassVar[Level]
+    about: ClassVar[str]
+
+    def read(self, answer: Any) -> Coded:
+        """Return ``(value, answer)`` for what a rater gave, or raise with the allowed answers."""
+        raise NotImplementedError
+
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and highest value, where there are such."""
+        return None
+
+    def labels(self) -> dict[float, str]:
+        """The category behind each code; empty for scales without categories."""
+        return {}
+
+    def _off(self, answer: Any, allowed: str) -> InputError:
+        return InputError(f"'{answer}' is not on the scale.", f"Allowed: {allowed}.")
+
+
+def _number(answer: Any) -> float | None:
+    if isinstance(answer, bool):
+        return None
+    try:
+        number = float(str(answer).strip().replace(",", "."))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+class Points(Scale):
+    """Points in a row with words, and pictures if wanted, at some of them."""
+
+    level: ClassVar[Level] = "interval"
+    about: ClassVar[str] = "points in a row, with anchors and pictures"
+    type: Literal["points"]
+    points: Annotated[int, Field(ge=2, le=101, description="how many points")]
+    first: Annotated[int, Field(description="the number of the first point")] = 1
+    anchors: Annotated[dict[int, Text], Field(description="words at a point")] = {}
+    pictures: Annotated[
+        str | dict[int, str] | None,
+        Field(description="a built-in picture set (sam-valence, sam-arousal) or a file a point"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _anchors_on_scale(self) -> Points:
+        pictures = self.pictures if isinstance(self.pictures, dict) else {}
+        for point in (*self.anchors, *pictures):
+            if not self.first <= point <= self.last:
+                raise ValueError(f"there is no point {point} on a scale from {self.first} to {self.last}")
+        return self
+
+    @property
+    def last(self) -> int:
+        """The number of the last point."""
+        return self.first + self.points - 1
+
+    def bounds(self) -> tuple[float, float]:
+        """First and last point."""
+        return float(self.first), float(self.last)
+
+    def read(self, answer: Any) -> Coded:
+        """Accept a whole number between the first and the last point."""
+        number = _number(answer)
+        if number is None or number != int(number) or not self.first <= number <= self.last:
+            raise self._off(answer, f"whole numbers from {self.first} to {self.last}")
+        return number, None
+
+
+class Numeric(Scale):
+    """Any number, within limits if there are such."""
+
+    level: ClassVar[Level] = "interval"
+    about: ClassVar[str] = "a number, such as a slider"
+    type: Literal["numeric"]
+    low: float | None = None
+    high: float | None = None
+    step: Annotated[float | None, Field(gt=0)] = None
+    unit: str | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Numeric:
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError("low must be below high")
+        return self
+
+    def bounds(self) -> tuple[float, float] | None:
+        """Low and high, when both are set."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def read(self, answer: Any) -> Coded:
+        """Accept a finite number within the limits."""
+        number = _number(answer)
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        if number is None or not low <= number <= high:
+            raise self._off(answer, f"numbers from {low:g} to {high:g}")
+        return number, None
+
+
+class Category(Part):
+    """One category: its id is what data files hold, its text is what raters read."""
+
+    id: Id
+    text: Text | None = None
+    value: Annotated[float | None, Field(description="the code to store; its place in the list if left out")] = None
+
+
+class _Categories(Scale):
+    categories: Annotated[list[Category | Id], Field(min_length=2)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> _Categories:
+        codes = self.codes()
+        if len(codes) < len(self.categories) or len(set(codes.values())) < len(codes):
+            raise ValueError("two categories share an id or a value")
+        return self
+
+    def codes(self) -> dict[str, float]:
+        """The code of each category id."""
+        out: dict[str, float] = {}
+        for place, category in enumerate(self.categories):
+            if isinstance(category, str):
+                out[category] = float(place)
+            else:
+                out[category.id] = float(place) if category.value is None else category.value
+        return out
+
+    def labels(self) -> dict[float, str]:
+        """The category id behind each code."""
+        return {value: name for name, value in self.codes().items()}
+
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest code."""
+        values = self.codes().values()
+        return min(values), max(values)
+
+    def read(self, answer: Any) -> Coded:
+        """Accept a category's id, or its code."""
+        codes = self.codes()
+        name = str(answer)
+        if name in codes:
+            return codes[name], name
+        number = _number(answer)
+        labels = self.labels()
+        if number is not None and number in labels:
+            return number, labels[number]
+        raise InputError(f"'{answer}' is not a category of the scale.", suggestion(name, codes, "Allowed"))
+
+
+class Ordered(_Categories):
+    """Categories with an order, lowest first."""
+
+    level: ClassVar[Level] = "ordinal"
+    about: ClassVar[str] = "categories in order, such as not, weakly, strongly present"
+    type: Literal["ordered"]
+
+
+class Categories(_Categories):
+    """Categories without an order."""
+
+    level: ClassVar[Level] = "nominal"
+    about: ClassVar[str] = "categories without an order, such as eight emotions"
+    type: Literal["categories"]
+
+
+class YesNo(Scale):
+    """Yes or no; yes is 1."""
+
+    level: ClassVar[Level] = "nominal"
+    about: ClassVar[str] = "yes or no"
+    type: Literal["yes-no"]
+    yes: Text = "Yes"
+    no: Text = "No"
+
+    def labels(self) -> dict[float, str]:
+        """``no`` is 0 and ``yes`` is 1."""
+        return {0.0: "no", 1.0: "yes"}
+
+    def bounds(self) -> tuple[float, float]:
+        """0 and 1."""
+        return 0.0, 1.0
+
+    def read(self, answer: Any) -> Coded:
+        """Accept yes, no, true, false, 1 and 0."""
+        word = str(answer).strip().casefold()
+        if word in {"yes", "true", "1", "1.0"}:
+            return 1.0, "yes"
+        if word in {"no", "false", "0", "0.0"}:
+            return 0.0, "no"
+        raise self._off(answer, "yes or no")
+
+
+class FreeText(Scale):
+    """Words of the rater's own."""
+
+    level: ClassVar[Level] = "text"
+    about: ClassVar[str] = "free text, such as a caption or a reason"
+    type: Literal["text"]
+    min_words: Annotated[int, Field(ge=0)] = 0
+    max_words: Annotated[int | None, Field(ge=1)] = None
+
+    def read(self, answer: Any) -> Coded:
+        """Accept text of an allowed length."""
+        text = str(answer)
+        words = len(text.split())
+        if words < self.min_words or (self.max_words is not None and words > self.max_words):
+            raise self._off(text, f"{self.min_words} to {self.max_words or 'any number of'} words")
+        return None, text
+
+
+class Tags(Scale):
+    """Any number of short labels, from a list or freely."""
+
+    level: ClassVar[Level] = "text"
+    about: ClassVar[str] = "any number of tags, from a list or freely"
+    type: Literal["tags"]
+    tags: list[Id] = []
+    open: Annotated[bool, Field(description="whether raters may add tags of their own")] = True
+    separator: Annotated[str, Field(min_length=1, max_length=1)] = ";"
+
+    def read(self, answer: Any) -> Coded:
+        """Accept a list of tags, or one text with the separator between them."""
+        parts = answer if isinstance(answer, list | tuple) else str(answer).split(self.separator)
+        names = [str(part).strip() for part in parts if str(part).strip()]
+        if not self.open:
+            for name in names:
+                if name not in self.tags:
+                    raise InputError(f"'{name}' is not a tag of the scale.", suggestion(name, self.tags, "Allowed"))
+        return None, self.separator.join(names)
+
+
+SCALES: Registry[type[Scale]] = Registry("scale")
+for _name, _scale in (
+    ("points", Points),
+    ("numeric", Numeric),
+    ("ordered", Ordered),
+    ("categories", Categories),
+    ("yes-no", YesNo),
+    ("text", FreeText),
+    ("tags", Tags),
+):
+    SCALES.add(_name, _scale)
+
+AnyScale: TypeAlias = Annotated[
+    Points | Numeric | Ordered | Categories | YesNo | FreeText | Tags, Field(discriminator="type")
+]

@@ -1,0 +1,171 @@
+"""The study itself: everything a ``study.yaml`` says, checked as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from heartfelt.errors import UnknownNameError, suggestion
+from heartfelt.study.design import Consent, Demographic, Design
+from heartfelt.study.model import Id, Language, OpenPart, Part, Text
+from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe
+from heartfelt.study.question import Question
+from heartfelt.study.scale import AnyScale, Scale
+
+SCHEMA_VERSION = 1
+
+
+class System(OpenPart):
+    """What made stimuli: a model, a service, a person. Further keys are kept."""
+
+    id: Id
+    name: str | None = None
+    group: Annotated[str | None, Field(description="such as open-source or commercial")] = None
+
+
+class Intent(OpenPart):
+    """What stimuli were meant to convey, with its place on the axes of the questions. Further keys are kept."""
+
+    id: Id
+    text: Text | None = None
+    group: Annotated[str | None, Field(description="such as the quadrant")] = None
+    reference: Annotated[dict[Id, float], Field(description="coordinates by axis, such as valence and arousal")] = {}
+
+
+class Prompt(OpenPart):
+    """The text stimuli were made from. ``{intent}`` in it stands for the intent's id."""
+
+    id: Id
+    text: str
+    systems: Annotated[list[Id], Field(description="only for these systems; all if left out")] = []
+
+
+class StimuliSource(Part):
+    """Where the stimuli are listed and where their media lie, both inside the study folder."""
+
+    manifest: Annotated[str, Field(description="CSV or Parquet with a column 'stimulus'")] = "stimuli.csv"
+    media: Annotated[str, Field(description="the folder that paths in the manifest are relative to")] = "media"
+    items: Annotated[
+        str | None, Field(description="CSV or Parquet of (stimulus, question); every pair if left out")
+    ] = None
+
+
+class Study(Part):
+    """A rating study."""
+
+    heartfelt: Annotated[Literal[1], Field(description="version of this file's layout")] = 1
+    name: Id
+    title: Text = ""
+    description: Text = ""
+    media: Literal["audio", "speech", "image"] = "audio"
+    seed: int = 0
+    languages: Annotated[list[Language], Field(min_length=1)] = ["en"]
+    instructions: Text = ""
+    systems: list[System] = []
+    intents: list[Intent] = []
+    prompts: list[Prompt] = []
+    stimuli: StimuliSource = StimuliSource()
+    scales: dict[Id, AnyScale] = {}
+    questions: Annotated[list[Question], Field(min_length=1)]
+    probes: list[Probe] = []
+    design: Design = Design()
+    consent: Consent | None = None
+    demographics: list[Demographic] = []
+    credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
+    licence: str | None = None
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Study:
+        for what, ids in self._ids().items():
+            doubled = sorted({name for name in ids if ids.count(name) > 1})
+            if doubled:
+                raise ReferenceProblem((what,), f"two {what} are called '{doubled[0]}'")
+        for place, question in enumerate(self.questions):
+            if question.scale not in self.scales:
+                fix = suggestion(question.scale, self.scales, "Scales")
+                raise ReferenceProblem(("questions", place, "scale"), f"no scale is called '{question.scale}'. {fix}")
+            axes = {axis for intent in self.intents for axis in intent.reference}
+            if question.axis and axes and question.axis not in axes:
+                fix = suggestion(question.axis, axes, "Axes of the intents")
+                raise ReferenceProblem(("questions", place, "axis"), f"no intent has a coordinate '{question.axis}'. {fix}")
+        for place, prompt in enumerate(self.prompts):
+            for system in prompt.systems:
+                if system not in {s.id for s in self.systems}:
+                    fix = suggestion(system, [s.id for s in self.systems], "Systems")
+                    raise ReferenceProblem(("prompts", place, "systems"), f"no system is called '{system}'. {fix}")
+        self._check_probes()
+        return self
+
+    def _ids(self) -> dict[str, list[str]]:
+        return {
+            "systems": [s.id for s in self.systems],
+            "intents": [i.id for i in self.intents],
+            "prompts": [p.id for p in self.prompts],
+            "questions": [q.id for q in self.asked],
+            "probes": [p.id for p in self.probes],
+            "demographics": [d.id for d in self.demographics],
+        }
+
+    def _check_probes(self) -> None:
+        for place, probe in enumerate(self.probes):
+            if not isinstance(probe, AnchorProbe | AttentionProbe):
+                continue
+            if probe.question not in {q.id for q in self.asked}:
+                fix = suggestion(probe.question, [q.id for q in self.asked], "Questions")
+                raise ReferenceProblem(("probes", place, "question"), f"no question is called '{probe.question}'. {fix}")
+
+    @cached_property
+    def asked(self) -> list[Question]:
+        """Every concrete question, with ``for_each`` spread out."""
+        return [one for question in self.questions for one in question.spread()]
+
+    @cached_property
+    def _asked_by_id(self) -> dict[str, Question]:
+        return {question.id: question for question in self.asked}
+
+    def question(self, name: str) -> Question:
+        """The question of that id."""
+        if name not in self._asked_by_id:
+            raise UnknownNameError(f"The study has no question '{name}'.", suggestion(name, self._asked_by_id, "Questions"))
+        return self._asked_by_id[name]
+
+    def scale_of(self, question: str) -> Scale:
+        """The scale a question is answered on."""
+        return self.scales[self.question(question).scale]
+
+    def reference(self, axis: str) -> dict[str, float]:
+        """The coordinate of each intent on ``axis``, where it has one."""
+        return {intent.id: intent.reference[axis] for intent in self.intents if axis in intent.reference}
+
+    def plain(self) -> dict[str, Any]:
+        """The study as plain data, without what was left at its default."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything the study says, the same for the same content in another layout."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class ReferenceProblem(ValueError):
+    """A name in one part of a study that another part does not know."""
+
+    def __init__(self, place: tuple[str | int, ...], problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
+        self.problem = problem
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of ``study.yaml``, for editors."""
+    schema = Study.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "heartfelt study",
+        **{key: value for key, value in schema.items() if key != "title"},
+    }
