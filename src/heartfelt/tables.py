@@ -200,16 +200,29 @@ LEDGER = Contract(
 CONTRACTS: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, RATINGS, FIELDS, MEANS, LEDGER)
 
 
+def lossless_schema(frame: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl.DataType]:
+    """The text columns that are numbers throughout: turning them into numbers and back gives the same text."""
+    schema = frame.collect_schema()
+    texts = [name for name in columns if schema[name] == pl.String]
+    if not texts:
+        return {}
+    kinds: dict[str, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64()}
+    checks = [
+        (pl.col(name).is_not_null().any() & (pl.col(name).cast(dtype, strict=False).cast(pl.String) == pl.col(name)).fill_null(
+            pl.col(name).is_null()).all()).alias(f"{kind} {name}")
+        for name in texts
+        for kind, dtype in kinds.items()
+    ]
+    found = frame.select(checks).collect(engine="streaming").row(0, named=True)
+    out: dict[str, pl.DataType] = {}
+    for name in texts:
+        for kind, dtype in kinds.items():
+            if found[f"{kind} {name}"] and name not in out:
+                out[name] = dtype
+    return out
+
+
 def lossless_types(frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
     """Turn text columns into numbers where turning them back gives the same text; leave the rest alone."""
-    casts: list[pl.Series] = []
-    for name in frame.columns:
-        series = frame[name]
-        if name in keep or series.dtype != pl.String or series.null_count() == series.len():
-            continue
-        for dtype in (pl.Int64, pl.Float64):
-            number = series.cast(dtype, strict=False)
-            if number.null_count() == series.null_count() and (number.cast(pl.String) == series).all():
-                casts.append(number)
-                break
-    return frame.with_columns(casts)
+    found = lossless_schema(frame.lazy(), [name for name in frame.columns if name not in keep])
+    return frame.with_columns(pl.col(name).cast(dtype) for name, dtype in found.items())

@@ -73,27 +73,40 @@ def whole_numbers(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
     return out.cast(pl.Int64)
 
 
-def moments(series: pl.Series, where: str) -> pl.Series:
-    """A column as moments in UTC; a moment without a zone is taken as UTC; seconds or milliseconds since 1970 too."""
-    if isinstance(series.dtype, pl.Datetime):
-        series = series.dt.cast_time_unit("us")
-        return series.dt.convert_time_zone("UTC") if series.dtype.time_zone else series.dt.replace_time_zone("UTC")  # type: ignore[attr-defined]
-    text = series.cast(pl.String).str.strip_chars().str.replace(r"Z$", "+00:00")
-    text = pl.select(pl.when(text.is_in(MISSING)).then(None).otherwise(text)).to_series()
+def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
+    """A column as moments in UTC; one without a zone is taken as UTC; seconds or milliseconds since 1970 too."""
+    column = pl.col(name)
+    if isinstance(dtype, pl.Datetime):
+        column = column.dt.cast_time_unit("us")
+        return column.dt.convert_time_zone("UTC") if dtype.time_zone else column.dt.replace_time_zone("UTC")
+    text = column.cast(pl.String).str.strip_chars().str.replace(r"Z$", "+00:00")
+    text = pl.when(text.is_in(MISSING)).then(None).otherwise(text)
     attempts = [text.str.to_datetime(form, time_unit="us", strict=False).dt.convert_time_zone("UTC") for form in _MOMENT_FORMATS]
-    attempts += [text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC") for form in _LOCAL_FORMATS]
+    attempts += [
+        text.str.to_datetime(form, time_unit="us", time_zone=None, strict=False).dt.replace_time_zone("UTC") for form in _LOCAL_FORMATS
+    ]
     epoch = text.cast(pl.Float64, strict=False)
-    scale = pl.select(pl.when(epoch > 1e11).then(1e3).otherwise(1e6)).to_series()
-    attempts.append((epoch * scale).cast(pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC"))
-    out = pl.select(pl.coalesce(attempts)).to_series().cast(MOMENT).alias(series.name)
-    bad = out.is_null() & text.is_not_null()
+    micros = pl.when(epoch > 1e11).then(epoch * 1e3).otherwise(epoch * 1e6).cast(pl.Int64)
+    return pl.coalesce(*attempts, micros.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")).cast(MOMENT).alias(name)
+
+
+def unparsed_moment(table: pl.LazyFrame, name: str, where: str) -> None:
+    """Raise for the first cell of a column that is no moment."""
+    dtype = table.collect_schema()[name]
+    frame = table.select(pl.col(name).cast(pl.String).alias("text"), moment_expr(name, dtype).alias("moment")).collect()
+    bad = frame["moment"].is_null() & frame["text"].is_not_null() & ~frame["text"].str.strip_chars().is_in(MISSING)
     if bad.any():
         row = int(bad.arg_max() or 0)
         raise InputError(
-            f"{where}, line {row + 2}, column '{series.name}': '{series[row]}' is not a date and time.",
+            f"{where}, line {row + 2}, column '{name}': '{frame['text'][row]}' is not a date and time.",
             "Write moments as 2025-09-20T14:05:00+09:00.",
         )
-    return out
+
+
+def moments(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
+    """A column as moments in UTC, or an error that names the first cell that is none."""
+    unparsed_moment(frame.lazy(), name, where)
+    return frame.select(moment_expr(name, frame.schema[name])).to_series()
 
 
 def ids(series: pl.Series) -> pl.Series:

@@ -52,7 +52,9 @@ def make_stimuli(
     root, ending = Path(folder), suffix or maker.suffix
     asked = list(prompts)
     if len({prompt.stimulus for prompt in asked}) < len(asked):
-        raise InputError("Two prompts would make the same stimulus.", "Give every prompt its own stimulus id.")
+        raise InputError(
+            "Two prompts would make the same stimulus.", "Give every prompt its own stimulus id."
+        )
     rows: list[dict[str, Any]] = []
     coordinates = sorted({question for prompt in asked for question in prompt.coordinates})
     for prompt in asked:
@@ -69,7 +71,7 @@ def make_stimuli(
         rows.append(row | _make_one(maker, prompt, path, seed, keep))
         if progress:
             progress(prompt)
-    return pl.DataFrame(rows, schema=_SCHEMA | {question: pl.Float64 for question in coordinates})
+    return pl.DataFrame(rows, schema=_SCHEMA | dict.fromkeys(coordinates, pl.Float64))
 
 
 def _make_one(maker: Generator, prompt: Prompt, path: Path, seed: int, keep: bool) -> dict[str, Any]:
@@ -98,4 +100,6 @@ def _described(kind: str, path: Path) -> dict[str, Any]:
             image.load()
             return facts | {"width": image.width, "height": image.height}
     except (UnidentifiedImageError, OSError) as error:
-        raise InputError(f"{path} cannot be read as an image: {error}.", "Make or fetch this image again.") from error
+        raise InputError(
+            f"{path} cannot be read as an image: {error}.", "Make or fetch this image again."
+        ) from error

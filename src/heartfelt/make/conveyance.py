@@ -1,8 +1,9 @@
 """How faithfully a system conveys what it was asked to convey: a gain around the neutral point, and a shift.
 
-``conveyed = neutral + gain * (intended - neutral) + shift + noise``, on the scale of the intent's coordinates.
-A gain below one draws every intent towards neutral; a shift moves them all one way. The built-in generators
-render by such a profile and the simulation plants one, so both can be looked for in the ratings.
+``conveyed = neutral + gain * (intended - neutral) + shift + noise``, on the scale of the intent's
+coordinates. A gain below one draws every intent towards neutral; a shift moves them all one way. The built-
+in generators render by such a profile and the simulation plants one, so both can be looked for in the
+ratings.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from heartfelt.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Conveyance:
-    """A system's profile: ``gain`` and ``shift`` by question, and the spread of single stimuli around them."""
+    """A system's profile: ``gain`` and ``shift`` by question, and the spread of its single stimuli."""
 
     gain: Mapping[str, float] = field(default_factory=dict)
     shift: Mapping[str, float] = field(default_factory=dict)
@@ -23,10 +24,12 @@ class Conveyance:
 
     def __post_init__(self) -> None:
         if self.noise < 0:
-            raise InputError(f"A conveyance noise of {self.noise} is negative.", "Give a standard deviation, 0 or more.")
+            raise InputError(
+                f"A conveyance noise of {self.noise} is negative.", "Give a standard deviation, 0 or more."
+            )
 
     def expected(self, question: str, intended: float, neutral: float = 5.0) -> float:
-        """What is conveyed on average. A question without a gain is conveyed in full, without a shift unmoved."""
+        """What is conveyed on average. A question that is not named is conveyed in full and unmoved."""
         return neutral + self.gain.get(question, 1.0) * (intended - neutral) + self.shift.get(question, 0.0)
 
 
@@ -35,5 +38,7 @@ def profile(
 ) -> Conveyance:
     """A profile over valence and arousal."""
     return Conveyance(
-        {"valence": valence_gain, "arousal": arousal_gain}, {"valence": valence_shift, "arousal": arousal_shift}, noise
+        {"valence": valence_gain, "arousal": arousal_gain},
+        {"valence": valence_shift, "arousal": arousal_shift},
+        noise,
     )

@@ -83,7 +83,9 @@ def read_audio(path: Path | str) -> Audio:
 
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"There is no audio file at {path}.", "Check the path, and that the media were fetched.")
+        raise InputError(
+            f"There is no audio file at {path}.", "Check the path, and that the media were fetched."
+        )
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes).", "Fetch or generate this clip again.")
     try:
@@ -94,7 +96,9 @@ def read_audio(path: Path | str) -> Audio:
             promised, rate = int(file.frames), int(file.samplerate)
             samples = file.read(dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, OSError) as error:
-        raise InputError(f"{path} cannot be read as audio: {_reason(path, error)}.", _read_fix(path)) from error
+        raise InputError(
+            f"{path} cannot be read as audio: {_reason(path, error)}.", _read_fix(path)
+        ) from error
     if samples.shape[0] < promised and promised < 1 << 62:
         raise InputError(
             f"{path} is cut off: its header promises {promised} frames and {samples.shape[0]} can be read.",
@@ -104,7 +108,8 @@ def read_audio(path: Path | str) -> Audio:
         raise InputError(f"{path} holds no sound (0 frames).", "Fetch or generate this clip again.")
     if not np.isfinite(samples).all():
         raise InputError(
-            f"{path} holds samples that are not finite numbers.", "Generate it again; the model that made it overflowed."
+            f"{path} holds samples that are not finite numbers.",
+            "Fetch or generate this clip again.",
         )
     return Audio(samples, rate)
 
@@ -116,12 +121,19 @@ def _reason(path: Path, error: Exception) -> str:
         first = head.decode("ascii").strip().split("\n")[0][:60].strip()
         return f"it holds text, beginning '{first}'"
     text = str(getattr(error, "error_string", error)).strip().rstrip(".")
+    if "lost sync" in text:
+        return f"its sound is cut off or damaged ({text.removeprefix('Error : ')})"
+    # libsndfile calls bytes it can make nothing of a missing file.
+    if "does not exist" in text or "not recognised" in text:
+        return "its content is in no known audio format"
     return text[:1].lower() + text[1:]
 
 
 def _read_fix(path: Path) -> str:
     if path.read_bytes()[:40].startswith(b"version https://git-lfs"):
         return "This is a Git LFS pointer: run 'git lfs pull' where the file came from."
+    if path.suffix.lower() == ".flac":
+        return "Fetch or generate this clip again."
     return "Replace it with a WAV, FLAC, Ogg (Vorbis, Opus) or MP3 file; convert other formats first."
 
 
@@ -172,11 +184,19 @@ def content_hash(path: Path | str) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.", "Check the path and its permissions.") from error
+        raise InputError(
+            f"Cannot read {path}: {error.strerror}.", "Check the path and its permissions."
+        ) from error
 
 
 def crop_start(
-    frames: int, rate: int, seconds: float, *, seed: int = 0, name: str = "", between: tuple[float, float] = (0.15, 0.85)
+    frames: int,
+    rate: int,
+    seconds: float,
+    *,
+    seed: int = 0,
+    name: str = "",
+    between: tuple[float, float] = (0.15, 0.85),
 ) -> int:
     """The frame where the crop of the clip called ``name`` begins, uniform between the two marks.
 
@@ -185,13 +205,17 @@ def crop_start(
     """
     low, high = between
     if not 0.0 <= low < high <= 1.0:
-        raise InputError(f"A crop between {low} and {high} of a clip is empty.", "Give two marks, 0 <= low < high <= 1.")
+        raise InputError(
+            f"A crop between {low} and {high} of a clip is empty.", "Give two marks, 0 <= low < high <= 1."
+        )
     if not (math.isfinite(seconds) and seconds > 0 and rate > 0):
-        raise InputError(f"Cannot crop {seconds} s at {rate} Hz.", "Give a positive length and a positive rate.")
+        raise InputError(
+            f"Cannot crop {seconds} s at {rate} Hz.", "Give a positive length and a positive rate."
+        )
     length = round(seconds * rate)
     if length > frames:
         raise InputError(
-            f"The clip{f' {name}' if name else ''} lasts {frames / rate:.2f} s; a crop of {seconds:g} s does not fit.",
+            f"A crop of {seconds:g} s does not fit the clip {name or '(unnamed)'} of {frames / rate:.2f} s.",
             "Ask for a shorter crop or generate longer clips.",
         )
     first, last = math.ceil(low * frames), math.floor(high * frames) - length
@@ -261,7 +285,8 @@ def loudness(samples: Samples, rate: int) -> Estimate:
         return Estimate.missing(why, _LOUDNESS_METHOD, counts)
     full = resample(samples, rate, _LOUDNESS_RATE).astype(np.float64)
     step = _LOUDNESS_RATE // 10
-    # Whole blocks only, as the standard says; the meter would pad the last one with nothing and call it quiet.
+    # Whole blocks only, as the standard says; the meter would pad the last one with nothing and call it
+    # quiet.
     full = full[: max(full.shape[0] // step, 4) * step]
     if full.shape[0] < 4 * step:
         full = np.concatenate([full, np.zeros((4 * step - full.shape[0], *full.shape[1:]))])
@@ -284,7 +309,9 @@ def true_peak(samples: Samples, rate: int) -> float:
     return float(max(between, np.abs(samples).max()))
 
 
-def normalise_loudness(samples: Samples, rate: int, target: float = -23.0, *, peak_db: float = -1.0) -> Levelled:
+def normalise_loudness(
+    samples: Samples, rate: int, target: float = -23.0, *, peak_db: float = -1.0
+) -> Levelled:
     """Bring a clip to ``target`` LUFS by one gain, held back where its true peak would pass ``peak_db``.
 
     A clip without a loudness comes back as it was, with the reason.
@@ -297,7 +324,9 @@ def normalise_loudness(samples: Samples, rate: int, target: float = -23.0, *, pe
     headroom = peak_db - 20.0 * math.log10(true_peak(samples, rate))
     held_back = None
     if gain > headroom:
-        held_back = f"its peaks would pass {peak_db:g} dB; it stays {gain - headroom:.1f} LU below {target:g} LUFS"
+        held_back = (
+            f"its peaks would pass {peak_db:g} dB; it stays {gain - headroom:.1f} LU below {target:g} LUFS"
+        )
         gain = headroom
     return Levelled((samples * np.float32(10.0 ** (gain / 20.0))).astype(np.float32), gain, before, held_back)
 
@@ -308,7 +337,11 @@ def _sounding(samples: Samples, rate: int, floor_db: float) -> tuple[int, int] |
     power = np.zeros(blocks * size)
     columns = samples[:, None] if samples.ndim == 1 else samples
     for channel in range(columns.shape[1]):
-        np.maximum(power[: samples.shape[0]], columns[:, channel].astype(np.float64) ** 2, out=power[: samples.shape[0]])
+        np.maximum(
+            power[: samples.shape[0]],
+            columns[:, channel].astype(np.float64) ** 2,
+            out=power[: samples.shape[0]],
+        )
     heard = np.flatnonzero(power.reshape(blocks, size).mean(axis=1) > 10.0 ** (floor_db / 10.0))
     if heard.size == 0:
         return None
@@ -336,5 +369,7 @@ def _checked(samples: Samples) -> Samples:
             "Pass floating-point samples in [-1, 1], shaped (frames,) or (frames, channels).",
         )
     if not np.isfinite(array).all():
-        raise InputError("The samples hold values that are not finite numbers.", "Leave this clip out or make it again.")
+        raise InputError(
+            "The samples hold values that are not finite numbers.", "Leave this clip out or make it again."
+        )
     return array.astype(np.float32, copy=False)

@@ -57,10 +57,17 @@ def prompts_for(
         text = (templates or {}).get(system, template)
         if "{intent}" not in text:
             raise InputError(
-                f"The template '{text}' of {system} does not mention the intent.", "Write {intent} where it belongs."
+                f"The template '{text}' of {system} does not mention the intent.",
+                "Write {intent} where it belongs.",
             )
         made += [
-            Prompt(f"{system}_{intent}_{number}", system, intent, text.replace("{intent}", intent), dict(coordinates))
+            Prompt(
+                f"{system}_{intent}_{number}",
+                system,
+                intent,
+                text.replace("{intent}", intent),
+                dict(coordinates),
+            )
             for intent, coordinates in intents.items()
             for number in range(1, per_cell + 1)
         ]

@@ -1,12 +1,14 @@
 """Who rates what in which order: least-rated stimuli first, ties by lot, each rater over different cells.
 
-Raters arrive one after another. Each takes stimuli from different cells, as a live study hands them out, and one
-who leaves early leaves nothing blocked. Inside a cell the stimuli wait in a shuffled queue that is shuffled anew when
-it has run through, which is least-rated-first with random ties at the cost of one step per trial.
+Raters arrive one after another. Each takes stimuli from different cells, as a live study hands them out,
+and one who leaves early leaves nothing blocked. Inside a cell the stimuli wait in a shuffled queue that is
+shuffled anew when it has run through, which is least-rated-first with random ties at the cost of one step
+per trial.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -23,10 +25,11 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 class DesignOptions:
     """How the ratings are collected.
 
-    ``per_stimulus`` stops a stimulus at that many raters (None: no limit). ``distinct_cells`` name the columns whose
-    combinations a rater is spread over: no cell twice before all were used once. ``repeats`` shows that many stimuli
-    again at the end to raters who stayed. ``clip_seconds`` pass before the first answer to each stimulus.
-    ``copy_gap`` and ``copy_shift`` are a colluder's chances, per trial, of losing the place and of moving an answer.
+    ``per_stimulus`` stops a stimulus at that many raters (None: no limit). ``distinct_cells`` name the
+    columns whose combinations a rater is spread over: no cell twice before all were used once. ``repeats``
+    shows that many stimuli again at the end to raters who stayed. ``clip_seconds`` pass before the first
+    answer to each stimulus. ``copy_gap`` and ``copy_shift`` are a colluder's chances, per trial, of losing
+    the place and of moving an answer.
     """
 
     per_rater: int = 56
@@ -43,21 +46,36 @@ class DesignOptions:
     copy_shift: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.per_rater < 1 or self.repeats < 0 or (self.per_stimulus is not None and self.per_stimulus < 1):
-            raise InputError("A design needs trials.", "Give per_rater and per_stimulus of 1 or more, repeats of 0 or more.")
+        if (
+            self.per_rater < 1
+            or self.repeats < 0
+            or (self.per_stimulus is not None and self.per_stimulus < 1)
+        ):
+            raise InputError(
+                "A design needs trials.",
+                "Give per_rater and per_stimulus of 1 or more, repeats of 0 or more.",
+            )
         if self.repeats > self.per_rater:
             raise InputError(
-                f"{self.repeats} repeats do not fit {self.per_rater} stimuli a rater.", "Repeat at most per_rater stimuli."
+                f"{self.repeats} repeats do not fit {self.per_rater} stimuli a rater.",
+                "Repeat at most per_rater stimuli.",
             )
-        if not self.scale_low < self.scale_high or (self.integer and (self.scale_low % 1 or self.scale_high % 1)):
+        if not self.scale_low < self.scale_high or (
+            self.integer and (self.scale_low % 1 or self.scale_high % 1)
+        ):
             raise InputError(
                 f"A scale from {self.scale_low:g} to {self.scale_high:g} has no points.",
                 "Give scale_low < scale_high, whole numbers where answers are.",
             )
         if self.start.tzinfo is None or min(self.clip_seconds, self.arrival_seconds) < 0:
-            raise InputError("The clock of the design is unusable.", "Give a start with a time zone and times of 0 or more.")
+            raise InputError(
+                "The clock of the design is unusable.",
+                "Give a start with a time zone and times of 0 or more.",
+            )
         if not (0.0 <= self.copy_gap <= 1.0 and 0.0 <= self.copy_shift <= 1.0):
-            raise InputError("A colluder's chances are not in [0, 1].", "Give copy_gap and copy_shift from 0 to 1.")
+            raise InputError(
+                "A colluder's chances are not in [0, 1].", "Give copy_gap and copy_shift from 0 to 1."
+            )
 
     @property
     def neutral(self) -> float:
@@ -67,7 +85,7 @@ class DesignOptions:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Trials of all raters, rater by rater in presentation order. ``first`` is the trial a repeat repeats, else itself."""
+    """Trials of all raters, rater by rater in presentation order. ``first`` is the trial a repeat repeats."""
 
     rater: Ints
     stimulus: Ints
@@ -111,12 +129,12 @@ class _Queue:
 def assign(cell: Ints, stays: Ints, quota: int | None, rng: np.random.Generator) -> list[list[int]]:
     """For each rater, the stimuli rated, in presentation order.
 
-    ``cell`` is each stimulus' cell (0 …), ``stays`` how many trials each rater stays for, ``quota`` the most raters a
-    stimulus may get.
+    ``cell`` is each stimulus' cell (0 …), ``stays`` how many trials each rater stays for, ``quota`` the
+    most raters a stimulus may get.
     """
     order = np.argsort(cell, kind="stable")
     edges = np.flatnonzero(np.diff(cell[order], prepend=-1, append=-1))
-    queues = [_Queue(order[start:end], rng) for start, end in zip(edges[:-1], edges[1:], strict=True)]
+    queues = [_Queue(order[start:end], rng) for start, end in itertools.pairwise(edges)]
     if len(queues) == 1:
         alone = queues[0]
         return [
@@ -148,7 +166,8 @@ def _shares(room: Ints, rounds: Ints, stay: int, rng: np.random.Generator) -> In
             share[free] += 1
             left -= free.size
             continue
-        # A cell taken from before is ahead by what this rater took; the least-rated cells come first, ties by lot.
+        # A cell taken from before is ahead by what this rater took; the least-rated cells come first, ties
+        # by lot.
         ahead = rounds[free] + rng.random(free.size)
         share[free[np.argpartition(ahead, left - 1)[:left]]] += 1
         left = 0
@@ -170,7 +189,11 @@ def trials(handed: list[list[int]], full: int, repeats: int, rng: np.random.Gene
     lengths = np.array([len(mine) for mine in handed], dtype=np.int64)
     rater, stimulus, repeat, first, at = [], [], [], [], 0
     for index, mine in enumerate(handed):
-        again = rng.choice(len(mine), repeats, replace=False) if repeats and len(mine) == full else np.empty(0, np.int64)
+        again = (
+            rng.choice(len(mine), repeats, replace=False)
+            if repeats and len(mine) == full
+            else np.empty(0, np.int64)
+        )
         stimulus += [*mine, *(mine[k] for k in again)]
         first += [*range(at, at + len(mine)), *(at + int(k) for k in again)]
         repeat += [0] * len(mine) + [1] * again.size

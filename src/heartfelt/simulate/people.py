@@ -1,8 +1,9 @@
 """Simulated raters: how each uses the scale, how much noise they add, and what kind of rater they are.
 
-A careful rater answers ``neutral + bias + gain * (true - neutral) + taste + noise``: ``bias`` and ``gain`` are the
-rater's use of the scale, ``taste`` is drawn once for a rater and an item and stays the same when it is shown again,
-``noise`` is fresh every time. Other kinds answer without looking, each in its own way; ``KINDS`` says how.
+A careful rater answers ``neutral + bias + gain * (true - neutral) + taste + noise``: ``bias`` and ``gain``
+are the rater's use of the scale, ``taste`` is drawn once for a rater and an item and stays the same when it
+is shown again, ``noise`` is fresh every time. Other kinds answer without looking, each in its own way;
+``KINDS`` says how.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ KINDS: Mapping[str, str] = MappingProxyType(
 class RaterMix:
     """Who the raters are. ``shares`` give the kinds other than honest; the rest are honest.
 
-    ``bias_sd``, ``taste``, ``noise`` are standard deviations in scale points; ``gain_sd`` and ``noise_spread`` are
-    spreads between raters on the log scale. ``hazard`` is the chance of leaving after any one trial. ``seconds`` is
-    the median time for an answer; ``careless_seconds`` that of raters who do not look, where it differs.
+    ``bias_sd``, ``taste``, ``noise`` are standard deviations in scale points; ``gain_sd`` and
+    ``noise_spread`` are spreads between raters on the log scale. ``hazard`` is the chance of leaving after
+    any one trial. ``seconds`` is the median time for an answer; ``careless_seconds`` that of raters who do
+    not look, where it differs.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -55,24 +57,37 @@ class RaterMix:
     def __post_init__(self) -> None:
         for kind, share in self.shares.items():
             if kind not in KINDS:
-                raise UnknownNameError(f"There is no kind of rater called '{kind}'.", suggestion(kind, KINDS, "Kinds"))
+                raise UnknownNameError(
+                    f"There is no kind of rater called '{kind}'.", suggestion(kind, KINDS, "Kinds")
+                )
             if not 0.0 <= share <= 1.0:
-                raise InputError(f"A share of {share} {kind} raters is impossible.", "Give shares from 0 to 1.")
+                raise InputError(
+                    f"A share of {share} {kind} raters is impossible.", "Give shares from 0 to 1."
+                )
         if sum(share for kind, share in self.shares.items() if kind != "honest") > 1.0 + 1e-9:
             raise InputError("The shares of the kinds of raters pass 1.", "Make them sum to at most 1.")
-        spreads = (self.bias_sd, self.question_bias_sd, self.gain_sd, self.taste, self.noise, self.noise_spread)
+        spreads = (
+            self.bias_sd,
+            self.question_bias_sd,
+            self.gain_sd,
+            self.taste,
+            self.noise,
+            self.noise_spread,
+        )
         if min(*spreads, self.seconds_spread) < 0 or not 0.0 <= self.hazard < 1.0:
             raise InputError("A spread is negative or the hazard is not in [0, 1).", "Give possible values.")
         if self.seconds <= 0 or (self.careless_seconds is not None and self.careless_seconds <= 0):
             raise InputError("An answer cannot take no time.", "Give positive seconds.")
 
 
-def raters(n: int, mix: RaterMix | None = None, *, questions: Sequence[str] = (), seed: int = 0) -> pl.DataFrame:
+def raters(
+    n: int, mix: RaterMix | None = None, *, questions: Sequence[str] = (), seed: int = 0
+) -> pl.DataFrame:
     """``n`` raters in order of arrival, with the parameters planted in each.
 
-    Columns: rater, kind, bias, gain, taste, noise, hazard, pace (median seconds for an answer), colluder_of (the rater
-    copied, else empty). With ``questions``, and a ``question_bias_sd``, a column ``bias_{question}`` each holds the
-    bias under that question. Kinds are met in their exact shares, rounded, at random places.
+    Columns: rater, kind, bias, gain, taste, noise, hazard, pace (median seconds for an answer), colluder_of
+    (the rater copied, else empty). With ``questions``, a column ``bias_{question}`` each holds the bias
+    under that question. Kinds are met in their exact shares, rounded, at random places.
     """
     mix = mix or RaterMix()
     if n < 1:
@@ -119,15 +134,20 @@ def _kinds(n: int, mix: RaterMix, seed: int) -> np.ndarray[tuple[int], np.dtype[
     return kinds[stream(seed, "simulate", "raters", "kind").permutation(n)]
 
 
-def _copied(names: np.ndarray[tuple[int], np.dtype[np.object_]], kinds: np.ndarray[tuple[int], np.dtype[np.str_]],
-            seed: int) -> list[str | None]:
+def _copied(
+    names: np.ndarray[tuple[int], np.dtype[np.object_]],
+    kinds: np.ndarray[tuple[int], np.dtype[np.str_]],
+    seed: int,
+) -> list[str | None]:
     copied: list[str | None] = [None] * names.size
     colluders = np.flatnonzero(kinds == "colluder")
     if colluders.size == 0:
         return copied
     sources = np.flatnonzero(kinds == "honest")
     if sources.size == 0:
-        raise InputError("There are colluders but nobody honest to copy from.", "Leave a share of honest raters.")
+        raise InputError(
+            "There are colluders but nobody honest to copy from.", "Leave a share of honest raters."
+        )
     rng = stream(seed, "simulate", "raters", "copied")
     # Sources are used once before any is used twice: pairs, not one large ring, unless there are too few.
     order = np.concatenate([rng.permutation(sources) for _ in range(-(-colluders.size // sources.size))])

@@ -4,8 +4,9 @@ For a stimulus of system ``s`` and intent ``i`` under question ``q``::
 
     true = neutral + gain[s, q] * (intended[i, q] - neutral) + shift[s, q] + cell[s, i, q] + own[stimulus, q]
 
-``gain`` and ``shift`` are the system's conveyance; ``cell`` is what this system does to this intent beyond that (the
-interaction), and ``own`` is the single stimulus, both normal with mean zero. True values are held on the scale.
+``gain`` and ``shift`` are the system's conveyance; ``cell`` is what this system does to this intent beyond
+that (the interaction), and ``own`` is the single stimulus, both normal with mean zero. True values are held
+on the scale.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from heartfelt.streams import stream
 class TruthOptions:
     """What is planted. Standard deviations are in scale points.
 
-    ``systems`` fix a system's conveyance; a system that is not named draws a gain around ``gain`` and a shift around
-    zero for each question. A named conveyance's ``noise`` takes the place of ``stimulus_sd``.
+    ``systems`` fix a system's conveyance; a system that is not named draws a gain around ``gain`` and a
+    shift around zero for each question. A named conveyance's ``noise`` takes the place of ``stimulus_sd``.
     """
 
     questions: tuple[str, ...] = ("valence", "arousal")
@@ -42,7 +43,9 @@ class TruthOptions:
 
     def __post_init__(self) -> None:
         if min(self.gain_sd, self.shift_sd, self.cell_sd, self.stimulus_sd) < 0:
-            raise InputError("A planted standard deviation is negative.", "Give standard deviations of 0 or more.")
+            raise InputError(
+                "A planted standard deviation is negative.", "Give standard deviations of 0 or more."
+            )
         if not self.low <= self.neutral <= self.high or not self.questions:
             raise InputError(
                 f"A scale from {self.low:g} to {self.high:g} with neutral {self.neutral:g} and"
@@ -54,9 +57,9 @@ class TruthOptions:
 def truth(stimuli: pl.DataFrame, options: TruthOptions | None = None, *, seed: int = 0) -> pl.DataFrame:
     """The planted truth: one row per stimulus and question.
 
-    ``stimuli`` has the columns stimulus, system, intent and one per question with the intended value. The answer has
-    stimulus, system, intent, question, intended, expected (before ``cell`` and ``own``), cell_mean (with ``cell``)
-    and true. What is drawn depends on names, not on the order of the rows.
+    ``stimuli`` has the columns stimulus, system, intent and one per question with the intended value. The
+    answer has stimulus, system, intent, question, intended, expected (before ``cell`` and ``own``),
+    cell_mean (with ``cell``) and true. What is drawn depends on names, not on the order of the rows.
     """
     options = options or TruthOptions()
     _check(stimuli, options)
@@ -66,15 +69,23 @@ def truth(stimuli: pl.DataFrame, options: TruthOptions | None = None, *, seed: i
 
 def _under(stimuli: pl.DataFrame, question: str, options: TruthOptions, seed: int) -> pl.DataFrame:
     systems = stimuli["system"].unique().sort().to_list()
-    convey = {system: options.systems.get(system) or _drawn(system, question, options, seed) for system in systems}
+    convey = {
+        system: options.systems.get(system) or _drawn(system, question, options, seed) for system in systems
+    }
     cells = stimuli.select("system", "intent").unique().sort("system", "intent")
     cells = cells.with_columns(
         _cell=pl.Series(
-            [float(stream(seed, "simulate", "cell", s, i, question).normal(0.0, options.cell_sd)) for s, i in cells.rows()],
+            [
+                float(stream(seed, "simulate", "cell", s, i, question).normal(0.0, options.cell_sd))
+                for s, i in cells.rows()
+            ],
             dtype=pl.Float64,
         ),
         _noise=pl.Series(
-            [options.systems[s].noise if s in options.systems else options.stimulus_sd for s in cells["system"]],
+            [
+                options.systems[s].noise if s in options.systems else options.stimulus_sd
+                for s in cells["system"]
+            ],
             dtype=pl.Float64,
         ),
     )
@@ -82,9 +93,13 @@ def _under(stimuli: pl.DataFrame, question: str, options: TruthOptions, seed: in
     draws = stream(seed, "simulate", "stimulus", question).standard_normal(own.height)
     gain = {s: c.gain.get(question, 1.0) for s, c in convey.items()}
     shift = {s: c.shift.get(question, 0.0) for s, c in convey.items()}
-    frame = stimuli.select("stimulus", "system", "intent", pl.col(question).cast(pl.Float64).alias("intended"))
+    frame = stimuli.select(
+        "stimulus", "system", "intent", pl.col(question).cast(pl.Float64).alias("intended")
+    )
     frame = frame.join(cells, on=["system", "intent"], how="left", maintain_order="left")
-    frame = frame.join(own.with_columns(_own=pl.Series(draws)), on="stimulus", how="left", maintain_order="left")
+    frame = frame.join(
+        own.with_columns(_own=pl.Series(draws)), on="stimulus", how="left", maintain_order="left"
+    )
     system = pl.col("system")
     expected = (
         options.neutral
@@ -109,7 +124,9 @@ def _drawn(system: str, question: str, options: TruthOptions, seed: int) -> Conv
 def _check(stimuli: pl.DataFrame, options: TruthOptions) -> None:
     for column in ("stimulus", "system", "intent", *options.questions):
         if column not in stimuli.columns:
-            raise InputError(f"The stimuli have no column '{column}'.", suggestion(column, stimuli.columns, "They have"))
+            raise InputError(
+                f"The stimuli have no column '{column}'.", suggestion(column, stimuli.columns, "They have")
+            )
         if stimuli[column].null_count():
             raise InputError(
                 f"The column '{column}' of the stimuli has {stimuli[column].null_count()} gaps.",

@@ -38,10 +38,10 @@ def stimuli(
     *,
     per_cell: int = 14,
 ) -> pl.DataFrame:
-    """``per_cell`` stimuli for every (system, intent), with the intent's coordinates in columns of their own."""
+    """``per_cell`` stimuli for every (system, intent), with the intent's coordinates in columns."""
     if per_cell < 1 or not systems or not intents:
         raise InputError(
-            f"{len(systems)} systems, {len(intents)} intents and {per_cell} stimuli per cell make no stimuli.",
+            f"{len(systems)} systems, {len(intents)} intents and {per_cell} stimuli per cell make nothing.",
             "Give at least one of each.",
         )
     rows = [

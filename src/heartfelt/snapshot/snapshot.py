@@ -212,7 +212,7 @@ def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
         return Spooled(frame, survey(frame, where))
     room = tempfile.TemporaryDirectory(prefix="heartfelt-")
     path = Path(room.name) / "ratings.parquet"
-    RATINGS.typed(ratings, where).sink_parquet(path, compression="zstd", compression_level=1, row_group_size=1 << 18)
+    RATINGS.typed(ratings, where).sink_parquet(path, compression="zstd", compression_level=1, row_group_size=1 << 20)
     return Spooled(path, survey(path, where), room)
 
 

@@ -8,7 +8,7 @@ rows to name the first one at fault.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,16 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.snapshot.fingerprint import U64, RowHasher, arrow_batches, combine
+from heartfelt.snapshot.fingerprint import (
+    U64,
+    arrow_batches,
+    cells_of,
+    coded_cells,
+    combine,
+    in_order,
+    row_hashes,
+    text_bits,
+)
 from heartfelt.study import Scale, Study
 from heartfelt.tables import RATINGS
 
@@ -49,91 +58,99 @@ class Survey:
     doubled: bool
 
 
-@dataclass(slots=True)
-class _Tally:
-    hashes: list[U64] = field(default_factory=list)
-    keys: list[U64] = field(default_factory=list)
-    seen: dict[str, dict[str, None]] = field(default_factory=lambda: {name: {} for name in IDS})
-    answers: list[pl.DataFrame] = field(default_factory=list)
-    used: set[str] = field(default_factory=set)
-    ratings: int = 0
-    unknown_raters: int = 0
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one batch of ratings holds."""
+
+    rows: U64
+    keys: U64
+    used: tuple[str, ...]
+    words: dict[str, tuple[pa.Array, U64]]
+    answers: pl.DataFrame
+    ratings: int
+    unknown_raters: int
+    gap: tuple[str, int] | None
+
+
+_ANSWERS = {"question": pl.String, "ratings": pl.Int64, "low": pl.Float64, "high": pl.Float64, "whole": pl.Boolean}
 
 
 def survey(source: pl.DataFrame | Path, where: str) -> Survey:
     """Look at every rating once. ``where`` names the origin in errors."""
-    hasher, tally = RowHasher(), _Tally()
-    for batch in arrow_batches(source, (*IDS, "answer")):
-        _take(batch, hasher, tally, where)
-    answers = (
-        pl.concat(tally.answers)
-        .group_by("question", maintain_order=True)
-        .agg(pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole"))
-        if tally.answers
-        else pl.DataFrame(schema={"question": pl.String, "ratings": pl.Int64, "low": pl.Float64, "high": pl.Float64, "whole": pl.Boolean})
-    )
-    keys = np.concatenate(tally.keys) if tally.keys else np.zeros(0, dtype=np.uint64)
+    parts: list[_Part] = []
+    seen: dict[str, list[str]] = {name: [] for name in IDS}
+    seen_bits = {name: np.zeros(0, dtype=np.uint64) for name in IDS}
+    ratings = 0
+    for part in in_order(_look_at, arrow_batches(source, IDS)):
+        if part.gap is not None:
+            name, row = part.gap
+            raise InputError(
+                f"{where}: rating {ratings + row + 1} has no {name}.", f"Fill in the {name} of every rating, or remove the row."
+            )
+        for name, (words, bits) in part.words.items():
+            new = ~np.isin(bits, seen_bits[name])
+            if new.any():
+                seen[name] += words.filter(new).to_pylist()
+                seen_bits[name] = np.concatenate([seen_bits[name], bits[new]])
+        ratings += part.ratings
+        parts.append(replace(part, words={}))
+    answers = pl.concat([pl.DataFrame(schema=_ANSWERS), *(part.answers for part in parts)])
+    answers = answers.group_by("question", maintain_order=True).agg(pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole"))
+    none = np.zeros(0, dtype=np.uint64)
+    keys = np.concatenate([none, *(part.keys for part in parts)])
     keys.sort()
-    empty = np.zeros(0, dtype=np.uint64)
     return Survey(
-        ratings=tally.ratings,
-        unknown_raters=tally.unknown_raters,
-        raters=list(tally.seen["rater"]),
-        stimuli=list(tally.seen["stimulus"]),
+        ratings=ratings,
+        unknown_raters=sum(part.unknown_raters for part in parts),
+        raters=seen["rater"],
+        stimuli=seen["stimulus"],
         questions={row[0]: QuestionFacts(*row[1:]) for row in answers.iter_rows()},
-        hash=combine("ratings", sorted(tally.used), np.concatenate(tally.hashes) if tally.hashes else empty),
+        hash=combine("ratings", sorted({name for part in parts for name in part.used}), np.concatenate([none, *(part.rows for part in parts)])),
         doubled=bool((keys[1:] == keys[:-1]).any()),
     )
 
 
-def _take(batch: pa.RecordBatch, hasher: RowHasher, tally: _Tally, where: str) -> None:
+def _look_at(batch: pa.RecordBatch) -> _Part:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not batch.num_rows:
-        return
     cells: dict[str, U64] = {}
-    columns: dict[str, pa.Array] = {}
+    words: dict[str, tuple[pa.Array, U64]] = {}
+    gap: tuple[str, int] | None = None
     for name in batch.schema.names:
         column = batch.column(name)
-        if name in IDS and not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-        columns[name] = column
-        if column.null_count < len(column):
-            tally.used.add(name)
-            cells[name] = hasher.cells(name, column)
-    for name in ("stimulus", "question"):
-        if columns[name].null_count:
-            row = tally.ratings + int(np.argmax(pc.is_null(columns[name]).to_numpy(zero_copy_only=False))) + 1
-            raise InputError(
-                f"{where}: rating {row} has no {name}.", f"Fill in the {name} of every rating, or remove the row."
-            )
-    tally.hashes.append(hasher.rows(list(cells.values())))
-    for name in IDS:
-        tally.seen[name].update(dict.fromkeys(columns[name].dictionary.drop_null().to_pylist()))
-    known = [bits for name, bits in cells.items() if name in RATINGS.key]
-    keys = hasher.rows(known)
-    if columns["rater"].null_count:
-        tally.unknown_raters += columns["rater"].null_count
-        keys = keys[pc.is_valid(columns["rater"]).to_numpy(zero_copy_only=False)]
-    tally.keys.append(keys)
-    value = pl.Series("value", pl.from_arrow(columns["value"]))
-    coded = pl.DataFrame({"code": pl.from_arrow(columns["question"].indices), "value": value})
-    names = pl.DataFrame({"question": columns["question"].dictionary.to_pylist()}).with_row_index("code")
-    facts = (
+        if name in IDS:
+            coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+            words[name] = (coded.dictionary, text_bits(coded.dictionary))
+            cells[name] = coded_cells(name, coded, words[name][1])
+            if coded.null_count and name != "rater" and gap is None:
+                gap = (name, int(np.argmax(pc.is_null(coded).to_numpy(zero_copy_only=False))))
+            if name == "question":
+                answers = _answers(coded, batch.column("value"))
+        elif column.null_count < len(column):
+            cells[name] = cells_of(name, column)
+    keys = row_hashes([bits for name, bits in cells.items() if name in RATINGS.key])
+    unknown = batch.column("rater").null_count
+    if unknown:
+        keys = keys[pc.is_valid(batch.column("rater")).to_numpy(zero_copy_only=False)]
+    rows = row_hashes(list(cells.values()))
+    return _Part(rows, keys, tuple(cells), words, answers, batch.num_rows, unknown, gap)
+
+
+def _answers(questions: pa.Array, values: pa.Array) -> pl.DataFrame:
+    coded = pl.DataFrame({"code": pl.from_arrow(questions.indices), "value": pl.from_arrow(values)})
+    names = pl.DataFrame({"question": questions.dictionary.to_pylist()}, schema={"question": pl.String}).with_row_index("code")
+    value = pl.col("value")
+    return (
         coded.with_columns(pl.col("code").cast(pl.UInt32))
         .group_by("code")
         .agg(
-            pl.len().cast(pl.Int64).alias("ratings"),
-            pl.min("value").alias("low"),
-            pl.max("value").alias("high"),
-            (pl.col("value") == pl.col("value").floor()).all().alias("whole"),
+            pl.len().cast(pl.Int64).alias("ratings"), value.min().alias("low"), value.max().alias("high"),
+            (value == value.floor()).all().alias("whole"),
         )
         .join(names, on="code")
         .select("question", "ratings", "low", "high", "whole")
     )
-    tally.answers.append(facts)
-    tally.ratings += batch.num_rows
 
 
 def check_ratings(found: Survey, ratings: pl.LazyFrame, study: Study, stimuli: Iterable[str], where: str) -> None:

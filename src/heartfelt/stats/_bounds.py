@@ -1,8 +1,8 @@
 """Interval forms shared by association, classification and resampling.
 
-Each returns ``(low, high)`` at a two-sided confidence level. Sources: Wilson (1927) for a proportion; Fisher's z
-with the variance named by the caller; Zou and Donner (2008) for sums of independent proportions (MOVER); the
-delta method on a transformed scale; Efron (1987) for BCa.
+Each returns ``(low, high)`` at a two-sided confidence level. Sources: Wilson (1927) for a proportion;
+Fisher's z with the variance named by the caller; Zou and Donner (2008) for sums of independent proportions
+(MOVER); the delta method on a transformed scale; Efron (1987) for BCa.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ def basic(value: float, replicates: Floats, level: float) -> Bounds:
 
 
 def bca(value: float, replicates: Floats, influence: Floats, level: float) -> Bounds | None:
-    """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values' skewness."""
+    """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values'
+    skewness.
+    """
     below = float(np.count_nonzero(replicates < value)) + 0.5 * float(np.count_nonzero(replicates == value))
     share = below / replicates.size
     spread = float(np.sum(influence**2))

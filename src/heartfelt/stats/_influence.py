@@ -1,8 +1,9 @@
 """Empirical influence values: how far each pair pulls a statistic, one number per row, mean zero.
 
-They give the delta method's standard error (root of their mean square over n), the acceleration of BCa, and, when
-summed within clusters, both under clustering. Derived by differentiating the statistic of a weighted sample with
-respect to one row's weight; the tests hold them to numerical derivatives. Hampel (1974); Efron (1982).
+They give the delta method's standard error (root of their mean square over n), the acceleration of BCa,
+and, when summed within clusters, both under clustering. Derived by differentiating the statistic of a
+weighted sample with respect to one row's weight; the tests hold them to numerical derivatives. Hampel
+(1974); Efron (1982).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Rows in the order of a column: ``order[starts[g]:starts[g + 1]]`` are the rows of its g-th distinct value.
+    """Rows in the order of a column: ``order[starts[g]:starts[g + 1]]`` are the rows of its g-th distinct
+    value.
 
     ``place`` is each row's rank among the distinct values, from 0.
     """
@@ -144,6 +146,18 @@ def auroc(predicted: Sorted, positive: Flags) -> Floats:
     up = (won[predicted.place] - value) * n / positives
     down = (lost_to[predicted.place] - value) * n / negatives
     return np.where(positive, up, down)
+
+
+def delong_error(influence: Floats, positive: Flags) -> float:
+    """DeLong's standard error: the placements' variances within each class."""
+    n = positive.size
+    variance = 0.0
+    for side in (positive, ~positive):
+        size = int(np.count_nonzero(side))
+        if size < 2:
+            return 0.0
+        variance += float(np.var(influence[side] * size / n, ddof=1)) / size
+    return float(np.sqrt(variance))
 
 
 def average_precision(predicted: Sorted, positive: Flags) -> Floats:

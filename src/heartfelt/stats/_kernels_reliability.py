@@ -214,3 +214,127 @@ def level_forms(
                 b += w * right[levels[i], c]
             out[c] += scale[g] * a * b
     return out
+
+
+@njit(cache=True)
+def inverse_of_factor(chol: Array) -> Array:
+    """Lower triangle of (L L')^-1 from the lower triangle of L, by row operations that vectorise."""
+    m = chol.shape[0]
+    x = np.zeros((m, m))
+    for i in range(m):
+        x[i, i] = 1.0
+        for k in range(i):
+            f = chol[i, k]
+            for j in range(k + 1):
+                x[i, j] -= f * x[k, j]
+        d = 1.0 / chol[i, i]
+        for j in range(i + 1):
+            x[i, j] *= d
+    out = np.zeros((m, m))
+    for k in range(m):
+        for a in range(k + 1):
+            f = x[k, a]
+            for j in range(a + 1):
+                out[a, j] += f * x[k, j]
+    return out
+
+
+@njit(cache=True)
+def _correlation(s: Array) -> float:
+    """Pearson correlation from (n, x, y, xx, yy, xy) sums; two stands for none."""
+    n = s[0]
+    if n < 3.0:
+        return 2.0
+    xx = s[3] - s[1] * s[1] / n
+    yy = s[4] - s[2] * s[2] / n
+    xy = s[5] - s[1] * s[2] / n
+    if xx <= 1e-12 * s[3] or yy <= 1e-12 * s[4]:
+        return 2.0
+    return xy / np.sqrt(xx * yy)
+
+
+@njit(cache=True)
+def _pair_sums(count: float, a: float, b: float, out: Array) -> None:
+    out[0] = count
+    out[1] = count * a
+    out[2] = count * b
+    out[3] = count * a * a
+    out[4] = count * b * b
+    out[5] = count * a * b
+
+
+@njit(cache=True)
+def split_once(
+    starts: Array,
+    rater: Array,
+    value: Array,
+    uniform: Array,
+    by_item: Array,
+    by_rater: Array,
+    by_rating: Array,
+) -> float:
+    """One random split of each item's ratings; adds the correlation without each item, rater and rating.
+
+    Returns the correlation of the half means (two where there is none).
+    """
+    items = starts.size - 1
+    place = np.empty(rater.size, np.int64)
+    first = np.zeros((items, 2))
+    size = np.zeros((items, 2))
+    total = np.zeros(6)
+    part = np.empty(6)
+    for g in range(items):
+        lo, n = starts[g], starts[g + 1] - starts[g]
+        if n < 2:
+            continue
+        for i in range(n):
+            place[lo + i] = i
+        for i in range(n - 1, 0, -1):
+            j = int(uniform[lo + i] * (i + 1))
+            place[lo + i], place[lo + j] = place[lo + j], place[lo + i]
+        cut = n // 2
+        if n % 2 == 1 and uniform[lo] < 0.5:
+            cut += 1
+        for i in range(n):
+            half = 0 if place[lo + i] < cut else 1
+            place[lo + i] = half
+            first[g, half] += value[lo + i]
+            size[g, half] += 1.0
+        first[g, 0] /= size[g, 0]
+        first[g, 1] /= size[g, 1]
+        _pair_sums(1.0, first[g, 0], first[g, 1], part)
+        total += part
+    whole = _correlation(total)
+    if whole == 2.0:
+        return whole
+    change = np.zeros((by_rater.size, 6))
+    old = np.empty(6)
+    for g in range(items):
+        lo, hi = starts[g], starts[g + 1]
+        if hi - lo < 2:
+            by_item[g] += whole
+            for i in range(lo, hi):
+                by_rating[i] += whole
+            continue
+        _pair_sums(1.0, first[g, 0], first[g, 1], old)
+        r = _correlation(total - old)
+        by_item[g] += whole if r == 2.0 else r
+        for i in range(lo, hi):
+            half = place[i]
+            left = size[g, half] - 1.0
+            if left > 0:
+                moved = (first[g, half] * size[g, half] - value[i]) / left
+                if half == 0:
+                    _pair_sums(1.0, moved, first[g, 1], part)
+                else:
+                    _pair_sums(1.0, first[g, 0], moved, part)
+            else:
+                part[:] = 0.0
+            part -= old
+            r = _correlation(total + part)
+            by_rating[i] += whole if r == 2.0 else r
+            change[rater[i]] += part
+    for c in range(by_rater.size):
+        r = _correlation(total + change[c])
+        by_rater[c] += whole if r == 2.0 else r
+    return whole

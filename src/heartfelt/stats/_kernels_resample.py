@@ -1,10 +1,11 @@
-"""Compiled loops of the bootstrap. Thirty-two resamples ("lanes") run side by side, so that every loop over rows
-does one contiguous addition per row and the memory held is 32 counts a row, whatever the number of resamples.
+"""Compiled loops of the bootstrap. Thirty-two resamples ("lanes") run side by side, so that every loop over
+rows does one contiguous addition per row and the memory held is 32 counts a row, whatever the number of
+resamples.
 
-``counts[row, lane]`` is how often a row entered a resample, as a float: exact, and floats vectorise where small
-integers do not. Loops run to ``counts.shape[1]`` rather than a constant for the same reason. Chance comes from
-SplitMix64 (Steele et al. 2014) seeded from a named stream; 32 random bits choose a row by multiplication (a bias
-below ``rows / 2**32``).
+``counts[row, lane]`` is how often a row entered a resample, as a float: exact, and floats vectorise where
+small integers do not. Loops run to ``counts.shape[1]`` rather than a constant for the same reason. Chance
+comes from SplitMix64 (Steele et al. 2014) seeded from a named stream; 32 random bits choose a row by
+multiplication (a bias below ``rows / 2**32``).
 """
 
 from __future__ import annotations
@@ -102,9 +103,10 @@ def mean(counts: Counts, values: Floats) -> Floats:
             weight = np.float64(counts[row, lane])
             work[0, lane] += weight
             work[1, lane] += weight * value
+    out = np.empty(lanes)
     for lane in range(lanes):
-        work[1, lane] = work[1, lane] / work[0, lane] if work[0, lane] > 0 else np.nan
-    return work[1]
+        out[lane] = work[1, lane] / work[0, lane] if work[0, lane] > 0 else np.nan
+    return out
 
 
 @compiled
@@ -128,8 +130,8 @@ def class_totals(counts: Counts, label: Ints, predicted: Ints, classes: int) -> 
 def spearman(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int) -> Floats:
     """Per lane: the correlation of mid-ranks.
 
-    ``order`` lists the rows by x, ``starts`` where each distinct x begins in it, ``place`` is the rank of a row's
-    y among the distinct ones.
+    ``order`` lists the rows by x, ``starts`` where each distinct x begins in it, ``place`` is the rank of a
+    row's y among the distinct ones.
     """
     lanes = counts.shape[1]
     ranks = np.zeros((places, lanes))

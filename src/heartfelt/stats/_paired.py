@@ -87,7 +87,7 @@ def pairs(x: Column, y: Column) -> Pairs:
 def present(column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which entries of a column of ids or categories are there at all (not ``None``, not NaN)."""
     if column.dtype.kind == "f":
-        return ~np.isnan(column)
+        return np.asarray(~np.isnan(column))
     if column.dtype == object:
         return np.fromiter((item is not None and item == item for item in column), np.bool_, column.size)
     return np.ones(column.size, dtype=np.bool_)
@@ -142,17 +142,27 @@ def coded(column: Column, what: str) -> tuple[list[Any], Ints, npt.NDArray[np.bo
     return names, codes, kept
 
 
-def binary(label: Column, positive: Any = None) -> npt.NDArray[np.bool_]:
-    """Labels as true or false: booleans, zeros and ones, or equality with ``positive``."""
-    array = as_array(label)
-    if positive is not None:
-        return np.asarray(array == positive, dtype=np.bool_)
-    if array.dtype.kind == "b":
+def as_flags(column: Column, positive: Any = None) -> npt.NDArray[Any]:
+    """A two-class column: as it is, or 1 and 0 by equality with ``positive``, missing entries staying
+    missing.
+    """
+    array = as_array(column)
+    if positive is None:
         return array
-    plain = array[present(array)]
-    if not all(item in (0, 1) for item in np.unique(plain).tolist()):
+    there = present(array)
+    flags = np.full(array.size, np.nan)
+    flags[there] = [item == positive for item in array[there].tolist()]
+    return flags
+
+
+def binary(label: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Two-class labels without gaps as true or false: booleans, or zeros and ones."""
+    if label.dtype.kind == "b":
+        return label
+    found = list(dict.fromkeys(label.tolist())) if label.dtype == object else np.unique(label).tolist()
+    if not all(item in (0, 1) for item in found):
         raise InputError(
-            f"Two-class labels must be true/false or 0/1; found {np.unique(plain).tolist()[:4]}.",
+            f"Two-class labels must be true/false or 0/1; found {found[:4]}.",
             "Name the category that counts as positive, or pass `label == that_category`.",
         )
-    return np.asarray(array == 1, dtype=np.bool_)
+    return np.asarray(label == 1, dtype=np.bool_)

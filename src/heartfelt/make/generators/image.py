@@ -1,7 +1,8 @@
 """``synth-image``: abstract images that carry an intended valence and arousal.
 
-Valence: brightness, warm against cold hue, round against pointed shapes. Arousal: saturation, clutter, contrast,
-pointed shapes again. Four systems draw in different styles, each with its own planted faithfulness.
+Valence: brightness, warm against cold hue, round against pointed shapes. Arousal: saturation, clutter,
+contrast, pointed shapes again. Four systems draw in different styles, each with its own planted
+faithfulness.
 
 Source: Valdez & Mehrabian 1994 (brightness and saturation); Bar & Neta 2006 (pointed shapes are liked less).
 """
@@ -31,7 +32,7 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ImageSystem:
-    """One style of drawing and how faithfully it conveys. ``blur`` and ``outline`` are shares of the width."""
+    """One style of drawing, and its conveyance. ``blur`` and ``outline`` are shares of the width."""
 
     conveyance: Conveyance
     blur: float = 0.0
@@ -45,7 +46,9 @@ IMAGE_SYSTEMS: Mapping[str, ImageSystem] = MappingProxyType(
         "Gouache": ImageSystem(profile(0.90, 0.2, 0.85, -0.3, 0.35), blur=0.004, opacity=0.8),
         "Linocut": ImageSystem(profile(0.70, -0.8, 0.90, 0.4, 0.45), outline=0.006),
         "Papercut": ImageSystem(profile(0.45, 0.6, 0.70, 0.0, 0.45), shadow=True),
-        "Neonlight": ImageSystem(profile(0.60, 0.0, 0.50, 1.2, 0.60), blur=0.002, outline=0.008, opacity=0.55),
+        "Neonlight": ImageSystem(
+            profile(0.60, 0.0, 0.50, 1.2, 0.60), blur=0.002, outline=0.008, opacity=0.55
+        ),
     }
 )
 
@@ -65,7 +68,12 @@ class Look:
 def look(valence: float, arousal: float) -> Look:
     """Choose the means for a feeling on 1-9."""
     high, awake = (min(max(x, 1.0), 9.0) / 8.0 - 0.125 for x in (valence, arousal))
-    corners = ((0.63, (1 - high) * (1 - awake)), (0.98, (1 - high) * awake), (0.42, high * (1 - awake)), (0.12, high * awake))
+    corners = (
+        (0.63, (1 - high) * (1 - awake)),
+        (0.98, (1 - high) * awake),
+        (0.42, high * (1 - awake)),
+        (0.12, high * awake),
+    )
     across = sum(weight * np.cos(2 * np.pi * hue) for hue, weight in corners)
     up = sum(weight * np.sin(2 * np.pi * hue) for hue, weight in corners)
     return Look(
@@ -101,11 +109,15 @@ def render_image(
     return canvas.resize((size, size), Image.Resampling.BOX)
 
 
-def conveyed(valence: float, arousal: float, *, system: str, seed: int = 0, name: str = "") -> tuple[float, float]:
-    """The valence and arousal that ``system`` puts into the image called ``name``: its profile and its noise."""
+def conveyed(
+    valence: float, arousal: float, *, system: str, seed: int = 0, name: str = ""
+) -> tuple[float, float]:
+    """The valence and arousal that ``system`` puts into the image called ``name``, noise included."""
     for value in (valence, arousal):
         if not 1.0 <= value <= 9.0:
-            raise InputError(f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9.")
+            raise InputError(
+                f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
+            )
     convey = _system(system).conveyance
     noise = stream(seed, "make", "synth-image", "conveyed", system, name).normal(0.0, convey.noise, 2)
     both = (convey.expected("valence", valence) + noise[0], convey.expected("arousal", arousal) + noise[1])
@@ -116,7 +128,8 @@ def _background(means: Look, wide: int) -> PilImage:
     from PIL import Image
 
     top, bottom = (
-        np.array(_colour(means.hue, 0.75 * means.saturation, means.brightness * light)) for light in (1.06, 0.94)
+        np.array(_colour(means.hue, 0.75 * means.saturation, means.brightness * light))
+        for light in (1.06, 0.94)
     )
     fade = np.linspace(0.0, 1.0, wide)[:, None]
     column = np.rint(top * (1.0 - fade) + bottom * fade).astype(np.uint8)
@@ -143,14 +156,23 @@ def _shape(canvas: PilImage, means: Look, style: ImageSystem, rng: np.random.Gen
         draw.polygon([(x + drop, y + drop) for x, y in path], fill=(0, 0, 0, 70))
     draw.polygon(path, fill=(*tint, round(255 * style.opacity)))
     if style.outline:
-        edge = _colour(means.hue, means.saturation, means.brightness * (0.55 if style.opacity == 1.0 else 1.25))
+        edge = _colour(
+            means.hue,
+            means.saturation,
+            means.brightness
+            * (1.0 - 2.5 * means.spread if style.opacity == 1.0 else 1.0 + 2.0 * means.spread),
+        )
         draw.line([*path, path[0]], fill=(*edge, 255), width=max(1, round(style.outline * wide)))
 
 
-def outline(angularity: float, rng: np.random.Generator, points: int = 72) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def outline(
+    angularity: float, rng: np.random.Generator, points: int = 72
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """The outline of one shape around the origin, radius about one: a soft blob at 0, a spiked star at 1."""
     turn = np.linspace(0.0, 2 * np.pi, points, endpoint=False)
-    soft = 1.0 + 0.12 * np.sin(2 * turn + rng.uniform(0, 6.28)) + 0.08 * np.sin(3 * turn + rng.uniform(0, 6.28))
+    soft = (
+        1.0 + 0.12 * np.sin(2 * turn + rng.uniform(0, 6.28)) + 0.08 * np.sin(3 * turn + rng.uniform(0, 6.28))
+    )
     spikes = int(rng.integers(4, 9))
     saw = np.abs(((turn * spikes / (2 * np.pi) + rng.random()) % 1.0) * 2.0 - 1.0)
     radius = (1.0 - angularity) * soft + angularity * (0.38 + 1.1 * saw**1.6)
@@ -158,14 +180,17 @@ def outline(angularity: float, rng: np.random.Generator, points: int = 72) -> np
 
 
 def _colour(hue: float, saturation: float, brightness: float) -> Colour:
-    red, green, blue = colorsys.hsv_to_rgb(hue, min(max(saturation, 0.0), 1.0), min(max(brightness, 0.0), 1.0))
+    red, green, blue = colorsys.hsv_to_rgb(
+        hue, min(max(saturation, 0.0), 1.0), min(max(brightness, 0.0), 1.0)
+    )
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
 def _system(name: str) -> ImageSystem:
     if name not in IMAGE_SYSTEMS:
         raise UnknownNameError(
-            f"The generator 'synth-image' has no system called '{name}'.", suggestion(name, IMAGE_SYSTEMS, "It has")
+            f"The generator 'synth-image' has no system called '{name}'.",
+            suggestion(name, IMAGE_SYSTEMS, "It has"),
         )
     return IMAGE_SYSTEMS[name]
 

@@ -44,8 +44,10 @@ MUSIC_SYSTEMS: Mapping[str, MusicSystem] = MappingProxyType(
 _BALANCE = {"melody": 1.0, "chord": 0.42, "bass": 0.75}
 
 
-def conveyed(valence: float, arousal: float, *, system: str, seed: int = 0, name: str = "") -> tuple[float, float]:
-    """The valence and arousal that ``system`` puts into the clip called ``name``: its profile and its noise."""
+def conveyed(
+    valence: float, arousal: float, *, system: str, seed: int = 0, name: str = ""
+) -> tuple[float, float]:
+    """The valence and arousal that ``system`` puts into the clip called ``name``, noise included."""
     convey = _system(system).conveyance
     noise = stream(seed, "make", "synth-music", "conveyed", system, name).normal(0.0, convey.noise, 2)
     both = (convey.expected("valence", valence) + noise[0], convey.expected("arousal", arousal) + noise[1])
@@ -77,17 +79,19 @@ def render_clip(
     ``name`` is the stimulus id; with ``seed`` it decides everything chance decides.
     """
     if not 0.5 <= seconds <= 600 or not 8_000 <= rate <= 96_000:
-        raise InputError(f"Cannot render {seconds:g} s at {rate} Hz.", "Ask for 0.5 to 600 s at 8,000 to 96,000 Hz.")
+        raise InputError(
+            f"Cannot render {seconds:g} s at {rate} Hz.", "Ask for 0.5 to 600 s at 8,000 to 96,000 Hz."
+        )
     means, notes = score(valence, arousal, system=system, seconds=seconds, seed=seed, name=name)
     style = _system(system)
     rng = stream(seed, "make", "synth-music", "sound", system, name)
-    mix = np.zeros(int(round(seconds * rate)) + rate)
+    mix = np.zeros(round(seconds * rate) + rate)
     for note in notes:
         wave = _sound(note, means, style, rate, rng)
         start = int(note.start * rate)
         wave = wave[: mix.size - start]
         mix[start : start + wave.size] += wave
-    mix = room(mix, rate, style.room * (0.6 + 0.6 * means.legato), rng)[: int(round(seconds * rate))]
+    mix = room(mix, rate, style.room * (0.6 + 0.6 * means.legato), rng)[: round(seconds * rate)]
     return _finish(mix, rate, means.level_db)
 
 
@@ -115,14 +119,17 @@ def _finish(mix: Wave, rate: int, level_db: float) -> Samples:
 def _system(name: str) -> MusicSystem:
     if name not in MUSIC_SYSTEMS:
         raise UnknownNameError(
-            f"The generator 'synth-music' has no system called '{name}'.", suggestion(name, MUSIC_SYSTEMS, "It has")
+            f"The generator 'synth-music' has no system called '{name}'.",
+            suggestion(name, MUSIC_SYSTEMS, "It has"),
         )
     return MUSIC_SYSTEMS[name]
 
 
 def _on_scale(value: float) -> float:
     if not 1.0 <= value <= 9.0:
-        raise InputError(f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9.")
+        raise InputError(
+            f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
+        )
     return float(value)
 
 

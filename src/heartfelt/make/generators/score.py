@@ -148,13 +148,15 @@ def _melody(means: Plan, beat: float, span: int, roots: list[int], rng: np.rando
         owed -= count
         for part in range(count):
             strong = part == 0 and index % 2 == 0
-            degree += int(rng.choice([-2, -1, -1, 1, 1, 2])) + int(rng.random() < 0.3 * abs(means.lift)) * int(
-                np.sign(means.lift)
-            )
+            degree += int(rng.choice([-2, -1, -1, 1, 1, 2])) + int(
+                rng.random() < 0.3 * abs(means.lift)
+            ) * int(np.sign(means.lift))
             degree = _within(degree, 5, 14)
             if strong:
-                degree = min((root + step + 7 * octave for step in (0, 2, 4) for octave in (0, 1, 2)),
-                             key=lambda tone: abs(tone - degree))
+                degree = min(
+                    (root + step + 7 * octave for step in (0, 2, 4) for octave in (0, 1, 2)),
+                    key=lambda tone: abs(tone - degree),
+                )
             pitch = pitch_of(means, degree)
             if not strong and rng.random() < 0.35 * means.tension:
                 pitch += 1

@@ -1,8 +1,8 @@
 """Instruments as small arrays: one note in, one waveform out. NumPy only.
 
-Pitched voices read a band-limited wavetable built for the note, so nothing aliases however bright it is. The
-plucked voice is a Karplus-Strong string solved in closed form: averaging neighbours once a period is a filter on
-the period's spectrum, so period ``p`` is the first one times that filter to the power ``p``.
+Pitched voices read a band-limited wavetable built for the note, so nothing aliases however bright it is.
+The plucked voice is a Karplus-Strong string solved in closed form: averaging neighbours once a period is a
+filter on the period's spectrum, so period ``p`` is the first one times that filter to the power ``p``.
 
 Source: Karplus & Strong 1983 (digital synthesis of plucked-string and drum timbres).
 """
@@ -93,9 +93,10 @@ def plucked(tone: Tone, rng: np.random.Generator) -> Wave:
     powers = np.abs(damping)[None, :] ** np.arange(rounds)[:, None]
     string = np.fft.irfft(start[None, :] * powers, period, axis=1).ravel()
     place = np.arange(frames) * (period * tone.hertz / tone.rate)
-    wave = np.interp(place, np.arange(string.size), string)
+    wave: Wave = np.interp(place, np.arange(string.size), string)
     loudest = float(np.abs(wave[: tone.rate // 8]).max(initial=1e-9))
-    return wave / loudest * 0.9 * envelope(frames, tone.rate, 0.002, 10.0, 1.0, 0.2)
+    wave *= 0.9 / loudest
+    return wave * envelope(frames, tone.rate, 0.002, 10.0, 1.0, 0.2)
 
 
 def brass(tone: Tone, rng: np.random.Generator) -> Wave:
@@ -130,7 +131,11 @@ def drum(part: str, velocity: float, rate: int, rng: np.random.Generator) -> Wav
     else:
         noise = rng.standard_normal(frames)
         rough = np.diff(noise, prepend=0.0) * 0.5
-        wave = rough * np.exp(-time * 90.0) if part == "hat" else 0.45 * (noise * 0.4 + rough) * np.exp(-time * 26.0)
+        wave = (
+            rough * np.exp(-time * 90.0)
+            if part == "hat"
+            else 0.45 * (noise * 0.4 + rough) * np.exp(-time * 26.0)
+        )
     wave[-32:] *= np.linspace(1.0, 0.0, 32)
     return wave * velocity
 

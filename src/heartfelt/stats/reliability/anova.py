@@ -48,11 +48,11 @@ def one_way(d: Design) -> OneWay:
     sums = np.bincount(d.item, centred, minlength=n.size)
     means = sums / n
     between = float(sums @ means)
-    within = max(float(centred @ centred) - between, 0.0)
+    total = float(centred @ centred)
+    within = _clean(max(total - between, 0.0), total, d.size)
     between = max(between - float(centred.sum()) ** 2 / d.size, 0.0)
     df_between, df_within = n.size - 1, d.size - n.size
     n0 = (d.size - float(n @ n) / d.size) / df_between if df_between else float(d.size)
-    within = _clean(within, centred)
     return OneWay(
         between / df_between if df_between else 0.0,
         within / df_within if df_within else 0.0,
@@ -63,18 +63,17 @@ def one_way(d: Design) -> OneWay:
     )
 
 
-def two_way(d: Design) -> TwoWay:
-    """Two-way analysis of variance of a complete design with at least two items and two raters."""
+def two_way(d: Design, table: OneWay) -> TwoWay:
+    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way table."""
     n, k = len(d.items), len(d.raters)
-    centred = d.value - float(d.value.mean())
-    item_sums = np.bincount(d.item, centred, minlength=n)
-    rater_sums = np.bincount(d.rater, centred, minlength=k)
-    items = float(item_sums @ item_sums) / k
-    raters = float(rater_sums @ rater_sums) / n
-    residual = _clean(max(float(centred @ centred) - items - raters, 0.0), centred)
-    return TwoWay(items / (n - 1), raters / (k - 1), residual / ((n - 1) * (k - 1)), n, k)
+    within = table.within * table.df_within
+    total = table.between * table.df_between + within
+    sums = np.bincount(d.rater, d.value - float(d.value.mean()), minlength=k)
+    raters = float(sums @ sums) / n
+    residual = _clean(max(within - raters, 0.0), total, d.size)
+    return TwoWay(table.between, raters / (k - 1), residual / ((n - 1) * (k - 1)), n, k)
 
 
-def _clean(sum_of_squares: float, centred: Floats) -> float:
-    """Rounding residue of a sum of squares that is zero in exact arithmetic."""
-    return 0.0 if sum_of_squares <= 1e-13 * float(centred @ centred) * max(1.0, np.log2(centred.size)) else sum_of_squares
+def _clean(sum_of_squares: float, total: float, size: int) -> float:
+    """A sum of squares, or zero where it is no more than the rounding of the total."""
+    return 0.0 if sum_of_squares <= 1e-14 * total * size**0.5 else sum_of_squares

@@ -63,11 +63,15 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A fitted system whose variances come in the order ``order`` (positions of big, small, residual)."""
+    """A fitted system whose variances come in the order ``order`` (positions of big, small, residual).
+
+    ``absent`` variances are not in the model; they stay zero.
+    """
 
     system: DenseSystem
     fit: Fit
     order: tuple[int, int, int]
+    absent: frozenset[int] = frozenset()
     _edges: dict[int, Fit | None] = field(default_factory=dict)
 
     def in_order(self, fit: Fit) -> Floats:
@@ -83,14 +87,15 @@ class Surface:
         return self.in_order(self.fit)
 
     @property
-    def edges(self) -> tuple[int, int]:
+    def edges(self) -> tuple[int, ...]:
         """Positions of the variances that may be zero."""
-        return self.order[0], self.order[1]
+        return tuple(position for position in self.order[:2] if position not in self.absent)
 
     def edge(self, zero: int) -> Fit | None:
         """The best fit with the variance at position ``zero`` held at zero; None where there is none."""
         if zero not in self._edges:
-            free = (self.order[0] != zero, self.order[1] != zero)
+            held = self.absent | {zero}
+            free = (self.order[0] not in held, self.order[1] not in held)
             ratios = self.fit.step.ratios
             try:
                 self._edges[zero] = maximise(self.system, ratios, free)
@@ -150,7 +155,8 @@ def _end(surface: Surface, quantity: Quantity, limit: float, side: float) -> flo
         edge = surface.edge(positive[0])
         if edge is not None and edge.step.deviance - surface.fit.step.deviance <= limit:
             return 0.0
-    inside = _newton(surface, quantity, limit, side, _start(surface), np.ones(3, bool))
+    present = np.array([j not in surface.absent for j in range(3)])
+    inside = _newton(surface, quantity, limit, side, _start(surface, present), present)
     if inside is not None:
         return inside
     ends = []
@@ -167,11 +173,11 @@ def _end(surface: Surface, quantity: Quantity, limit: float, side: float) -> flo
     return max(found) if side > 0 else min(found)
 
 
-def _start(surface: Surface) -> Floats:
+def _start(surface: Surface, present: npt.NDArray[np.bool_]) -> Floats:
     """The estimates, with those at zero moved in by a standard error or so."""
     variances = surface.variances()
-    if (variances > 0).all():
-        return variances
+    if (variances[present] > 0).all():
+        return np.where(present, variances, 1.0)
     _, _, curvature = surface.at(variances)
     inward = np.sqrt(2.0 / np.maximum(np.diag(curvature), 1e-300))
     return np.where(variances > 0, variances, np.minimum(inward, variances.sum()))

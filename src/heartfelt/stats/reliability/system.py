@@ -22,8 +22,10 @@ import numpy.typing as npt
 
 from heartfelt.stats.triples import Floats, Ints
 
-STACK_CELLS = 3_000_000
+STACK_CELLS = 12_000_000
 TINY = 1e-9
+# Below this a compiled loop beats LAPACK, whose threads cost more to wake than the work they share.
+COMPILED_LIMIT = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +153,11 @@ class DenseSystem(RatingSystem):
 
     def step(self, big: float, small: float, residual: float | None = None) -> Step:
         """Likelihood, score and average information at the given ratios."""
-        from scipy.linalg import lapack
-
         root, chol, factor, log_det = self._factor(big, small)
         right = root * self._project(factor)
         quadratic = self._quadratic(chol, right, factor)
         deviance, variance = self._close(log_det, quadratic, residual)
-        inverse, _ = lapack.dpotri(chol, lower=0, overwrite_c=1)
-        inverse = inverse.T  # lower triangle, rows first
+        inverse = self._inverse(chol)
         solution = _symmetric_product(inverse, right)
         shares = 1.0 / (1.0 + big * self.sizes)
         py, big_sums, small_sums = self._residual_quadratics(root * solution, shares, factor)
@@ -180,6 +179,17 @@ class DenseSystem(RatingSystem):
             solution[self.q :] + self.centre,
             (full + np.tril(full, -1).T) * variance,
         )
+
+    def _inverse(self, chol: Floats) -> Floats:
+        """Lower triangle of the inverse of S, rows first."""
+        from scipy.linalg import lapack
+
+        if self.m <= COMPILED_LIMIT:
+            out: Floats = self._k.inverse_of_factor(chol.T)
+            return out
+        inverse, _ = lapack.dpotri(chol, lower=0, overwrite_c=1)
+        out = inverse.T
+        return out
 
     def _pair_trace(self, inverse: Floats, root: Floats, shares: Floats) -> float:
         if self._stack is None:

@@ -1,0 +1,339 @@
+"""``long``: any table with one answer a row, or one row a rater and stimulus with a column a question.
+
+Which column plays which part is given as options or told from usual names. Files of any size are read in bounded memory:
+the rows stream into the snapshot's own Parquet file. Columns nobody asked for stay with the ratings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.files import write_text
+from heartfelt.formats.columns import MISSING, moment_expr, number_expr, numbers, unparsed_moment, whole_numbers
+from heartfelt.formats.delimited import Delimited, csv_text, open_delimited
+from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.tabular import (
+    COMMON_OPTIONS,
+    describe,
+    locate,
+    observed_scale,
+    pick,
+    side_table,
+    stated_scale,
+    study_beside,
+    tidy_name,
+    with_media,
+)
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source, Spooled, spool
+from heartfelt.study import study_text
+from heartfelt.study.scale import AnyScale, Categories, FreeText
+from heartfelt.tables import RATERS, STIMULI, lossless_schema
+
+ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
+MANY_ANSWERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which column of the table plays which part."""
+
+    rater: str
+    stimulus: str
+    question: str | None
+    values: tuple[str, ...]
+    others: Mapping[str, str] = field(default_factory=dict)
+    """position, seconds, at, repeat, system, intent, prompt, path: by part."""
+    stimulus_columns: tuple[str, ...] = ()
+    rater_columns: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> set[str]:
+        """Every column that plays a part."""
+        return {self.rater, self.stimulus, *([self.question] if self.question else []), *self.values, *self.others.values(),
+                *self.stimulus_columns, *self.rater_columns}
+
+
+class Long(Format):
+    """Any CSV, TSV or Parquet table of ratings."""
+
+    name: ClassVar[str] = "long"
+    about: ClassVar[str] = "any CSV, TSV or Parquet table with one answer a row"
+    options: ClassVar[Mapping[str, str]] = {
+        "rater": "column of the rater id",
+        "stimulus": "column of the stimulus id",
+        "question": "column that names the question; left out, each value column is a question",
+        "value": "column of the answer, or several with commas between them",
+        "position": "column of the presentation order",
+        "seconds": "column of the answer time in seconds",
+        "at": "column of the moment of the answer",
+        "repeat": "column that numbers repeated presentations from 0",
+        "system": "column of the system",
+        "intent": "column of the intent",
+        "prompt": "column of the prompt",
+        "path": "column of the media path",
+        "stimulus_columns": "further columns that describe the stimulus, with commas",
+        "rater_columns": "further columns that describe the rater, with commas",
+        "stimuli": "a table of stimuli beside this one",
+        "raters": "a table of raters beside this one",
+        **COMMON_OPTIONS,
+    }
+
+    def recognises(self, source: Path) -> bool:
+        """A table with exactly named columns rater, stimulus, question and value, or a folder this format wrote."""
+        path = source / "ratings.csv" if source.is_dir() else source
+        if not path.is_file() or path.suffix.lower() not in {".csv", ".tsv", ".parquet"}:
+            return False
+        try:
+            return {"rater", "stimulus", "question", "value"} <= set(_open(path, None)[0].collect_schema().names())
+        except InputError:
+            return False
+
+    def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
+        """Read the table; the study beside it is used if there is one, else one is described from the data."""
+        path = locate(source, ("ratings.csv", "ratings.parquet"))
+        table, opened = _open(path, options.get("delimiter"))
+        roles = _roles(table.collect_schema().names(), options, str(path))
+        spooled, keep = _spooled(table, roles, opened, str(path))
+        scales = {q: stated_scale(q, options) for q in spooled.found.questions}
+        spooled, inferred = _coded(spooled, scales, str(path))
+        stimuli = _stimuli(table, roles, spooled, path, options)
+        raters = _raters(table, roles, spooled, path, options)
+        folder = {**options, "_folder": "yes"} if source.is_dir() else options
+        stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
+        known = study_beside(path, spooled.found.questions) if not any(scales.values()) else None
+        study = known or describe(tidy_name(path, options), inferred, stimuli, kind)
+        made = Source(self.name, path.name, dict(options), root)
+        del keep
+        return Snapshot.build(study, stimuli=stimuli, ratings=spooled, raters=raters, source=made)
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv`` and ``study.yaml``."""
+        ratings = snapshot.scan_ratings()
+        if "at" in ratings.collect_schema():
+            ratings = ratings.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
+        ratings.sink_csv(target / "ratings.csv")
+        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli))
+        write_text(target / "raters.csv", csv_text(snapshot.raters))
+        write_text(target / "study.yaml", study_text(snapshot.study))
+
+    def example(self, folder: Path) -> Path:
+        """Three raters, four clips, two questions, and a column nobody asked for."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "ratings.csv"
+        rows = ["rater,stimulus,question,value,position,device"]
+        for r in range(3):
+            rows += [f"{r + 1},clip{c},{q},{1 + (r * 3 + c * 2 + len(q)) % 9},{c + 1},phone" for c in range(4) for q in ("valence", "arousal")]
+        write_text(path, "\n".join(rows) + "\n")
+        return path
+
+
+def _open(path: Path, delimiter: str | None) -> tuple[pl.LazyFrame, Delimited | None]:
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        try:
+            frame = pl.scan_parquet(path)
+            frame.collect_schema()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{path} is not a readable Parquet file.", "Get a complete copy of the file.") from error
+        return frame, None
+    opened = open_delimited(path, delimiter)
+    return opened.scan(), opened
+
+
+def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Roles:
+    listed = [name.strip() for name in options.get("value", "").split(",") if name.strip()]
+    for name in listed:
+        pick(columns, "value", {"value": name}, where)
+    question = pick(columns, "question", options, where, required=False)
+    values = tuple(listed) or (str(pick(columns, "value", options, where)),)
+    if len(values) > 1:
+        question = None
+    others: dict[str, str] = {}
+    for role in ("position", "seconds", "at", "repeat", *ABOUT_STIMULUS):
+        column = options[role] if role in options else (role if role in columns else None)
+        if column is not None:
+            others[role] = str(pick(columns, role, {role: column}, where))
+    split = {key: tuple(n.strip() for n in options.get(key, "").split(",") if n.strip()) for key in ("stimulus_columns", "rater_columns")}
+    for name in (*split["stimulus_columns"], *split["rater_columns"]):
+        pick(columns, "value", {"value": name}, where)
+    rater, stimulus = str(pick(columns, "rater", options, where)), str(pick(columns, "stimulus", options, where))
+    parts = [rater, stimulus, *values, *([question] if question else [])]
+    for name in parts:
+        if parts.count(name) > 1:
+            raise InputError(f"{where}: the column '{name}' cannot play two parts.", "Name the columns with --map rater=… stimulus=… value=…")
+    return Roles(rater, stimulus, question, values, others, split["stimulus_columns"], split["rater_columns"])
+
+
+def _spooled(table: pl.LazyFrame, roles: Roles, opened: Delimited | None, where: str) -> tuple[Spooled, Delimited | None]:
+    """The ratings under their contract: numbers made strictly first, and forgivingly where that fails."""
+    try:
+        spooled = spool(_shaped(table, roles, where, strict=True), where)
+        names = (*spooled.found.raters, *spooled.found.stimuli)
+        if not any(name[:1].isspace() or name[-1:].isspace() for name in names):
+            return spooled, opened
+    except pl.exceptions.PolarsError:
+        _explain(table, roles, where)
+    return spool(_shaped(table, roles, where, strict=False), where), opened
+
+
+def _shaped(table: pl.LazyFrame, roles: Roles, where: str, *, strict: bool) -> pl.LazyFrame:
+    schema = table.collect_schema()
+    head = table.select(roles.rater, roles.stimulus).head(2000).collect()
+    moved = {roles.rater, roles.stimulus, *roles.stimulus_columns, *roles.rater_columns, *(roles.others.get(role, "") for role in ABOUT_STIMULUS)}
+    extras = [name for name in schema.names() if name not in roles.taken and name not in moved]
+    columns = [_id(roles.rater, "rater", head, schema[roles.rater], strict=strict), _id(roles.stimulus, "stimulus", head, schema[roles.stimulus], strict=strict)]
+    if roles.question:
+        columns.append(pl.col(roles.question).cast(pl.String).alias("question"))
+    for role, dtype in (("position", pl.Int64), ("seconds", pl.Float64), ("repeat", pl.Int64)):
+        if role in roles.others:
+            name = roles.others[role]
+            number = pl.col(name).cast(dtype) if strict else number_expr(name).cast(dtype)
+            columns.append(number.alias(role))
+    if "at" in roles.others:
+        columns.append(moment_expr(roles.others["at"], schema[roles.others["at"]]).alias("at"))
+    typed = lossless_schema(table, extras)
+    columns += [pl.col(name).cast(typed.get(name, schema[name])).alias(_free(name)) for name in extras]
+    if roles.question or len(roles.values) == 1:
+        value = roles.values[0]
+        named = [] if roles.question else [pl.lit(value).alias("question")]
+        return table.select(*columns, *named, *_value(value, "value", schema[value], strict=strict))
+    wide = table.select(*columns, *(pl.col(name).cast(pl.String).alias(f"\0{name}") for name in roles.values))
+    kept = [name for name in wide.collect_schema().names() if not name.startswith("\0")]
+    tall = wide.unpivot([f"\0{name}" for name in roles.values], index=kept, variable_name="question", value_name="\0value")
+    tall = tall.with_columns(pl.col("question").str.strip_prefix("\0"))
+    answers = _value("\0value", "value", pl.String(), strict=strict)
+    return tall.select(*kept, "question", *answers).filter(pl.any_horizontal(pl.col("value").is_not_null(), *([] if strict else [pl.col("answer").is_not_null()])))
+
+
+def _free(name: str) -> str:
+    """An extra column must not take the name of one the contract gives meaning to."""
+    return f"source_{name}" if name in {"rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat"} else name
+
+
+def _id(column: str, name: str, head: pl.DataFrame, dtype: pl.DataType, *, strict: bool) -> pl.Expr:
+    if dtype.is_float():
+        return pl.col(column).alias(name)
+    text = pl.col(column).cast(pl.String)
+    if not strict:
+        text = text.str.strip_chars()
+    some = head[column].cast(pl.String).drop_nulls()
+    if some.len() and some.str.contains(r"^\d+\.0$").all():
+        text = text.str.replace(r"\.0$", "")
+    return text.alias(name)
+
+
+def _value(column: str, name: str, dtype: pl.DataType, *, strict: bool) -> list[pl.Expr]:
+    if strict or dtype.is_numeric():
+        return [pl.col(column).cast(pl.Float64).fill_nan(None).alias(name)]
+    number = number_expr(column)
+    text = pl.col(column).cast(pl.String).str.strip_chars()
+    answer = pl.when(number.is_null() & ~text.is_in(MISSING)).then(text).otherwise(None)
+    return [number.alias(name), answer.alias("answer")]
+
+
+def _explain(table: pl.LazyFrame, roles: Roles, where: str) -> None:
+    """Name the cell that is no number in a column that must hold numbers."""
+    for role in ("position", "repeat", "seconds"):
+        if role in roles.others:
+            name = roles.others[role]
+            (numbers if role == "seconds" else whole_numbers)(table.select(name).collect(), name, where)
+    if "at" in roles.others:
+        unparsed_moment(table, roles.others["at"], where)
+
+
+def _coded(spooled: Spooled, stated: Mapping[str, AnyScale | None], where: str) -> tuple[Spooled, dict[str, AnyScale]]:
+    """Answers in words get the code of their category; a question answered in numbers and in words is a mistake."""
+    lazy = spooled.lazy()
+    facts = spooled.found.questions
+    if "answer" not in lazy.collect_schema():
+        return spooled, {q: stated[q] or observed_scale(facts[q]) for q in facts}
+    words = lazy.filter(pl.col("answer").is_not_null()).group_by("question", "answer").len().sort("question", "answer").collect()
+    scales: dict[str, AnyScale] = {}
+    codes: dict[tuple[str, str], float] = {}
+    for question in facts:
+        answers = words.filter(pl.col("question") == question)["answer"].to_list()
+        scale = stated[question]
+        if answers and scale is None:
+            if facts[question].low is not None:
+                _raise_mixed(lazy, question, answers[0], where)
+            scale = Categories(type="categories", categories=answers) if 2 <= len(answers) <= MANY_ANSWERS else FreeText(type="text")
+        scale = scale or observed_scale(facts[question])
+        scales[question] = scale
+        if scale.level == "text":
+            continue
+        for answer in answers:
+            try:
+                code, _ = scale.read(answer)
+            except InputError as error:
+                times = int(words.filter((pl.col("question") == question) & (pl.col("answer") == answer))["len"].sum())
+                raise InputError(f"{where}: {times} answers to '{question}' are '{answer}'. {error.problem}", error.fix) from error
+            if code is not None:
+                codes[question, answer] = code
+    if not codes:
+        return spooled, scales
+    table = pl.LazyFrame([{"question": q, "answer": a, "code": c} for (q, a), c in codes.items()])
+    recoded = lazy.join(table, on=["question", "answer"], how="left", maintain_order="left")
+    recoded = recoded.with_columns(pl.coalesce("value", "code").alias("value")).drop("code")
+    again = spool(recoded, where)
+    return again, scales
+
+
+def _raise_mixed(lazy: pl.LazyFrame, question: str, answer: str, where: str) -> None:
+    row = lazy.filter((pl.col("question") == question) & (pl.col("answer") == answer)).head(1).collect().row(0, named=True)
+    raise InputError(
+        f"{where}: the answers to '{question}' are numbers, but rater '{row['rater']}' answered '{answer}' on stimulus"
+        f" '{row['stimulus']}'.",
+        "Correct the cell, leave it empty where there is no answer, or state the scale with --map scale=….",
+    )
+
+
+def _described(table: pl.LazyFrame, key: str, columns: Mapping[str, str], where: str, role: str) -> pl.DataFrame:
+    """What the rows say about each stimulus or rater; two rows that contradict each other are a mistake."""
+    facts = table.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *(pl.col(c).alias(n) for n, c in columns.items())).unique(maintain_order=True).collect()
+    doubled = facts.filter(pl.col(role).is_duplicated())
+    if doubled.height:
+        first = doubled[role][0]
+        rows = doubled.filter(pl.col(role) == first)
+        name = next(n for n in columns if rows[n].n_unique() > 1)
+        raise InputError(
+            f"{where}: {role} '{first}' has two values of '{columns[name]}': '{rows[name][0]}' and '{rows[name][1]}'.",
+            f"A column that describes the {role} must be the same in all of its rows.",
+        )
+    return facts
+
+
+def _stimuli(table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]) -> pl.DataFrame:
+    base = pl.DataFrame({"stimulus": spooled.found.stimuli}, schema={"stimulus": pl.String})
+    columns = {role: roles.others[role] for role in ABOUT_STIMULUS if role in roles.others} | {n: n for n in roles.stimulus_columns}
+    if columns:
+        base = base.join(_described(table, roles.stimulus, columns, str(path), "stimulus"), on="stimulus", how="left", maintain_order="left")
+    beside = path.parent / options.get("stimuli", "stimuli.csv")
+    if "stimuli" in options or (path.name.startswith("ratings.") and beside.is_file()):
+        listed = side_table(beside, "stimulus", {})
+        new = base.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
+        base = pl.concat([listed, new], how="diagonal_relaxed") if new.height else listed
+    return STIMULI.check(base, str(path))
+
+
+def _raters(table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]) -> pl.DataFrame | None:
+    if roles.rater_columns:
+        return _described(table, roles.rater, {n: n for n in roles.rater_columns}, str(path), "rater")
+    beside = path.parent / options.get("raters", "raters.csv")
+    if "raters" in options or (path.name.startswith("ratings.") and beside.is_file()):
+        listed = side_table(beside, "rater", {})
+        if listed.height and spooled.found.raters and not set(listed["rater"]) & set(spooled.found.raters):
+            raise InputError(
+                f"No rater of {path.name} is in {beside.name}: '{spooled.found.raters[0]}' here, '{listed['rater'][0]}' there.",
+                "Use the same ids in both files.",
+            )
+        return RATERS.check(listed, str(beside))
+    return None
+
+
+FORMATS.add(Long.name, Long())

@@ -1,0 +1,223 @@
+"""What the plain table formats share: finding the table, naming its columns, stating scales, describing the study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.columns import ids, need, one_of, read_table, unique_keys
+from heartfelt.formats.format import Progress
+from heartfelt.snapshot.media import find_media, probe_stimuli
+from heartfelt.snapshot.survey import QuestionFacts
+from heartfelt.study import Study, load_study
+from heartfelt.study.question import Question
+from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, YesNo
+from heartfelt.study.study import Intent, System
+from heartfelt.tables import lossless_types
+
+TABLES = {".csv", ".tsv", ".txt", ".parquet", ".pq"}
+
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "rater": ("rater", "rater_id", "user", "user_id", "username", "participant", "participant_id", "subject", "subject_id",
+              "worker", "worker_id", "annotator", "annotator_id", "listener", "respondent", "pid", "person", "id"),
+    "stimulus": ("stimulus", "stimulus_id", "stimuli", "item", "item_id", "clip", "clip_id", "file", "file_name", "filename", "name",
+                 "audio_file", "image", "image_id", "stim", "wav", "wavname", "sample", "sample_id", "id"),
+    "question": ("question", "question_id", "dimension", "scale", "attribute", "criterion"),
+    "value": ("value", "rating", "score", "response", "answer", "label"),
+    "system": ("system", "model", "generator"),
+    "intent": ("intent", "target_emotion", "intended_emotion"),
+    "prompt": ("prompt",),
+    "path": ("path",),
+    "position": ("position", "trial", "order"),
+    "seconds": ("seconds", "rt_seconds"),
+    "at": ("at", "time", "timestamp", "created_at"),
+    "repeat": ("repeat",),
+}
+COMMON_OPTIONS: Mapping[str, str] = {
+    "scale": "the scale of every question: 1-9, numeric:0-1, yes-no, ordered:low|mid|high, categories:a|b, text;"
+             " scale.QUESTION for one question",
+    "media": "folder of the media files, searched below the source if left out",
+    "kind": "audio, speech or image; told from the media if left out",
+    "delimiter": "what separates the columns; found out if left out",
+    "name": "the study's name",
+}
+
+
+def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
+    """The table ``source`` stands for: the file itself, or the one table of a folder."""
+    if source.is_file():
+        return source
+    if not source.is_dir():
+        raise InputError(f"There is no file or folder {source}.", "Check the path.")
+    for name in preferred:
+        if (source / name).is_file():
+            return source / name
+    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in TABLES and p.is_file())
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        raise InputError(f"{source} holds no CSV, TSV or Parquet table.", "Point to the table itself.")
+    listed = ", ".join(p.name for p in tables[:6])
+    raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
+
+
+def pick(columns: Sequence[str], role: str, options: Mapping[str, str], where: str, *, required: bool = True) -> str | None:
+    """The column that plays ``role``: the one the options name, else the only one with a usual name."""
+    if role in options:
+        need(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), [options[role]], where)
+        return options[role]
+    for name in SYNONYMS[role]:
+        found = one_of(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), [name])
+        if found is not None:
+            return found
+    if not required:
+        return None
+    raise InputError(
+        f"{where}: no column is unmistakably the {role}.",
+        f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+    )
+
+
+def parse_scale(text: str) -> AnyScale:
+    """A scale in one word: ``1-9``, ``numeric:0-1``, ``yes-no``, ``ordered:a|b|c``, ``categories:a|b``, ``text``."""
+    kind, _, rest = text.strip().partition(":")
+    if kind == "yes-no":
+        return YesNo(type="yes-no")
+    if kind == "text":
+        return FreeText(type="text")
+    if kind in {"ordered", "categories"} and rest.count("|"):
+        names = [name.strip() for name in rest.split("|")]
+        return Ordered(type="ordered", categories=names) if kind == "ordered" else Categories(type="categories", categories=names)
+    limits = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|\.\.)\s*(-?\d+(?:\.\d+)?)\s*", rest if kind == "numeric" else text)
+    if limits:
+        low, high = float(limits[1]), float(limits[2])
+        if kind == "numeric" and low < high:
+            return Numeric(type="numeric", low=low, high=high)
+        if low.is_integer() and high.is_integer() and 1 <= high - low <= 100:
+            return Points(type="points", points=int(high - low) + 1, first=int(low))
+    if kind == "numeric" and not rest:
+        return Numeric(type="numeric")
+    raise InputError(
+        f"'{text}' does not state a scale.",
+        "Write 1-9, numeric, numeric:0-1, yes-no, ordered:low|mid|high, categories:happy|sad, or text.",
+    )
+
+
+def stated_scale(question: str, options: Mapping[str, str]) -> AnyScale | None:
+    """The scale the options state for a question, if they do."""
+    text = options.get(f"scale.{question}", options.get("scale"))
+    return None if text is None else parse_scale(text)
+
+
+def describe(
+    name: str,
+    scales: Mapping[str, AnyScale],
+    stimuli: pl.DataFrame,
+    kind: str | None,
+    texts: Mapping[str, str] | None = None,
+) -> Study:
+    """A study for data that came without one: a question a column or name, systems and intents as they occur."""
+    systems = stimuli["system"].drop_nulls().unique(maintain_order=True).to_list() if "system" in stimuli.columns else []
+    intents = stimuli["intent"].drop_nulls().unique(maintain_order=True).to_list() if "intent" in stimuli.columns else []
+    shared = {scale.model_dump_json(): scale for scale in scales.values()}
+    names = {text: f"scale{place}" for place, text in enumerate(shared, 1)} if len(shared) > 1 else dict.fromkeys(shared, "scale")
+    return Study(
+        name=name,
+        description="Described from the data; texts and scales are those the data show.",
+        media=kind or "audio",  # type: ignore[arg-type]
+        systems=[System(id=system) for system in systems],
+        intents=[Intent(id=intent) for intent in intents],
+        scales={names[text]: scale for text, scale in shared.items()},
+        questions=[
+            Question(id=question, text=(texts or {}).get(question, question), scale=names[scale.model_dump_json()])
+            for question, scale in scales.items()
+        ],
+    )
+
+
+def study_beside(table: Path, questions: Iterable[str]) -> Study | None:
+    """The study that lies beside a table, if it asks these questions."""
+    path = table.parent / "study.yaml"
+    if not path.is_file():
+        return None
+    study = load_study(path)
+    return study if {question.id for question in study.asked} >= set(questions) else None
+
+
+def observed_scale(facts: QuestionFacts) -> AnyScale:
+    """The scale of a question whose scale nobody stated: numbers without limits."""
+    del facts
+    return Numeric(type="numeric")
+
+
+def tidy_name(path: Path, options: Mapping[str, str]) -> str:
+    """The name of a study that was described from a file."""
+    return options.get("name") or path.stem
+
+
+def with_media(
+    stimuli: pl.DataFrame, base: Path, options: Mapping[str, str], progress: Progress | None
+) -> tuple[pl.DataFrame, Path | None, str | None]:
+    """The stimuli with their media found and probed, the media root, and the kind of media."""
+    root = base / options["media"] if "media" in options else base
+    if "media" in options and not root.is_dir():
+        raise InputError(f"There is no media folder {root}.", "Check --map media=FOLDER; it is relative to the table.")
+    kind = options.get("kind")
+    if kind not in {None, "audio", "speech", "image"}:
+        raise InputError(f"'{kind}' is no kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds"))
+    if "path" not in stimuli.columns:
+        found = find_media(root) if _worth_searching(base, options) else {}
+        by_name = {Path(path).name: path for path in found.values()}
+        paths = [] if not found else [by_name.get(name) or found.get(name) or found.get(Path(name).stem) for name in stimuli["stimulus"].to_list()]
+        if not any(paths):
+            return stimuli, None, kind or _kind(stimuli["stimulus"].head(20).to_list())
+        stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
+    report = None if progress is None else lambda done, total: progress("probing media", done, total)
+    stimuli = probe_stimuli(stimuli, root, str(base), report)
+    return stimuli, root, kind or _kind(stimuli["path"].drop_nulls().head(20).to_list())
+
+
+def _worth_searching(base: Path, options: Mapping[str, str]) -> bool:
+    """A folder given as source, or named as media, holds this data's media; a file may lie anywhere."""
+    return "media" in options or options.get("_folder") == "yes" or any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
+
+
+def _kind(names: Sequence[str]) -> str | None:
+    from heartfelt.snapshot.media import AUDIO, IMAGES
+
+    endings = {Path(name).suffix.lower() for name in names}
+    if endings & IMAGES and not endings & AUDIO:
+        return "image"
+    return "audio" if endings & AUDIO else None
+
+
+def side_table(path: Path, role: str, options: Mapping[str, str]) -> pl.DataFrame:
+    """A table of stimuli or raters beside the ratings, with its id column named ``role``."""
+    frame = read_table(path)
+    column = pick(frame.columns, role, options, str(path)) or role
+    frame = frame.with_columns(ids(frame[column]).alias(column)).rename({column: role})
+    unique_keys(frame, [role], str(path))
+    return lossless_types(frame, keep=[role, "system", "intent", "prompt", "path"])
+
+
+def compile_pattern(pattern: str, allowed: Sequence[str]) -> re.Pattern[str]:
+    """A column-name pattern such as ``{question}_{stimulus}`` as a regular expression."""
+    names = re.findall(r"\{(\w+)\}", pattern)
+    for name in names:
+        if name not in allowed:
+            raise InputError(f"The pattern '{pattern}' holds {{{name}}}.", suggestion(name, allowed, "It may hold"))
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            f"The pattern '{pattern}' must hold each of its names once.",
+            f"Use one or more of: {', '.join('{' + name + '}' for name in allowed)}.",
+        )
+    parts = re.split(r"\{\w+\}", pattern)
+    out = re.escape(parts[0])
+    for place, (name, part) in enumerate(zip(names, parts[1:], strict=True)):
+        greedy = ".+?" if place < len(names) - 1 else ".+"
+        out += f"(?P<{name}>{greedy}){re.escape(part)}"
+    return re.compile(out)

@@ -1,0 +1,47 @@
+"""Ratings with planted truth: what a stimulus conveys, who the raters are and how they answer are all known.
+
+A method that claims to find careless raters, system effects or a ceiling is tried here first, where the
+answer is written down beside the question. Everything is drawn from named streams: the same seed gives the
+same bytes.
+"""
+
+from heartfelt.simulate.answers import ratings
+from heartfelt.simulate.bulk import LongCsv, long_csv
+from heartfelt.simulate.confusion import (
+    PRESENCE,
+    VOTER_KINDS,
+    VoterMix,
+    Voters,
+    category_truth,
+    voters,
+    votes,
+)
+from heartfelt.simulate.design import DesignOptions
+from heartfelt.simulate.people import KINDS, RaterMix, raters
+from heartfelt.simulate.perceived import TruthOptions, truth
+from heartfelt.simulate.stimuli import INTENTS, SYSTEMS, stimuli
+from heartfelt.simulate.whole import Simulated, study_ratings
+
+__all__ = [
+    "INTENTS",
+    "KINDS",
+    "PRESENCE",
+    "SYSTEMS",
+    "VOTER_KINDS",
+    "DesignOptions",
+    "LongCsv",
+    "RaterMix",
+    "Simulated",
+    "TruthOptions",
+    "VoterMix",
+    "Voters",
+    "category_truth",
+    "long_csv",
+    "raters",
+    "ratings",
+    "stimuli",
+    "study_ratings",
+    "truth",
+    "voters",
+    "votes",
+]

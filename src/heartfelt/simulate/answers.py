@@ -1,0 +1,289 @@
+"""Simulated ratings: planted truth seen through planted raters, under a design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.simulate.design import DesignOptions, Ints, Trials, assign, stay_lengths, trials
+from heartfelt.simulate.people import KINDS
+from heartfelt.streams import stream
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_ANSWER_SPREAD = 0.35
+_LEAST_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """The trials of one kind of rater under one question, with what each rater would honestly answer."""
+
+    honest: Floats
+    true: Floats
+    rater: Ints
+    position: Ints
+    bias: Floats
+    spread: Floats
+    raters: int
+    design: DesignOptions
+
+
+def ratings(
+    truth: pl.DataFrame, raters: pl.DataFrame, design: DesignOptions | None = None, *, seed: int = 0
+) -> pl.DataFrame:
+    """What the ``raters`` answer about the stimuli of ``truth``: one row per rating.
+
+    Columns: rater, stimulus, question, value, position (from 1), seconds, at, repeat (0 for a first
+    presentation). Rows come rater by rater in the order the answers were given. A stimulus without a true
+    value under a question is not asked about it.
+    """
+    design = design or DesignOptions()
+    _check(truth, raters)
+    stimuli, cell = cells(truth, design.distinct_cells)
+    laid = lay_out(cell, raters["hazard"].to_numpy(), design, seed)
+    questions = truth["question"].unique(maintain_order=True).to_list()
+    values = np.stack([_values(truth, stimuli, raters, laid, q, design, seed) for q in questions], axis=1)
+    copied = _copy_answers(values, raters, laid, design, seed)
+    return in_rows(copied, raters, stimuli, questions, laid, design, seed)
+
+
+def cells(truth: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.Series, Ints]:
+    """The stimuli of ``truth`` in order of appearance, and each one's cell (all the same without columns)."""
+    for column in columns:
+        if column not in truth.columns:
+            raise InputError(
+                f"The design spreads raters over '{column}', which the truth has no column for.",
+                suggestion(column, truth.columns, "It has"),
+            )
+    once = truth.unique("stimulus", keep="first", maintain_order=True)
+    if not columns:
+        return once["stimulus"], np.zeros(once.height, dtype=np.int64)
+    code = once.select(pl.struct(columns).rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
+    return once["stimulus"], code
+
+
+def lay_out(cell: Ints, hazard: Floats, design: DesignOptions, seed: int) -> Trials:
+    """All trials of all raters under the design."""
+    stays = stay_lengths(hazard, design.per_rater, stream(seed, "simulate", "leave"))
+    handed = assign(cell, stays, design.per_stimulus, stream(seed, "simulate", "assign"))
+    return trials(handed, design.per_rater, design.repeats, stream(seed, "simulate", "repeat"))
+
+
+def _values(
+    truth: pl.DataFrame,
+    stimuli: pl.Series,
+    raters: pl.DataFrame,
+    laid: Trials,
+    question: str,
+    design: DesignOptions,
+    seed: int,
+) -> Floats:
+    asked = truth.filter(pl.col("question") == question).select("stimulus", "true")
+    true_of = stimuli.to_frame("stimulus").join(asked, on="stimulus", how="left", maintain_order="left")[
+        "true"
+    ]
+    true = true_of.cast(pl.Float64).fill_null(np.nan).to_numpy()[laid.stimulus]
+    column = f"bias_{question}" if f"bias_{question}" in raters.columns else "bias"
+    of = {name: raters[name].to_numpy()[laid.rater] for name in ("gain", "taste", "noise")}
+    bias = raters[column].to_numpy()[laid.rater]
+    rng = stream(seed, "simulate", "answers", question)
+    taste = of["taste"] * rng.standard_normal(true.size)[laid.first]
+    noise = of["noise"] * rng.standard_normal(true.size)
+    honest = design.neutral + bias + of["gain"] * (true - design.neutral) + taste + noise
+    seen = true_of.cast(pl.Float64).drop_nulls().to_numpy()
+    between = float(np.std(seen)) if seen.size else 0.0
+    spread = np.sqrt((of["gain"] * between) ** 2 + of["taste"] ** 2 + of["noise"] ** 2)
+    values = honest.copy()
+    kinds = raters["kind"].to_numpy()[laid.rater] if laid.rater.size else np.empty(0, dtype=object)
+    for kind, answer in _CARELESS.items():
+        here = np.flatnonzero(kinds == kind)
+        if here.size:
+            sight = _Sight(
+                honest[here],
+                true[here],
+                laid.rater[here],
+                laid.position[here],
+                bias[here],
+                spread[here],
+                raters.height,
+                design,
+            )
+            values[here] = answer(sight, stream(seed, "simulate", "answers", question, kind))
+    return np.where(np.isnan(true), np.nan, on_scale(values, design))
+
+
+def on_scale(values: Floats, design: DesignOptions) -> Floats:
+    """Round to the scale's points where answers are whole, and hold on the scale."""
+    held = np.clip(np.rint(values) if design.integer else values, design.scale_low, design.scale_high)
+    return held + 0.0  # no negative zero
+
+
+def _points(design: DesignOptions) -> Floats:
+    if design.integer:
+        return np.arange(design.scale_low, design.scale_high + 1.0)
+    return np.linspace(design.scale_low, design.scale_high, 9)
+
+
+def _random(sight: _Sight, rng: np.random.Generator) -> Floats:
+    if sight.design.integer:
+        picked: Floats = rng.choice(_points(sight.design), sight.rater.size)
+        return picked
+    return rng.uniform(sight.design.scale_low, sight.design.scale_high, sight.rater.size)
+
+
+def _straightline(sight: _Sight, rng: np.random.Generator) -> Floats:
+    favourite: Floats = rng.choice(_points(sight.design), sight.raters)[sight.rater]
+    return favourite
+
+
+def _centre(sight: _Sight, rng: np.random.Generator) -> Floats:
+    design = sight.design
+    if not design.integer:
+        return design.neutral + (design.scale_high - design.scale_low) / 16 * rng.standard_normal(
+            sight.rater.size
+        )
+    points = _points(design)
+    near = points[np.abs(points - design.neutral) <= 1.0]
+    weights = 1.0 / (1.0 + 2.0 * np.abs(near - design.neutral))
+    return near[rng.choice(near.size, sight.rater.size, p=weights / weights.sum())]
+
+
+def _pattern(sight: _Sight, rng: np.random.Generator) -> Floats:
+    points = _points(sight.design)
+    start = rng.integers(0, points.size, sight.raters)[sight.rater]
+    step = np.array([-2, -1, 1, 2])[rng.integers(0, 4, sight.raters)][sight.rater]
+    walked: Floats = points[(start + step * sight.position) % points.size]
+    return walked
+
+
+def _extreme(sight: _Sight, rng: np.random.Generator) -> Floats:
+    del rng
+    return np.where(sight.honest < sight.design.neutral, sight.design.scale_low, sight.design.scale_high)
+
+
+def _ignores(sight: _Sight, rng: np.random.Generator) -> Floats:
+    return sight.design.neutral + sight.bias + sight.spread * rng.standard_normal(sight.rater.size)
+
+
+_CARELESS: Mapping[str, Callable[[_Sight, np.random.Generator], Floats]] = {
+    "random": _random,
+    "straightline": _straightline,
+    "centre": _centre,
+    "pattern": _pattern,
+    "extreme": _extreme,
+    "ignores-stimulus": _ignores,
+}
+
+
+def _copy_answers(
+    values: Floats, raters: pl.DataFrame, laid: Trials, design: DesignOptions, seed: int
+) -> Floats:
+    """Give each colluder the copied rater's answers, in order, with lost places and small shifts."""
+    names, sources = raters["rater"].to_list(), raters["colluder_of"].to_list()
+    place = {name: index for index, name in enumerate(names)}
+    counts = np.bincount(laid.rater, minlength=len(names))
+    starts = np.cumsum(counts) - counts
+    copied = values.copy()
+    for index, source in enumerate(sources):
+        if source is None or counts[index] == 0:
+            continue
+        if source not in place or sources[place[source]] is not None:
+            raise InputError(
+                f"The rater '{names[index]}' copies '{source}', who is not a rater here or copies too.",
+                "Let colluder_of name a rater who answers for themselves.",
+            )
+        model = values[starts[place[source]] : starts[place[source]] + counts[place[source]]]
+        if model.shape[0] == 0:
+            continue
+        mine = slice(starts[index], starts[index] + counts[index])
+        rng = stream(seed, "simulate", "copy", names[index])
+        here = np.arange(counts[index]) + np.cumsum(rng.random(counts[index]) < design.copy_gap)
+        answers = model[here % model.shape[0]]
+        moved = rng.random(answers.shape) < design.copy_shift
+        step = 1.0 if design.integer else (design.scale_high - design.scale_low) / 8.0
+        answers = on_scale(answers + step * moved * rng.choice([-1.0, 1.0], answers.shape), design)
+        # An item that has no true value is not asked, whoever is copied; one the source was not asked is
+        # answered honestly.
+        copied[mine] = np.where(np.isnan(values[mine]) | np.isnan(answers), values[mine], answers)
+    return copied
+
+
+def in_rows(
+    values: Floats,
+    raters: pl.DataFrame,
+    stimuli: pl.Series,
+    questions: Sequence[str],
+    laid: Trials,
+    design: DesignOptions,
+    seed: int,
+) -> pl.DataFrame:
+    """Lay ``values`` (trials x questions) out as ratings with their times, leaving out what was not asked."""
+    size, wide = values.shape
+    rater = np.repeat(laid.rater, wide)
+    rng = stream(seed, "simulate", "seconds")
+    pace = raters["pace"].to_numpy()[rater] if rater.size else np.empty(0)
+    took = np.maximum(
+        np.round(pace * np.exp(_ANSWER_SPREAD * rng.standard_normal(size * wide)), 3), _LEAST_SECONDS
+    )
+    passed = np.rint(took * 1e6).astype(np.int64)
+    passed[::wide] += round(design.clip_seconds * 1e6)
+    clock = np.cumsum(passed)
+    counts = np.bincount(laid.rater, minlength=raters.height) * wide
+    starts = np.cumsum(counts) - counts
+    before = clock - passed
+    begun = (
+        before[np.minimum(starts, max(size * wide - 1, 0))]
+        if size
+        else np.zeros(raters.height, dtype=np.int64)
+    )
+    arrived = np.arange(raters.height) * round(design.arrival_seconds * 1e6)
+    epoch = round(design.start.timestamp() * 1e6)
+    at = epoch + arrived[rater] + clock - begun[rater]
+    columns: dict[str, Any] = {
+        "rater": raters["rater"].gather(rater),
+        "stimulus": stimuli.gather(np.repeat(laid.stimulus, wide)),
+        "question": pl.Series(questions, dtype=pl.String).gather(np.tile(np.arange(wide), size)),
+        "value": values.ravel(),
+        "position": np.repeat(laid.position, wide),
+        "seconds": took,
+        "at": pl.Series(at, dtype=pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC"),
+        "repeat": np.repeat(laid.repeat, wide),
+    }
+    frame = pl.DataFrame(columns)
+    return frame.filter(pl.col("value").is_not_nan()) if np.isnan(values).any() else frame
+
+
+def _check(truth: pl.DataFrame, raters: pl.DataFrame) -> None:
+    wanted = {
+        "truth": (truth, ("stimulus", "question", "true")),
+        "raters": (
+            raters,
+            ("rater", "kind", "bias", "gain", "taste", "noise", "hazard", "pace", "colluder_of"),
+        ),
+    }
+    for name, (frame, columns) in wanted.items():
+        for column in columns:
+            if column not in frame.columns:
+                raise InputError(
+                    f"The {name} has no column '{column}'.", suggestion(column, frame.columns, "It has")
+                )
+        if frame.height == 0:
+            raise InputError(f"The {name} has no rows.", f"Make it with simulate.{name}.")
+    if truth.select("stimulus", "question").is_duplicated().any():
+        raise InputError(
+            "The truth has two rows for one stimulus and question.", "Keep one true value for each."
+        )
+    if raters["rater"].n_unique() < raters.height:
+        raise InputError("Two raters share an id.", "Give every rater their own id.")
+    for kind in raters["kind"].unique().to_list():
+        if kind not in KINDS:
+            raise UnknownNameError(
+                f"There is no kind of rater called '{kind}'.", suggestion(kind, KINDS, "Kinds")
+            )

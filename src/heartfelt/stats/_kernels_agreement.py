@@ -1,0 +1,326 @@
+"""Compiled loops of Krippendorff's alpha: grouping by item, duplicate detection, sums, deletions, resamples.
+
+Ids arrive coded; ``start[i]:start[i + 1]`` are the ratings of item ``i``, and codes may have gaps (items of
+width zero). Unsigned indices spare the check for negative ones in the innermost loops.
+"""
+
+# mypy: allow-untyped-defs
+# numba infers the types of compiled functions from their arguments.
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, njit, uint64
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True)
+def span(ids):
+    """Smallest and largest of a non-empty array."""
+    low = high = ids[0]
+    for x in ids:
+        if x < low:
+            low = x
+        if x > high:
+            high = x
+    return low, high
+
+
+@njit(cache=True)
+def group(item, width, rater, value):
+    """Order ratings by item, keeping their order within an item; ``rater`` may be empty."""
+    start = np.zeros(width + 2, np.int64)
+    for k in range(item.size):
+        start[uint64(item[k]) + uint64(2)] += 1
+    for i in range(2, width + 2):
+        start[i] += start[i - 1]
+    out_rater = np.empty(rater.size, np.int32)
+    out_value = np.empty_like(value)
+    known = rater.size > 0
+    for k in range(item.size):
+        slot = uint64(item[k]) + uint64(1)
+        to = uint64(start[slot])
+        start[slot] += 1
+        out_value[to] = value[k]
+        if known:
+            out_rater[to] = rater[k]
+    return start[: width + 1], out_rater, out_value
+
+
+@njit(cache=True)
+def order_by(code, width):
+    """Stable order of ratings by a code, and where each code's run starts."""
+    start = np.zeros(width + 2, np.int64)
+    for c in code:
+        start[c + 2] += 1
+    for i in range(2, width + 2):
+        start[i] += start[i - 1]
+    order = np.empty(code.size, np.int64)
+    for k in range(code.size):
+        order[start[code[k] + 1]] = k
+        start[code[k] + 1] += 1
+    return start[: width + 1], order
+
+
+@njit(cache=True)
+def grouped_duplicate(start, rater, raters):
+    """Item and rater of a pair that occurs twice, or (-1, -1)."""
+    last = np.full(raters, -1, np.int64)
+    for i in range(start.size - 1):
+        for k in range(start[i], start[i + 1]):
+            if last[rater[k]] == i:
+                return i, int64(rater[k])
+            last[rater[k]] = i
+    return -1, -1
+
+
+@njit(cache=True)
+def loose_duplicate(item, low, width, rater, seen, rater_low):
+    """Position of a rating whose (rater, item) came before, or -1; marks the raters seen.
+
+    Each item keeps a 64-bit signature of its raters. A bit met twice makes a suspect; suspects are few and
+    are then looked up exactly. Returns -2 when items have so many ratings that suspects stop being few.
+    """
+    n = item.size
+    mask = np.zeros(width, np.uint64)
+    suspects = np.empty(n // 8 + 16, np.int64)
+    room = uint64(suspects.size)
+    found = uint64(0)
+    for k in range(n):
+        i = uint64(item[k] - low)
+        r = uint64(rater[k] - rater_low)
+        seen[r] = 1
+        bit = (r * _GOLDEN) >> uint64(58)
+        m = mask[i]
+        if (m >> bit) & uint64(1):
+            if found == room:
+                return -2
+            suspects[found] = k
+            found += uint64(1)
+        mask[i] = m | (uint64(1) << bit)
+    return _earlier(item, low, rater, rater_low, suspects[:found], mask)
+
+
+@njit(cache=True)
+def _earlier(item, low, rater, rater_low, suspects, flagged):
+    """First position whose (rater, item) is that of a later suspect."""
+    if suspects.size == 0:
+        return -1
+    flagged[:] = 0
+    bits = 4
+    while (1 << bits) < 4 * suspects.size:
+        bits += 1
+    slots = np.full(1 << bits, -1, np.int64)
+    size, shift = uint64(1 << bits), uint64(64 - bits)
+    for k in suspects:
+        flagged[item[k] - low] = 1
+        at = ((uint64(item[k] - low) * _GOLDEN) ^ (uint64(rater[k] - rater_low) * _GOLDEN * _GOLDEN)) >> shift
+        while slots[at] >= 0:
+            at = (at + uint64(1)) & (size - uint64(1))
+        slots[at] = k
+    for k in range(item.size):
+        i = uint64(item[k] - low)
+        if flagged[i]:
+            at = ((i * _GOLDEN) ^ (uint64(rater[k] - rater_low) * _GOLDEN * _GOLDEN)) >> shift
+            while slots[at] >= 0:
+                j = slots[at]
+                if j > k and item[j] == item[k] and rater[j] == rater[k]:
+                    return j
+                at = (at + uint64(1)) & (size - uint64(1))
+    return -1
+
+
+@njit(cache=True)
+def packed_moments(item, low, width, value, value_low):
+    """Per-item count, sum and sum of squares of small integers in one 64-bit word each, then their totals.
+
+    Holds for values below 256 and items below 4,096 ratings; ``ok`` is False when that or wholeness fails.
+    """
+    word = np.zeros(width, np.int64)
+    for k in range(item.size):
+        x = int64(value[k]) - value_low
+        if x + value_low != value[k]:
+            return False, 0, 0.0, 0.0, 0.0, 0, 0
+        word[uint64(item[k] - low)] += (int64(1) << 48) + (x << 28) + x * x
+    n, total, squares, within, items, single = 0, 0, 0, 0.0, 0, 0
+    for w in word:
+        m = w >> 48
+        if m >= 4096:
+            return False, 0, 0.0, 0.0, 0.0, 0, 0
+        if m >= 2:
+            s, q = (w >> 28) & 0xFFFFF, w & 0xFFFFFFF
+            within += (m * q - s * s) / (m - 1)
+            n += m
+            total += s
+            squares += q
+            items += 1
+        elif m == 1:
+            single += 1
+    return True, n, 2.0 * within, float(total), float(squares), items, single
+
+
+@njit(cache=True)
+def moments(item, low, width, value, shift, table):
+    """Per-item sums of ``value - shift``, or of ``table[value - shift]`` where there is a table, then totals."""
+    acc = np.zeros(3 * width)
+    scored = table.size > 0
+    for k in range(item.size):
+        x = float(value[k]) - shift
+        if scored:
+            x = table[uint64(x)]
+        if x - x != 0.0:
+            return False, 0, 0.0, 0.0, 0.0, 0, 0
+        b = uint64(3) * uint64(item[k] - low)
+        acc[b] += 1.0
+        acc[b + uint64(1)] += x
+        acc[b + uint64(2)] += x * x
+    n, total, squares, within, items, single = 0.0, 0.0, 0.0, 0.0, 0, 0
+    for b in range(0, acc.size, 3):
+        m = acc[b]
+        if m >= 2.0:
+            within += (m * acc[b + 2] - acc[b + 1] * acc[b + 1]) / (m - 1.0)
+            n += m
+            total += acc[b + 1]
+            squares += acc[b + 2]
+            items += 1
+        elif m == 1.0:
+            single += 1
+    return True, int64(n), 2.0 * within, total, squares, items, single
+
+
+@njit(cache=True)
+def margins(item, low, width, value, value_low, values):
+    """How often each small integer occurs among pairable ratings; False when a value is not whole."""
+    state = np.zeros(2 * width, np.int32)
+    count = np.zeros(values, np.int64)
+    for k in range(item.size):
+        x = int64(value[k]) - value_low
+        if x + value_low != value[k]:
+            return False, count
+        count[uint64(x)] += 1
+        b = uint64(2) * uint64(item[k] - low)
+        state[b] += 1
+        state[b + uint64(1)] = x
+    for b in range(0, state.size, 2):
+        if state[b] == 1:
+            count[state[b + 1]] -= 1
+    return True, count
+
+
+@njit(cache=True)
+def vote_pairs(item, low, width, value, value_low, values):
+    """Disagreeing pairs of small integers from a table of votes, and the pairable margins."""
+    table = np.zeros(width * values, np.int32)
+    step = uint64(values)
+    count = np.zeros(values, np.int64)
+    for k in range(item.size):
+        x = int64(value[k]) - value_low
+        if x + value_low != value[k]:
+            return False, 0, 0.0, count, 0, 0
+        table[uint64(item[k] - low) * step + uint64(x)] += 1
+    n, within, items, single = 0, 0.0, 0, 0
+    for i in range(width):
+        row = table[i * values : (i + 1) * values]
+        m = 0
+        same = 0
+        for c in range(values):
+            m += row[c]
+            same += row[c] * row[c]
+        if m >= 2:
+            within += (m * m - same) / (m - 1)
+            n += m
+            items += 1
+            for c in range(values):
+                count[c] += row[c]
+        elif m == 1:
+            single += 1
+    return True, n, within, count, items, single
+
+
+@njit(cache=True)
+def add_scores(start, rater, z, inside, across, own):
+    """Add one dimension's squared distances: to the item's other ratings, to all, and within each rater's set.
+
+    A rater's set is what leaves when the rater does: their pairable ratings, and the partner's where an item
+    is left with one. ``own`` has three columns of sums and a fourth for the result; it may have no rows.
+    """
+    n, mean = 0, 0.0
+    for i in range(start.size - 1):
+        if start[i + 1] - start[i] >= 2:
+            for k in range(start[i], start[i + 1]):
+                mean += z[k]
+                n += 1
+    mean = mean / n if n else 0.0
+    total, squares = 0.0, 0.0
+    for i in range(start.size - 1):
+        m = start[i + 1] - start[i]
+        if m < 2:
+            continue
+        s, q = 0.0, 0.0
+        for k in range(start[i], start[i + 1]):
+            x = z[k] - mean
+            s += x
+            q += x * x
+        total += s
+        squares += q
+        for k in range(start[i], start[i + 1]):
+            x = z[k] - mean
+            inside[k] += max(m * x * x - 2.0 * x * s + q, 0.0)
+            if own.shape[0]:
+                row = own[rater[k]]
+                row[0] += 2 if m == 2 else 1
+                row[1] += s if m == 2 else x
+                row[2] += q if m == 2 else x * x
+    for i in range(start.size - 1):
+        if start[i + 1] - start[i] >= 2:
+            for k in range(start[i], start[i + 1]):
+                x = z[k] - mean
+                across[k] += max(n * x * x - 2.0 * x * total + squares, 0.0)
+    for row in own:
+        row[3] += max(2.0 * (row[0] * row[2] - row[1] * row[1]), 0.0)
+        row[:3] = 0.0
+
+
+@njit(cache=True)
+def add_categories(start, code, width, inside, across):
+    """Nominal distances: unequal ratings of the same item, and unequal ratings among all."""
+    count = np.zeros(width, np.int64)
+    n = 0
+    for i in range(start.size - 1):
+        if start[i + 1] - start[i] >= 2:
+            n += start[i + 1] - start[i]
+            for k in range(start[i], start[i + 1]):
+                count[code[k]] += 1
+    here = np.zeros(width, np.int64)
+    for i in range(start.size - 1):
+        m = start[i + 1] - start[i]
+        if m < 2:
+            continue
+        for k in range(start[i], start[i + 1]):
+            here[code[k]] += 1
+        for k in range(start[i], start[i + 1]):
+            inside[k] = m - here[code[k]]
+            across[k] = n - count[code[k]]
+        for k in range(start[i], start[i + 1]):
+            here[code[k]] = 0
+
+
+@njit(cache=True)
+def own_categories(start, item_of, code, width, rater_start, order, own):
+    """Unequal ordered pairs within each rater's set (see ``add_scores``), into the fourth column."""
+    count = np.zeros(width, np.int64)
+    for r in range(own.shape[0]):
+        size, same = 0, 0
+        for sign in (1, -1):
+            for at in range(rater_start[r], rater_start[r + 1]):
+                i = item_of[order[at]]
+                m = start[i + 1] - start[i]
+                if m < 2:
+                    continue
+                first, last = (start[i], start[i + 1]) if m == 2 else (order[at], order[at] + 1)
+                for k in range(first, last):
+                    if sign > 0:
+                        same += 2 * count[code[k]] + 1
+                        size += 1
+                    count[code[k]] += sign
+        own[r, 3] = size * size - same

@@ -1,0 +1,210 @@
+"""Krippendorff's alpha: agreement among any number of raters with ratings missing anywhere.
+
+``alpha = 1 - observed / expected disagreement``: 1 is perfect agreement, 0 what chance would give, below 0
+systematic disagreement. Observed disagreement is the mean squared difference between two ratings of one item
+(an item weighs by its ratings), expected the mean over any two pairable ratings. A rating is pairable when
+its item has another; the rest are counted as ``unpaired`` and take no part.
+
+Levels: ``nominal`` (categories, words allowed), ``ordinal`` (mid-ranks among pairable values), ``interval``,
+``ratio`` (from zero up). Cost grows with the number of ratings, not with the number of distinct values.
+
+Missing: no item with two ratings, or no two pairable ratings that differ (0 / 0).
+
+Source: Krippendorff, Content Analysis, 3rd edition, 2013, chapter 11; Computing Krippendorff's
+Alpha-Reliability, 2011. Intervals: see ``heartfelt.stats.agreement.interval``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
+from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, same_length
+from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import as_array
+from heartfelt.streams import stream
+
+NO_PAIRS = "no item has two or more ratings"
+NO_DIFFERENCE = "all pairable ratings are the same, so no disagreement could be expected"
+
+
+def alpha(
+    rater: Any,
+    item: Any,
+    value: Any,
+    level: str = "interval",
+    *,
+    interval: str | Interval | None = "jackknife",
+    resample: str | None = None,
+    seed: int = 0,
+    prior: Prior = None,
+) -> Estimate:
+    """Krippendorff's alpha of parallel columns; ``rater=None`` for votes without identities.
+
+    ``interval`` is ``"jackknife"``, ``"bootstrap"``, an ``Interval`` or None; ``resample`` ``"both"`` raters
+    and items (the default) or ``"items"`` alone, which takes the raters as given. ``prior`` adds a machine's
+    value per item as one more rater, who is never left out or resampled.
+    """
+    if level not in LEVELS:
+        raise InputError(f"There is no level of measurement called {level!r}.", suggestion(str(level), LEVELS))
+    plan = wanted(interval, resample)
+    method = f"Krippendorff's alpha, {level}"
+    if plan is None and prior is None:
+        quick = _quick(rater, item, value, level)
+        if quick is not None:
+            counts, within, across = quick
+            return _estimate(within, across, method, counts)
+    ratings = grouped(rater, item, value, numbers=level != "nominal", prior=prior)
+    counts = ratings.counts()
+    if counts["items"] == 0:
+        return Estimate.missing(NO_PAIRS, method, counts)
+    jackknife = plan is not None and plan.method == "jackknife"
+    parts = distances(ratings, level, raters=jackknife and ratings.rater.size > 0)
+    estimate, n = _point(ratings, parts, method, counts)
+    if estimate.is_missing or plan is None:
+        return estimate
+    if plan.method == "bootstrap":
+        return _bootstrap(estimate, ratings, level, plan, seed)
+    return _jackknife(estimate, ratings, parts, plan)
+
+
+def _estimate(within: float, across: float, method: str, counts: dict[str, int]) -> Estimate:
+    if counts["items"] == 0:
+        return Estimate.missing(NO_PAIRS, method, counts)
+    if across <= 0:
+        return Estimate.missing(NO_DIFFERENCE, method, counts)
+    n = counts["ratings"] + counts.get("priors", 0)
+    return Estimate(1 - (n - 1) * within / across, method=method, counts=counts)
+
+
+def _point(ratings: Grouped, parts: Distances, method: str, counts: dict[str, int]) -> tuple[Estimate, int]:
+    from heartfelt.stats.agreement import _kernels_resampling as kernels
+
+    n, _, _, within, across = kernels.totals(ratings.start, parts.inside, parts.across)
+    return _estimate(within, across, method, counts), n
+
+
+def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Interval) -> Estimate:
+    from heartfelt.stats.agreement import _kernels_resampling as kernels
+
+    by_item, by_rater, taken, cells, first, second = kernels.deletions(
+        ratings.start, ratings.rater, parts.inside, parts.across, parts.own, ratings.prior
+    )
+    used = ratings.sizes >= 2
+    there = taken > 0
+    spread = leave_out(
+        by_item[used] - float(estimate),
+        by_rater[there] - float(estimate) if ratings.rater.size else None,
+        (cells, first, second),
+        ratings.sizes[used],
+        taken[there],
+    )
+    return with_bounds(estimate, spread, plan)
+
+
+def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval, seed: int) -> Estimate:
+    from heartfelt.stats.agreement import _kernels_resampling as kernels
+
+    placed = place(ratings, level)
+    rater = ratings.rater if ratings.rater.size else np.zeros(ratings.value.size, np.int32)
+    people = estimate.counts.get("raters", 0)
+    both = plan.resample == "both" and people >= 3
+    kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
+    scores = placed.scores - placed.scores.mean(axis=0)
+    out = np.empty(plan.resamples)
+    rng = stream(seed, "agreement", "alpha", level)
+    kernels.resample(ratings.start, rater, placed.codes, scores, kind, both, ratings.prior, rng, out)
+    kept = out[np.isfinite(out)]
+    name = "bootstrap of items and raters (pigeonhole)" if both else "bootstrap of items"
+    if plan.resample == "both" and not both:
+        name += " (raters unknown)" if not ratings.rater.size else f" (only {people} raters)"
+    counts = {**estimate.counts, "resamples": plan.resamples, "resamples_undefined": out.size - kept.size}
+    if kept.size < 0.9 * out.size or np.ptp(kept) == 0:
+        why = "too few resamples have a value" if kept.size < 0.9 * out.size else "all resamples are the same"
+        return Estimate(estimate.value, method=estimate.method, counts=counts, why_no_interval=why)
+    tail = (1 - plan.confidence) / 2
+    low, high = np.quantile(kept, [tail, 1 - tail])
+    found = Estimate(estimate.value, method=estimate.method, counts=counts)
+    return found.with_interval(float(low), float(high), f"{name}, percentile", plan.confidence)
+
+
+def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int], float, float] | None:
+    """Counts and both disagreements straight from whole-number ids, or None where that road is closed."""
+    items, values = as_array(item), as_array(value)
+    raters = None if rater is None else as_array(rater)
+    same_length(raters, items, values)
+    closed = level == "ratio" or not items.size or items.dtype != np.int64 or values.dtype.kind not in "iuf"
+    if closed or (raters is not None and raters.dtype != np.int64):
+        return None
+    if values.dtype not in (np.int64, np.float64):
+        values = values.astype(np.float64)
+    low, width = _reach(items)
+    if width > 4 * items.size + 1024:
+        return None
+    sums = _sums(items, low, width, values, level)
+    if sums is None:
+        return None
+    counts = {"ratings": sums[0], "items": sums[3]}
+    if raters is not None:
+        people = _check_raters(raters, items, low, width)
+        if people is None:
+            return None
+        counts["raters"] = people
+    return counts | ({"unpaired": sums[4]} if sums[4] else {}), sums[1], sums[2]
+
+
+def _reach(column: npt.NDArray[Any]) -> tuple[int, int]:
+    low = int(column.min())
+    return low, int(column.max()) - low + 1
+
+
+def _sums(
+    items: npt.NDArray[Any], low: int, width: int, values: npt.NDArray[Any], level: str
+) -> tuple[int, float, float, int, int] | None:
+    """Pairable ratings, observed and expected disagreement, pairable items, single ratings."""
+    from heartfelt.stats import _kernels_agreement as kernels
+
+    least, most = float(values.min()), float(values.max())
+    if not (np.isfinite(least) and np.isfinite(most)) or most - least > 1e100:
+        return None
+    small = most - least + 1 <= min(4 * values.size, 1 << 20) and least == np.floor(least) and abs(least) < 2**52
+    span = int(most - least) + 1 if small else 0
+    if level == "nominal":
+        if not small or width * span > 16 * values.size + 4096:
+            return None
+        ok, n, within, count, used, single = kernels.vote_pairs(items, low, width, values, int(least), span)
+        return (n, within, float(n) ** 2 - float((count.astype(np.float64) ** 2).sum()), used, single) if ok else None
+    table = np.empty(0)
+    ok = False
+    if level == "ordinal":
+        if not small:
+            return None
+        whole, count = kernels.margins(items, low, width, values, int(least), span)
+        if not whole:
+            return None
+        table = midranks(count)
+    elif small and span <= 256:
+        ok, n, within, total, squares, used, single = kernels.packed_moments(items, low, width, values, int(least))
+    if not ok:
+        # For plain values the shift only keeps the squares small; with a table it is the first code.
+        ok, n, within, total, squares, used, single = kernels.moments(items, low, width, values, least, table)
+    return (n, within, 2 * (n * squares - total * total), used, single) if ok else None
+
+
+def _check_raters(raters: npt.NDArray[Any], items: npt.NDArray[Any], low: int, width: int) -> int | None:
+    """How many raters there are; an error when one rated an item twice; None to have it found the long way."""
+    from heartfelt.stats import _kernels_agreement as kernels
+
+    first, people = _reach(raters)
+    if people > 4 * raters.size + 1024:
+        return None
+    seen = np.zeros(people, np.uint8)
+    at = kernels.loose_duplicate(items, low, width, raters, seen, first)
+    if at >= 0:
+        raise duplicate(int(raters[at]), int(items[at]))
+    return int(np.count_nonzero(seen)) if at == -1 else None

@@ -1,0 +1,206 @@
+"""Ratings grouped by item: how every agreement statistic reads its columns.
+
+Columns are parallel, ids anything hashable, values numbers or categories. ``rater=None`` means votes without
+identities. Ratings without a value (``None``, NaN, infinities) are left out and counted. One rater rates an
+item once: a second rating of the same item by the same rater is an error, because whether to keep the first,
+the last or the mean is a choice about the study. A ``prior`` (one machine value per item) joins as one more
+rater who is not part of the sample of raters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+from heartfelt.stats.agreement.categories import Categories, categorise
+from heartfelt.stats.triples import Codes, Ints, as_array, as_floats, code
+
+Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
+
+PRIOR_NAME = "prior"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Item ``i`` has the ratings ``start[i]:start[i + 1]``; ``value`` holds numbers or category codes.
+
+    Codes may have gaps: an item or rater without ratings takes no part. ``rater`` is empty when raters are
+    unknown; ``prior`` is the code of the prior among the raters, or -1.
+    """
+
+    start: Ints
+    rater: npt.NDArray[np.int32]
+    value: npt.NDArray[Any]
+    raters: Sequence[Any]
+    items: Sequence[Any]
+    categories: Categories | None
+    left_out: int
+    prior: int
+    prior_unused: int
+
+    @property
+    def known(self) -> bool:
+        """Whether ratings say whose they are."""
+        return self.rater.size > 0 or self.value.size == 0
+
+    @property
+    def sizes(self) -> Ints:
+        """Ratings per item."""
+        return np.diff(self.start)
+
+    def counts(self, at_least: int = 2) -> dict[str, int]:
+        """What takes part in a statistic over items with ``at_least`` ratings, for an estimate's counts."""
+        sizes = self.sizes
+        used = sizes >= at_least
+        out = {"ratings": int(sizes[used].sum()), "items": int(used.sum())}
+        if self.rater.size:
+            who = self.rater if used.all() else self.rater[np.repeat(used, sizes)]
+            present = np.bincount(who, minlength=len(self.raters)) > 0
+            out["raters"] = int(present.sum()) - int(self.prior >= 0 and present[self.prior])
+            if self.prior >= 0:
+                out["priors"] = int(np.count_nonzero(who == self.prior))
+                out["ratings"] -= out["priors"]
+        extra = {
+            "left_out": self.left_out,
+            "unpaired": int(sizes[~used].sum()),
+            "prior_unused": self.prior_unused,
+        }
+        return out | {name: count for name, count in extra.items() if count}
+
+
+def grouped(
+    rater: Any,
+    item: Any,
+    value: Any,
+    *,
+    numbers: bool,
+    prior: Prior = None,
+    categories: Sequence[Any] | None = None,
+    by_rater: bool = False,
+) -> Grouped:
+    """Read parallel columns; ``numbers`` or categories; ``by_rater`` orders raters within each item."""
+    from heartfelt.stats import _kernels_agreement as kernels
+
+    item_column = as_array(item)
+    rater_column = None if rater is None else as_array(rater)
+    value_column: npt.NDArray[Any] = as_floats(value) if numbers else as_array(value)
+    same_length(rater_column, item_column, value_column)
+    prior_items, prior_values = read_prior(prior)
+    human = value_column.size
+    if prior_items:
+        value_column = _joined(value_column, prior_values, numbers)
+    if numbers:
+        coded, kinds, keep = value_column, None, np.isfinite(value_column)
+    else:
+        kinds = categorise(value_column, categories)
+        coded, keep = kinds.codes, kinds.codes >= 0
+    prior_coded = coded[human:][keep[human:]]
+    prior_items = [name for name, kept in zip(prior_items, keep[human:].tolist(), strict=True) if kept]
+    coded, keep = coded[:human], keep[:human]
+    left_out = int(human - np.count_nonzero(keep))
+    if left_out:
+        coded, item_column = coded[keep], item_column[keep]
+        rater_column = rater_column if rater_column is None else rater_column[keep]
+    items = ids(item_column, "item")
+    raters = Codes(np.empty(0, np.int64), ()) if rater_column is None else ids(rater_column, "rater")
+    rater_codes, item_codes, names, unused, prior_code = raters.codes, items.codes, raters.names, 0, -1
+    if prior_items:
+        at, found = _positions(prior_items, items)
+        unused = len(prior_items) - int(found.sum())
+        item_codes = np.concatenate([item_codes, at[found]])
+        coded = np.concatenate([coded, prior_coded[found]])
+        if rater_column is not None:
+            prior_code, names = len(names), [*names, PRIOR_NAME]
+            rater_codes = np.concatenate([rater_codes, np.full(int(found.sum()), prior_code)])
+    if by_rater:
+        _, order = kernels.order_by(rater_codes, len(names))
+        rater_codes, item_codes, coded = rater_codes[order], item_codes[order], coded[order]
+    start, who, what = kernels.group(item_codes, len(items.names), rater_codes, coded)
+    if who.size:
+        i, r = kernels.grouped_duplicate(start, who, len(names))
+        if i >= 0:
+            raise duplicate(names[r], items.names[i])
+    return Grouped(start, who, what, names, items.names, kinds, left_out, prior_code, unused)
+
+
+def same_length(rater: npt.NDArray[Any] | None, item: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
+    """Refuse columns of different lengths."""
+    if item.size != value.size or (rater is not None and rater.size != item.size):
+        lengths = f"item {item.size}, value {value.size}"
+        raise InputError(
+            f"The columns differ in length: {'' if rater is None else f'rater {rater.size}, '}{lengths}.",
+            "Pass parallel arrays: one entry per rating in each.",
+        )
+
+
+def duplicate(rater: Any, item: Any) -> InputError:
+    """The error for a rater who rated an item twice."""
+    return InputError(
+        f"Rater {rater!r} rated item {item!r} more than once.",
+        "Keep one rating per rater and item (the last, or their mean), or pass rater=None "
+        "if the votes carry no identities.",
+    )
+
+
+def ids(column: npt.NDArray[Any], what: str) -> Codes:
+    """Code ids; whole numbers of a small span keep their gaps, which costs nothing."""
+    if column.dtype.kind in "iu" and column.size and column.dtype != np.uint64:
+        from heartfelt.stats import _kernels_agreement as kernels
+
+        whole = column.astype(np.int64, copy=False)
+        low, high = kernels.span(whole)
+        if high - low < max(4 * whole.size, 1024):
+            return Codes(whole - low if low else whole, range(low, high + 1))
+    coded = code(column)
+    if column.dtype.kind in "OfcMm" and any(name is None or name != name for name in coded.names):
+        raise InputError(
+            f"Some ratings have no {what}.",
+            "Leave these ratings out first, or pass rater=None if no vote carries an identity."
+            if what == "rater"
+            else "Leave these ratings out first: a rating without an item says nothing.",
+        )
+    return coded
+
+
+def read_prior(prior: Prior) -> tuple[list[Any], list[Any]]:
+    """A prior as parallel lists of items and values."""
+    if prior is None:
+        return [], []
+    if isinstance(prior, Mapping):
+        return list(prior), list(prior.values())
+    try:
+        items, values = (as_array(column).tolist() for column in prior)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The prior cannot be read: {error}.", "Pass a mapping of item to value, or a pair of columns."
+        ) from error
+    if len(items) != len(values):
+        raise InputError(
+            f"The prior has {len(items)} items but {len(values)} values.", "Pass one value per item."
+        )
+    if len(set(items)) != len(items):
+        twice = next(name for at, name in enumerate(items) if name in set(items[:at]))
+        raise InputError(f"The prior has item {twice!r} more than once.", "Pass one value per item.")
+    return items, values
+
+
+def _joined(column: npt.NDArray[Any], more: list[Any], numbers: bool) -> npt.NDArray[Any]:
+    if numbers:
+        return np.concatenate([column, as_floats(more, "prior")])
+    other = as_array(more)
+    numeric = [array.dtype.kind in "iufb" for array in (column, other)]
+    if numeric[0] != numeric[1] or "O" in (column.dtype.kind, other.dtype.kind):
+        column, other = column.astype(object), other.astype(object)
+    return np.concatenate([column, other])
+
+
+def _positions(names: list[Any], items: Codes) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    present = np.bincount(items.codes, minlength=len(items.names)) > 0
+    where = {items.names[at]: at for at in np.flatnonzero(present).tolist()}
+    at = np.array([where.get(name, -1) for name in names], dtype=np.int64)
+    return at, at >= 0

@@ -1,0 +1,172 @@
+"""Confidence intervals for agreement: raters and items are both samples.
+
+The default is a two-way jackknife. With ``V_items``, ``V_raters`` and ``V_ratings`` the variances found by
+leaving out one item, one rater and one rating at a time,
+
+    variance = V_items + V_raters - V_ratings,    and never less than either of the first two.
+
+The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
+where the statistic has no walls (inverse hyperbolic tangent for coefficients, logit for shares) with
+Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
+
+In simulations with crossed random effects this covers 92 to 98 in 100 where leaving out items alone covers
+as few as 78, and resampling raters and items with replacement (the pigeonhole bootstrap) up to 99.7 at twice
+the width; ``docs/stats/agreement.md`` has the table.
+
+Sources: Cameron, Gelbach, Miller, Robust inference with multiway clustering, 2011 (the sum of variances);
+Efron, Stein, The jackknife estimate of variance, 1981; Owen, The pigeonhole bootstrap, 2007.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats.estimate import Estimate
+
+METHODS = ("jackknife", "bootstrap")
+RESAMPLES = ("both", "items")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How an interval is made: ``method`` over ``resample``, at ``confidence``; ``resamples`` for a bootstrap."""
+
+    method: str = "jackknife"
+    resample: str = "both"
+    resamples: int = 1000
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name, known in (("method", METHODS), ("resample", RESAMPLES)):
+            given = getattr(self, name)
+            if given not in known:
+                raise InputError(f"There is no interval {name} called {given!r}.", suggestion(str(given), known))
+        if not 0 < self.confidence < 1:
+            raise InputError(
+                f"A confidence of {self.confidence} is not between 0 and 1.", "Pass a share such as 0.95."
+            )
+        if self.resamples < 100:
+            raise InputError(f"{self.resamples} resamples give no usable interval.", "Ask for 1,000 or more.")
+
+
+def wanted(interval: str | Interval | None, resample: str | None = None, only: str | None = None) -> Interval | None:
+    """Read an ``interval`` argument; ``only`` names the one method a statistic offers."""
+    if interval is None:
+        return None
+    plan = interval if isinstance(interval, Interval) else Interval(str(interval))
+    if resample is not None:
+        plan = replace(plan, resample=resample)
+    if only is not None and plan.method != only:
+        raise InputError(
+            f"This statistic has no {plan.method} interval.", f"Pass interval='{only}', or None for no interval."
+        )
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Jackknife variances of one statistic; ``raters`` is None where raters could not be left out, and why."""
+
+    items: float
+    raters: float | None
+    ratings: float
+    item_count: float
+    rater_count: float = 0.0
+    why_items_only: str = ""
+
+
+def variance(changes: npt.NDArray[np.float64]) -> float:
+    """Jackknife variance from the changes of a statistic when one unit at a time is left out."""
+    n = changes.size
+    if n < 2:
+        return 0.0
+    centred = changes - changes.mean()
+    return float((n - 1) / n * (centred @ centred))
+
+
+def effective(sizes: npt.NDArray[Any]) -> float:
+    """How many equal units would weigh as unevenly as these: (sum)^2 / sum of squares."""
+    squares = float(np.square(sizes, dtype=np.float64).sum())
+    return float(sizes.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+def leave_out(
+    by_item: npt.NDArray[np.float64],
+    by_rater: npt.NDArray[np.float64] | None,
+    cells: tuple[int, float, float],
+    item_sizes: npt.NDArray[Any],
+    rater_sizes: npt.NDArray[Any] | None,
+) -> Spread | str:
+    """Gather changes by item, rater and rating into a spread, or say why there can be none.
+
+    ``by_item`` and ``by_rater`` hold one change per unit that took part, NaN where leaving it out leaves
+    nothing to compute from; ``cells`` is count, sum and sum of squares of the changes by single ratings.
+    """
+    if by_item.size < 2:
+        return "a single item says nothing about how items differ"
+    if np.isnan(by_item).any():
+        return "without one of the items nothing is left to compute from"
+    count, first, second = cells
+    ratings = second - first * first / count if count > 1 else 0.0
+    why = ""
+    if by_rater is None or rater_sizes is None:
+        why = "raters unknown"
+    elif by_rater.size < 3:
+        why = f"only {by_rater.size} rater{'s' if by_rater.size != 1 else ''}"
+    elif np.isnan(by_rater).any():
+        why = "without one of the raters nothing is left"
+    items = variance(by_item)
+    if why or by_rater is None or rater_sizes is None:
+        return Spread(items, None, ratings, effective(item_sizes), 0.0, why)
+    return Spread(
+        items, variance(by_rater), max(ratings, 0.0), effective(item_sizes), effective(rater_sizes)
+    )
+
+
+def with_bounds(estimate: Estimate, spread: Spread | str, plan: Interval, scale: str = "coefficient") -> Estimate:
+    """Return the estimate with jackknife bounds, or with the reason why it has none."""
+    if estimate.value is None:
+        return estimate
+    if isinstance(spread, str):
+        return replace(estimate, counts=dict(estimate.counts), why_no_interval=spread)
+    both = plan.resample == "both" and spread.raters is not None
+    total, df = spread.items, max(spread.item_count - 1, 1.0)
+    if both and spread.raters is not None:
+        total = max(spread.items + spread.raters - spread.ratings, spread.items, spread.raters)
+        parts = spread.items**2 / df + spread.raters**2 / max(spread.rater_count - 1, 1.0)
+        df = max(total**2 / parts, 1.0) if parts > 0 else df
+    name = "two-way jackknife over items and raters" if both else "jackknife over items"
+    if plan.resample == "both" and not both:
+        name += f" ({spread.why_items_only})"
+    if not math.isfinite(total) or total <= 1e-24:
+        why = "leaving out any item or rater changes nothing, which would make an interval without width"
+        return replace(estimate, counts=dict(estimate.counts), why_no_interval=why)
+    bounds = _bounds(estimate.value, math.sqrt(total), df, plan.confidence, scale)
+    if isinstance(bounds, str):
+        return replace(estimate, counts=dict(estimate.counts), why_no_interval=bounds)
+    return estimate.with_interval(*bounds, f"{name}, Student's t", plan.confidence)
+
+
+def _bounds(value: float, error: float, df: float, confidence: float, scale: str) -> tuple[float, float] | str:
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(df, (1 + confidence) / 2)) * error
+    low, high = (0.0, 1.0) if scale == "share" else (-1.0, 1.0)
+    if min(value - low, high - value) < 1e-12:
+        return f"the value lies on the edge of its range, {value:g}"
+    # Both scales are the same map, stretched: logit((value - low) / (high - low)).
+    unit = (value - low) / (high - low)
+    centre = math.log(unit / (1 - unit))
+    reach /= (high - low) * unit * (1 - unit)
+    ends = [low + (high - low) * _logistic(centre + side * reach) for side in (-1, 1)]
+    return ends[0], ends[1]
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))

@@ -1,0 +1,211 @@
+"""Clouds of points in a plane (valence against arousal): their covariance ellipses and how far those overlap.
+
+An ellipse at level p is centred on the mean; its semi-axes are ``sqrt(-2 ln(1 - p) * eigenvalue)`` of the
+covariance (over n - 1), which is ``sqrt(5.9915 * eigenvalue)`` for 95%: it holds that share of a bivariate
+normal population. It describes where single points fall, not how well the mean is known. Angles are in
+radians from the first axis.
+
+Overlap is the area of the intersection over that of the union (Jaccard, 0 to 1), exact: the boundary
+integral over the arcs each ellipse has inside the other. Its interval resamples the points of both clouds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heartfelt.stats import _bounds
+from heartfelt.stats._paired import Column, pairs
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats
+from heartfelt.streams import stream
+
+
+@dataclass(frozen=True, slots=True)
+class Ellipse:
+    """A covariance ellipse, or the reason there is none.
+
+    ``semi_axes`` are longest first; ``angle`` is that of the longest, in (-pi/2, pi/2].
+    """
+
+    centre: tuple[float, float]
+    semi_axes: tuple[float, float]
+    angle: float
+    covariance: tuple[tuple[float, float], tuple[float, float]]
+    level: float
+    points: int
+    left_out: int = 0
+    why_missing: str | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the points span no area."""
+        return self.why_missing is not None
+
+    @property
+    def area(self) -> float | None:
+        """The area, in the product of the two units."""
+        return None if self.is_missing else math.pi * self.semi_axes[0] * self.semi_axes[1]
+
+    def boundary(self, steps: int = 200) -> Floats:
+        """``steps`` points around the ellipse, first and last the same, as rows of x and y."""
+        turn = np.linspace(0, 2 * math.pi, steps)
+        return np.asarray(np.column_stack([np.cos(turn), np.sin(turn)]) @ _axes(self).T + self.centre)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain object; no axes where there is no ellipse."""
+        found = not self.is_missing
+        return {
+            "centre": list(self.centre) if self.points else None,
+            "semi_axes": list(self.semi_axes) if found else None,
+            "angle": self.angle if found else None,
+            "area": self.area,
+            "level": self.level,
+            "n_points": self.points,
+            "n_left_out": self.left_out,
+            **({"why_missing": self.why_missing} if self.why_missing else {}),
+        }
+
+
+def ellipse(x: Column, y: Column, *, level: float = 0.95) -> Ellipse:
+    """The covariance ellipse of a cloud."""
+    _bounds.check_level(level)
+    data = pairs(x, y)
+    if data.n < 3:
+        centre = (float(data.x.mean()), float(data.y.mean())) if data.n else (0.0, 0.0)
+        return _no_ellipse(centre, level, data.n, data.left_out, f"{data.n} points; at least 3 are needed")
+    return _fit(data.x, data.y, level, data.left_out)
+
+
+def _fit(x: Floats, y: Floats, level: float, left_out: int = 0) -> Ellipse:
+    centre = (float(x.mean()), float(y.mean()))
+    a, b = x - centre[0], y - centre[1]
+    xx, yy, xy = (float(u @ v) / (x.size - 1) for u, v in ((a, a), (b, b), (a, b)))
+    values, vectors = np.linalg.eigh(np.array([[xx, xy], [xy, yy]]))
+    if values[1] <= 0 or values[0] <= 1e-12 * values[1]:
+        return _no_ellipse(centre, level, x.size, left_out, "the points lie on a line")
+    radii = np.sqrt(-2 * math.log1p(-level) * values[::-1])
+    angle = math.atan2(vectors[1, 1], vectors[0, 1])
+    angle = angle - math.pi if angle > math.pi / 2 else angle + math.pi if angle <= -math.pi / 2 else angle
+    axes = (float(radii[0]), float(radii[1]))
+    return Ellipse(centre, axes, angle, ((xx, xy), (xy, yy)), level, x.size, left_out)
+
+
+def _no_ellipse(centre: tuple[float, float], level: float, points: int, left_out: int, why: str) -> Ellipse:
+    nothing = (0.0, 0.0)
+    return Ellipse(centre, nothing, 0.0, (nothing, nothing), level, points, left_out, why)
+
+
+def _axes(one: Ellipse) -> Floats:
+    """The matrix that takes the unit circle to the ellipse around the origin."""
+    cos, sin = math.cos(one.angle), math.sin(one.angle)
+    return np.asarray(np.array([[cos, -sin], [sin, cos]]) * np.array(one.semi_axes))
+
+
+def intersection_area(first: Ellipse, second: Ellipse) -> float:
+    """The area two ellipses share."""
+    for one in (first, second):
+        if one.is_missing:
+            raise ValueError(f"no ellipse: {one.why_missing}")
+    to_circle = np.linalg.inv(_axes(second))
+    shape = to_circle @ _axes(first)
+    centre = to_circle @ (np.array(first.centre) - np.array(second.centre))
+    # In these coordinates the second ellipse is the unit circle.
+    angles = _crossings(centre, shape)
+    if angles is None:
+        return math.pi * second.semi_axes[0] * second.semi_axes[1]
+    turns = np.sort(np.mod(angles, 2 * math.pi))
+    points = np.column_stack([np.cos(turns), np.sin(turns)]) @ shape.T + centre
+    around = np.sort(np.mod(np.arctan2(points[:, 1], points[:, 0]), 2 * math.pi))
+    area = _ellipse_arcs(centre, shape, turns) + _circle_arcs(centre, shape, around)
+    return max(area, 0.0) * second.semi_axes[0] * second.semi_axes[1]
+
+
+def _crossings(centre: Floats, shape: Floats) -> Floats | None:
+    """Angles that split the ellipse into arcs wholly inside or outside the unit circle; None where they
+    coincide.
+
+    With z = exp(it) the condition is a quartic. Roots off the unit circle split an arc needlessly, which does no
+    harm, so none need be told apart.
+    """
+    gram, pull = shape.T @ shape, shape.T @ centre
+    second = (gram[0, 0] - gram[1, 1]) / 4 - 1j * gram[0, 1] / 2
+    first = pull[0] - 1j * pull[1]
+    constant = (gram[0, 0] + gram[1, 1]) / 2 + centre @ centre - 1
+    coefficients = np.array([second, first, constant, np.conj(first), np.conj(second)])
+    scale = float(np.abs(coefficients).max())
+    if scale < 1e-11:
+        return None
+    coefficients = np.where(np.abs(coefficients) < 1e-15 * scale, 0, coefficients)
+    roots = np.roots(coefficients)
+    angles = np.angle(roots[np.abs(roots) > 1e-12])
+    return angles if angles.size else np.zeros(1)
+
+
+def _spans(turns: Floats) -> tuple[Floats, Floats]:
+    return turns, np.append(turns[1:], turns[0] + 2 * math.pi)
+
+
+def _ellipse_arcs(centre: Floats, shape: Floats, turns: Floats) -> float:
+    start, end = _spans(turns)
+    middle = (start + end) / 2
+    at = np.column_stack([np.cos(middle), np.sin(middle)]) @ shape.T + centre
+    inside = np.sum(at * at, axis=1) <= 1
+    determinant = float(np.linalg.det(shape))
+    chord = np.column_stack([np.cos(end) - np.cos(start), np.sin(end) - np.sin(start)]) @ shape.T
+    areas = 0.5 * (abs(determinant) * (end - start))
+    sweep = 0.5 * (centre[0] * chord[:, 1] - centre[1] * chord[:, 0])
+    return float(np.sum((areas + np.sign(determinant) * sweep)[inside]))
+
+
+def _circle_arcs(centre: Floats, shape: Floats, around: Floats) -> float:
+    start, end = _spans(around)
+    middle = (start + end) / 2
+    at = np.linalg.solve(shape, (np.column_stack([np.cos(middle), np.sin(middle)]) - centre).T)
+    inside = np.sum(at * at, axis=0) < 1
+    return float(np.sum(0.5 * (end - start)[inside]))
+
+
+def overlap_of(first: Ellipse, second: Ellipse) -> float:
+    """Intersection over union of two ellipses."""
+    shared = intersection_area(first, second)
+    return min(shared / ((first.area or 0.0) + (second.area or 0.0) - shared), 1.0)
+
+
+def overlap(
+    first: tuple[Column, Column],
+    second: tuple[Column, Column],
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Estimate:
+    """The overlap of the ellipses of two clouds, each given as its x and y; ``level`` is the ellipses' own.
+
+    The interval is the 95% percentile bootstrap over the points of each cloud.
+    """
+    name = f"overlap of {level:.0%} ellipses (intersection over union)"
+    clouds = [pairs(*first), pairs(*second)]
+    shapes = [ellipse(cloud.x, cloud.y, level=level) for cloud in clouds]
+    left_out = sum(cloud.left_out for cloud in clouds)
+    counts = {"first_points": clouds[0].n, "second_points": clouds[1].n}
+    counts |= {"left_out": left_out} if left_out else {}
+    for which, shape in zip(("first", "second"), shapes, strict=True):
+        if shape.is_missing:
+            return Estimate.missing(f"{which} cloud: {shape.why_missing}", name, counts)
+    plain = Estimate(overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples})
+    generator = stream(seed, "overlap")
+    found = []
+    for _ in range(resamples):
+        drawn = []
+        for cloud in clouds:
+            rows = generator.integers(0, cloud.n, cloud.n)
+            drawn.append(_fit(cloud.x[rows], cloud.y[rows], level))
+        if not any(shape.is_missing for shape in drawn):
+            found.append(overlap_of(*drawn))
+    if len(found) < 0.9 * resamples:
+        return _bounds.bounded(plain, None, "", 0.95, "too few resamples span an area")
+    return _bounds.bounded(plain, _bounds.percentile(np.array(found), 0.95), "percentile bootstrap", 0.95, "")
