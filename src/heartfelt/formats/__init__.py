@@ -1,6 +1,7 @@
 """Other people's data: each format reads into a snapshot, and writes from one where that makes sense."""
 
-from heartfelt.formats import aimoclips as _aimoclips  # noqa: F401  (registers itself)
+from heartfelt.formats import aimoclips, long, means, votes, wide
 from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.reading import export, read
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["FORMATS", "Format", "aimoclips", "export", "long", "means", "read", "votes", "wide"]

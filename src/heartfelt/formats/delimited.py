@@ -12,7 +12,7 @@ import codecs
 import csv
 import io
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,11 +35,13 @@ class Delimited:
     delimiter: str
     header: tuple[str, ...]
     keep_alive: object = None
+    first_row: int = 1
+    """How many lines come before the first row: 1, or 0 in a file without a header."""
 
     def scan(self) -> pl.LazyFrame:
         """All columns as text, lazily; an empty cell is null."""
         return pl.scan_csv(
-            self.readable, separator=self.delimiter, has_header=False, skip_rows=1, new_columns=list(self.header),
+            self.readable, separator=self.delimiter, has_header=False, skip_rows=self.first_row, new_columns=list(self.header),
             infer_schema=False, encoding="utf8", raise_if_empty=False,
             schema=dict.fromkeys(self.header, pl.String),
         )
@@ -59,8 +61,8 @@ class _Look:
     ends_in_newline: bool = True
 
 
-def open_delimited(path: Path, delimiter: str | None = None) -> Delimited:
-    """Look through a text table and make it readable."""
+def open_delimited(path: Path, delimiter: str | None = None, names: Sequence[str] | None = None) -> Delimited:
+    """Look through a text table and make it readable. ``names`` are the columns of a file without a header."""
     head = _head(path)
     encoding = _bom(head)
     sample = head.decode(encoding or "latin-1", "replace")
@@ -75,17 +77,17 @@ def open_delimited(path: Path, delimiter: str | None = None) -> Delimited:
     if not plain:
         readable, keep_alive = _rewritten(path, encoding or ("utf-8" if look.utf8 else "cp1252"))
         look = _look(readable, mark)
-    header = _header(readable, mark, path)
+    header = _header(readable, mark, path) if names is None else tuple(names)
     rows = look.newlines + (0 if look.ends_in_newline else 1)
     if look.quotes or len(header) == 1 or look.delimiters != rows * (len(header) - 1):
         if _check_rows(readable, mark, len(header), path):
             readable, keep_alive = _without_blank_lines(readable, mark)
-    return Delimited(path, readable, mark, header, keep_alive)
+    return Delimited(path, readable, mark, header, keep_alive, first_row=1 if names is None else 0)
 
 
-def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:
-    """All rows of a text table, every column as text; an empty cell is null."""
-    opened = open_delimited(path, delimiter)
+def read_delimited(path: Path, delimiter: str | None = None, names: Sequence[str] | None = None) -> pl.DataFrame:
+    """All rows of a text table, every column as text; an empty cell is null. ``names``: it has no header."""
+    opened = open_delimited(path, delimiter, names)
     try:
         frame = opened.scan().collect()
     except pl.exceptions.PolarsError as error:

@@ -51,7 +51,7 @@ class Format(ABC):
     def check_options(self, options: Mapping[str, str]) -> None:
         """Raise for an option this format does not know."""
         for option in options:
-            if option not in self.options:
+            if option not in self.options and not (option.startswith("scale.") and "scale" in self.options):
                 raise InputError(
                     f"The format '{self.name}' has no option '{option}'.",
                     suggestion(option, self.options, "Options"),

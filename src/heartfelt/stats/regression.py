@@ -162,7 +162,11 @@ def _estimates(
     if why:
         return [_bounds.bounded(one, None, "", level, why) for one in plain], None, None
     interval, covariance, dfs = _covariance(line, clusters)
-    errors = [math.sqrt(max(float(row @ covariance @ row), 0.0)) for row in line.contrasts]
+    variances = [float(row @ covariance @ row) for row in line.contrasts]
+    if min(variances) <= 0:
+        why = "the two-way clustered variance is not positive"
+        return [_bounds.bounded(one, None, "", level, why) for one in plain], None, None
+    errors = [math.sqrt(variance) for variance in variances]
     out = []
     for one, error, df in zip(plain, errors, dfs, strict=True):
         half = _bounds.t_quantile(level, df) * error

@@ -1,9 +1,9 @@
 """Two-way jackknife: the variance of a statistic of ratings whose items and raters are both samples.
 
-The statistic is recomputed without each item, without each rater and without each rating. Items and raters each
-carry their own sampling and that of the ratings, so the ratings' part is taken off once: V = V(items) + V(raters)
-- V(ratings), and never below the larger of the first two (Cameron, Gelbach & Miller, 2011, for the inclusion and
-exclusion of two-way clusters).
+The statistic is recomputed without each item, without each rater and without each rating. Leaving out items shows the
+sampling of items and of their ratings; leaving out raters adds what raters do beyond the ratings they give:
+V = V(items) + max(V(raters) - V(ratings), 0). This is the inclusion and exclusion of two-way clusters (Cameron,
+Gelbach & Miller, 2011), with the raters' own part held at or above zero.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ def spread(without: Floats) -> float:
 
 def two_way_variance(items: Floats, raters: Floats, ratings: Floats) -> float:
     """Variance from the values without each item, each rater and each rating."""
-    by_item, by_rater, by_rating = spread(items), spread(raters), spread(ratings)
-    return max(by_item + by_rater - by_rating, by_item, by_rater)
+    return spread(items) + max(spread(raters) - spread(ratings), 0.0)
 
 
 def half_width(variance: float, units: int, confidence: float) -> float:

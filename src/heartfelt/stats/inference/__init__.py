@@ -1,0 +1,1 @@
+"""Tests of hypotheses about ratings: analysis of variance, comparisons, mixed models, permutation, equivalence."""

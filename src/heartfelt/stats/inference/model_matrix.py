@@ -1,0 +1,188 @@
+"""Columns of a linear model from factors and covariates: terms, codings, and which rows can be used.
+
+A *factor* is a column of categories; a *covariate* a column of numbers, centred at its mean. A *term* is a
+set of them: a main effect or an interaction. An interaction brings all interactions it contains. Under
+``sum`` coding a factor's columns add up to zero over its levels, the last being minus the others; under
+``treatment`` coding each column marks one level against the first. Levels are in sorted order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats._paired import Column, coded, present, same_length
+from heartfelt.stats.triples import Floats, Ints, as_array, as_floats
+
+Coding = Literal["sum", "treatment"]
+Interactions = Sequence[Sequence[str]] | Literal["all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A coded column of categories."""
+
+    name: str
+    codes: Ints
+    levels: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A main effect or an interaction, by the names of its parts."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As printed: the parts joined by colons."""
+        return ":".join(self.parts)
+
+    def contains(self, other: Term) -> bool:
+        """Whether the other term's parts are all among this one's."""
+        return set(other.parts) <= set(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelData:
+    """Usable rows: outcome, factors, centred covariates, the terms in order and how many rows were left
+    out.
+    """
+
+    outcome: Floats
+    factors: dict[str, Factor]
+    covariates: dict[str, Floats]
+    terms: tuple[Term, ...]
+    left_out: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.outcome.size)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """For an estimate's ``counts``."""
+        return {"rows": self.rows, **({"left_out": self.left_out} if self.left_out else {})}
+
+
+def model_data(
+    outcome: Column,
+    factors: Mapping[str, Column],
+    covariates: Mapping[str, Column],
+    interactions: Interactions,
+) -> ModelData:
+    """Clean and code the columns; rows missing any of them are left out."""
+    values = as_floats(outcome, "outcome")
+    columns = {name: as_array(column) for name, column in factors.items()}
+    numbers = {name: as_floats(column, name) for name, column in covariates.items()}
+    twice = sorted(set(columns) & set(numbers))
+    if twice:
+        raise InputError(f"'{twice[0]}' is both a factor and a covariate.", "Give each its own name.")
+    same_length({"outcome": values, **columns, **numbers})
+    kept = np.isfinite(values)
+    for column in columns.values():
+        kept = kept & present(column)
+    for number in numbers.values():
+        kept = kept & np.isfinite(number)
+    whole = bool(kept.all())
+    values = values if whole else values[kept]
+    coded_factors = {}
+    for name, column in columns.items():
+        names, codes, _ = coded(column if whole else column[kept], name) if values.size else ([], [], None)
+        coded_factors[name] = Factor(name, np.asarray(codes, np.int64), tuple(names))
+    centred = {}
+    for name, number in numbers.items():
+        used = number if whole else number[kept]
+        centred[name] = used - used.mean() if used.size else used
+    order = terms(list(numbers), list(columns), interactions)
+    return ModelData(values, coded_factors, centred, order, int(kept.size - values.size))
+
+
+def terms(covariates: Sequence[str], factors: Sequence[str], interactions: Interactions) -> tuple[Term, ...]:
+    """Covariates, factors, then interactions by how many parts they have."""
+    names = [*covariates, *factors]
+    wanted: dict[tuple[str, ...], None] = {}
+    if interactions == "all":
+        for size in range(2, len(factors) + 1):
+            wanted |= dict.fromkeys(combinations(factors, size))
+    else:
+        for one in interactions:
+            parts = _parts(one, names)
+            for size in range(2, len(parts) + 1):
+                wanted |= dict.fromkeys(combinations(parts, size))
+    mains = [Term((name,)) for name in names]
+    return (*mains, *(Term(parts) for parts in sorted(wanted, key=len)))
+
+
+def _parts(interaction: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    fix = "Name its parts as a tuple: ('system', 'intent')."
+    if isinstance(interaction, str):
+        raise InputError(f"The interaction '{interaction}' is one word.", fix)
+    for part in interaction:
+        if part not in names:
+            raise InputError(f"The interaction's '{part}' is not in the model.", suggestion(part, names))
+    if len(set(interaction)) < 2:
+        raise InputError("An interaction needs two different parts.", fix)
+    return tuple(name for name in names if name in interaction)
+
+
+def contrast_rows(levels: int, coding: Coding) -> Floats:
+    """One row per level: its entries in the factor's columns."""
+    if coding == "treatment":
+        return np.eye(levels)[:, 1:]
+    return np.vstack([np.eye(levels - 1), -np.ones(levels - 1)])
+
+
+def term_columns(term: Term, data: ModelData, coding: Coding) -> Floats:
+    """The term's columns, one row per row of data."""
+    out = np.ones((data.rows, 1))
+    for part in term.parts:
+        if part in data.covariates:
+            out = out * data.covariates[part][:, None]
+        else:
+            factor = data.factors[part]
+            mine = contrast_rows(len(factor.levels), coding)[factor.codes]
+            out = (out[:, :, None] * mine[:, None, :]).reshape(data.rows, -1)
+    return out
+
+
+def column_names(term: Term, data: ModelData, coding: Coding) -> list[str]:
+    """Names of the term's columns: ``system[Suno]``, ``system[Suno]:loudness``."""
+    names = [""]
+    for part in term.parts:
+        if part in data.covariates:
+            mine = [part]
+        else:
+            levels = data.factors[part].levels
+            mine = [f"{part}[{level}]" for level in (levels[1:] if coding == "treatment" else levels[:-1])]
+        names = [f"{before}:{name}" if before else name for before in names for name in mine]
+    return names
+
+
+def cells(factors: Sequence[Factor], rows: int) -> tuple[Ints, Ints]:
+    """Number the combinations of levels that occur: each row's cell, and one row from every cell."""
+    if not factors:
+        return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
+    code, size = factors[0].codes, len(factors[0].levels)
+    for factor in factors[1:]:
+        if size * len(factor.levels) > 4 * rows + 1024:
+            code, size = _dense(code, size)
+        code, size = code * len(factor.levels) + factor.codes, size * len(factor.levels)
+    code, size = _dense(code, size)
+    sample = np.empty(size, np.int64)
+    sample[code] = np.arange(rows)
+    return code, sample
+
+
+def _dense(code: Ints, size: int) -> tuple[Ints, int]:
+    if size <= 8 * code.size + 1024:
+        used = np.bincount(code, minlength=size) > 0
+        return (np.cumsum(used) - 1)[code], int(np.count_nonzero(used))
+    found, dense = np.unique(code, return_inverse=True)
+    return dense.astype(np.int64, copy=False), int(found.size)
