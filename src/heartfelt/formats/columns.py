@@ -44,8 +44,8 @@ def number_expr(name: str) -> pl.Expr:
     )
 
 
-def numbers(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
-    """A column as numbers, or an error that names the first cell that is none."""
+def numbers(frame: pl.DataFrame, name: str, where: str, first: int = 2) -> pl.Series:
+    """A column as numbers, or an error that names the first cell that is none. ``first``: the line of the first row."""
     if frame.schema[name].is_numeric():
         return frame[name].cast(pl.Float64).fill_nan(None)
     out = frame.select(number_expr(name))[name]
@@ -54,7 +54,7 @@ def numbers(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
     if bad.any():
         row = int(bad.arg_max() or 0)
         raise InputError(
-            f"{where}, line {row + 2}, column '{name}': '{frame[name][row]}' is not a number ({int(bad.sum())} such cells).",
+            f"{where}, line {row + first}, column '{name}': '{frame[name][row]}' is not a number ({int(bad.sum())} such cells).",
             "Correct the cell, or leave it empty where there is no answer.",
         )
     return out
@@ -130,13 +130,62 @@ def one_of(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def unique_keys(frame: pl.DataFrame, keys: Sequence[str], where: str) -> None:
-    """Raise when two rows of a file share their key."""
+def unique_keys(frame: pl.DataFrame, keys: Sequence[str], where: str, first: int = 2) -> None:
+    """Raise when two rows of a file share their key. ``first``: the line of the first row."""
     doubled = frame.select(keys).is_duplicated()
     if doubled.any():
         row = int(doubled.arg_max() or 0)
         named = ", ".join(f"{key} '{frame[key][row]}'" for key in keys)
         raise InputError(
-            f"{where}, line {row + 2}: {named} is there more than once ({int(doubled.sum())} such rows).",
+            f"{where}, line {row + first}: {named} is there more than once ({int(doubled.sum())} such rows).",
             f"Keep one row per {' x '.join(keys)}.",
         )
+
+
+def filled(frame: pl.DataFrame, names: Iterable[str], where: str, first: int = 2) -> None:
+    """Raise for the first empty cell in a column that may have none."""
+    for name in names:
+        gaps = frame[name].is_null()
+        if gaps.any():
+            raise InputError(
+                f"{where}, line {int(gaps.arg_max() or 0) + first}: the column '{name}' is empty"
+                f" ({int(gaps.sum())} such rows).",
+                f"Fill in the {name}, or remove the row.",
+            )
+
+
+def one_word_of(frame: pl.DataFrame, name: str, words: Iterable[str], where: str) -> pl.Series:
+    """A column whose cells are one of ``words``, whatever their case; another word is an error with the nearest one."""
+    known = {word.casefold(): word for word in words}
+    text = frame[name].cast(pl.String).str.strip_chars()
+    out = text.str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.String).alias(name)
+    bad = out.is_null() & text.is_not_null()
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        raise InputError(
+            f"{where}, line {row + 2}, column '{name}': '{text[row]}' is not one of its words ({int(bad.sum())} such cells).",
+            suggestion(str(text[row]), known.values(), "Allowed"),
+        )
+    return out
+
+
+def inside_paths(series: pl.Series, where: str, first: int = 2) -> None:
+    """Raise for a file name that leads out of the folder it belongs in."""
+    text = series.cast(pl.String).str.replace_all("\\", "/", literal=True)
+    bad = (text.str.starts_with("/") | text.str.contains(r"^.{0,2}:") | text.str.contains(r"(^|/)\.\.(/|$)")).fill_null(False)
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        raise InputError(
+            f"{where}, line {row + first}, column '{series.name}': the path '{series[row]}' leads out of the media folder.",
+            "Use names relative to that folder, and keep the media inside it.",
+        )
+
+
+def not_taken(frame: pl.DataFrame, names: Iterable[str], where: str) -> None:
+    """Raise for a column whose name means something else in a snapshot."""
+    for name in names:
+        if name in frame.columns:
+            raise InputError(
+                f"{where} has a column '{name}', a name that is kept for something else here.",
+                "Rename the column; columns of other names are kept as they are.",
+            )

@@ -227,11 +227,11 @@ def in_rows(
     """Lay ``values`` (trials x questions) out as ratings with their times, leaving out what was not asked."""
     size, wide = values.shape
     rater = np.repeat(laid.rater, wide)
-    rng = stream(seed, "simulate", "seconds")
-    pace = raters["pace"].to_numpy()[rater] if rater.size else np.empty(0)
-    took = np.maximum(
-        np.round(pace * np.exp(_ANSWER_SPREAD * rng.standard_normal(size * wide)), 3), _LEAST_SECONDS
+    fresh = np.stack(
+        [stream(seed, "simulate", "seconds", q).standard_normal(size) for q in questions], axis=1
     )
+    pace = raters["pace"].to_numpy()[rater] if rater.size else np.empty(0)
+    took = np.maximum(np.round(pace * np.exp(_ANSWER_SPREAD * fresh.ravel()), 3), _LEAST_SECONDS)
     passed = np.rint(took * 1e6).astype(np.int64)
     passed[::wide] += round(design.clip_seconds * 1e6)
     clock = np.cumsum(passed)

@@ -76,10 +76,11 @@ def grouped_duplicate(start, rater, raters):
 
 @njit(cache=True)
 def loose_duplicate(item, low, width, rater, seen, rater_low):
-    """Position of a rating whose (rater, item) came before, or -1; marks the raters seen.
+    """Position of a rating whose (rater, item) occurs twice, or -1; marks the raters seen.
 
-    Each item keeps a 64-bit signature of its raters. A bit met twice makes a suspect; suspects are few and
-    are then looked up exactly. Returns -2 when items have so many ratings that suspects stop being few.
+    Each item keeps a 64-bit signature of its raters, two bits each. Both bits met before make a suspect;
+    suspects are few and are then looked up exactly. Returns -2 where items have so many ratings that suspects
+    stop being few.
     """
     n = item.size
     mask = np.zeros(width, np.uint64)
@@ -90,44 +91,65 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
         i = uint64(item[k] - low)
         r = uint64(rater[k] - rater_low)
         seen[r] = 1
-        bit = (r * _GOLDEN) >> uint64(58)
+        h = r * _GOLDEN
+        bits = (uint64(1) << (h >> uint64(58))) | (uint64(1) << ((h >> uint64(52)) & uint64(63)))
         m = mask[i]
-        if (m >> bit) & uint64(1):
+        if m & bits == bits:
             if found == room:
                 return -2
             suspects[found] = k
             found += uint64(1)
-        mask[i] = m | (uint64(1) << bit)
-    return _earlier(item, low, rater, rater_low, suspects[:found], mask)
+        mask[i] = m | bits
+    return _earlier(item, low, width, rater, rater_low, suspects[:found], uint64(seen.size))
 
 
 @njit(cache=True)
-def _earlier(item, low, rater, rater_low, suspects, flagged):
-    """First position whose (rater, item) is that of a later suspect."""
+def _earlier(item, low, width, rater, rater_low, suspects, people):
+    """A rating with the same (rater, item) as a suspect, exactly."""
     if suspects.size == 0:
         return -1
-    flagged[:] = 0
+    flagged = np.zeros(width, np.uint8)
     bits = 4
     while (1 << bits) < 4 * suspects.size:
         bits += 1
     slots = np.full(1 << bits, -1, np.int64)
     size, shift = uint64(1 << bits), uint64(64 - bits)
     for k in suspects:
-        flagged[item[k] - low] = 1
-        at = ((uint64(item[k] - low) * _GOLDEN) ^ (uint64(rater[k] - rater_low) * _GOLDEN * _GOLDEN)) >> shift
-        while slots[at] >= 0:
+        i = uint64(item[k] - low)
+        flagged[i] = 1
+        key = int64(i * people + uint64(rater[k] - rater_low))
+        at = (uint64(key) * _GOLDEN) >> shift
+        while slots[at] >= 0 and slots[at] != key:
             at = (at + uint64(1)) & (size - uint64(1))
-        slots[at] = k
+        if slots[at] == key:
+            return k
+        slots[at] = key
+    at_suspect = 0
     for k in range(item.size):
         i = uint64(item[k] - low)
-        if flagged[i]:
-            at = ((i * _GOLDEN) ^ (uint64(rater[k] - rater_low) * _GOLDEN * _GOLDEN)) >> shift
-            while slots[at] >= 0:
-                j = slots[at]
-                if j > k and item[j] == item[k] and rater[j] == rater[k]:
-                    return j
-                at = (at + uint64(1)) & (size - uint64(1))
+        if not flagged[i]:
+            continue
+        if at_suspect < suspects.size and suspects[at_suspect] == k:
+            at_suspect += 1
+            continue
+        key = int64(i * people + uint64(rater[k] - rater_low))
+        at = (uint64(key) * _GOLDEN) >> shift
+        while slots[at] >= 0:
+            if slots[at] == key:
+                return k
+            at = (at + uint64(1)) & (size - uint64(1))
     return -1
+
+
+@njit(cache=True)
+def participants(start, rater, people, at_least):
+    """Ratings per rater on items with ``at_least`` ratings."""
+    count = np.zeros(people, np.int64)
+    for i in range(start.size - 1):
+        if start[i + 1] - start[i] >= at_least:
+            for k in range(start[i], start[i + 1]):
+                count[rater[k]] += 1
+    return count
 
 
 @njit(cache=True)

@@ -125,11 +125,10 @@ def intersection_area(first: Ellipse, second: Ellipse) -> float:
 
 
 def _crossings(centre: Floats, shape: Floats) -> Floats | None:
-    """Angles that split the ellipse into arcs wholly inside or outside the unit circle; None where they
-    coincide.
+    """Angles that split the ellipse into arcs inside or outside the unit circle; None if it is that circle.
 
-    With z = exp(it) the condition is a quartic. Roots off the unit circle split an arc needlessly, which does no
-    harm, so none need be told apart.
+    With z = exp(it) the condition is a quartic. Roots off the unit circle split an arc needlessly, which does
+    no harm, so none need be told apart.
     """
     gram, pull = shape.T @ shape, shape.T @ centre
     second = (gram[0, 0] - gram[1, 1]) / 4 - 1j * gram[0, 1] / 2

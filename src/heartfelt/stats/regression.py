@@ -205,8 +205,8 @@ def _cr1(line: _Line, codes: Ints) -> Floats:
 def _cr2(line: _Line, codes: Ints) -> tuple[Floats, list[float]]:
     """Bell and McCaffrey's covariance and each coefficient's degrees of freedom, in time linear in the rows.
 
-    With K = M^½ S M^½ for a cluster's S = X'X and the whole's M, the adjustment (I - H)^-½ acts inside the cluster's
-    column space, where it has the eigenvectors of K.
+    With K = M^½ S M^½ for a cluster's S = X'X and the whole's M, the adjustment (I - H)^-½ acts inside the
+    cluster's column space, where it has the eigenvectors of K.
     """
     x = line.design[:, 1]
     squares = _sums(np.column_stack([np.ones(x.size), x, x * x]), codes)

@@ -141,6 +141,10 @@ class Study(Part):
         """The coordinate of each intent on ``axis``, where it has one."""
         return {intent.id: intent.reference[axis] for intent in self.intents if axis in intent.reference}
 
+    def changed(self, **parts: Any) -> Study:
+        """The study with other ``parts``, checked again. (A copy by pydantic would keep the questions it had spread out.)"""
+        return Study(**{**{name: getattr(self, name) for name in Study.model_fields}, **parts})
+
     def plain(self) -> dict[str, Any]:
         """The study as plain data, without what was left at its default."""
         return self.model_dump(mode="json", exclude_defaults=True)

@@ -132,6 +132,21 @@ def _score_balanced(a, b, count_a, count_b, right, without):
 
 
 @njit(cache=True)
+def _sort(codes):
+    """Shell sort, in place: compiles in a fraction of the time of a library sort."""
+    gap = codes.size // 2
+    while gap > 0:
+        for i in range(gap, codes.size):
+            c, j = codes[i], i
+            while j >= gap and codes[j - gap] > c:
+                codes[j] = codes[j - gap]
+                j -= gap
+            codes[j] = c
+        gap = 1 if gap == 2 else (5 * gap) // 11
+    return codes
+
+
+@njit(cache=True)
 def _grown(array):
     bigger = np.empty(2 * array.size, array.dtype)
     bigger[: array.size] = array
@@ -164,30 +179,35 @@ def pair_scores(start, item_of, rater, code, scores, rater_start, order, kind, a
     by_vote = np.zeros((code.size if changes else 0, 4))
     met, at = np.zeros(people, np.int64), np.zeros(people, np.int64)
     count_a, count_b, right = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
+    partners = np.empty(people, np.int64)
     pairs = 0
     for r in range(people):
-        total = 0
+        total, found = 0, 0
         for k in order[rater_start[r] : rater_start[r + 1]]:
             for q in range(k + 1, start[item_of[k] + 1]):
-                met[rater[q]] += 1
+                s = rater[q]
+                if met[s] == 0:
+                    partners[found] = s
+                    found += 1
+                met[s] += 1
                 total += 1
         if total == 0:
             continue
+        _sort(partners[:found])
         place = 0
-        for s in range(r + 1, people):
+        for s in partners[:found]:
             at[s] = place
             place += met[s]
         a, b = np.empty(total, np.int64), np.empty(total, np.int64)
         ka, kb = np.empty(total, np.int64), np.empty(total, np.int64)
+        room = np.empty(total if changes else 0)
         for k in order[rater_start[r] : rater_start[r + 1]]:
             for q in range(k + 1, start[item_of[k] + 1]):
                 to = at[rater[q]]
                 at[rater[q]] += 1
                 a[to], b[to], ka[to], kb[to] = code[k], code[q], k, q
-        for s in range(r + 1, people):
+        for s in partners[:found]:
             n = met[s]
-            if n == 0:
-                continue
             met[s] = 0
             lo, hi = at[s] - n, at[s]
             if pairs == first.size:
@@ -196,7 +216,7 @@ def pair_scores(start, item_of, rater, code, scores, rater_start, order, kind, a
             first[pairs], second[pairs], shared[pairs] = r, s, n
             value[pairs], why[pairs] = np.nan, TOO_FEW
             if n >= at_least:
-                without = np.empty(n if changes else 0)
+                without = room[lo:hi]
                 if kind == ACCURACY:
                     got = _score_accuracy(a[lo:hi], b[lo:hi], without)
                 elif kind == BALANCED:
@@ -215,5 +235,5 @@ def pair_scores(start, item_of, rater, code, scores, rater_start, order, kind, a
                             _add(sums, got, n, -1.0)
                             _add(sums, left, n - 1, 1.0)
             pairs += 1
-    table = (first[:pairs].copy(), second[:pairs].copy(), shared[:pairs].copy(), value[:pairs].copy(), why[:pairs].copy())
+    table = (first[:pairs], second[:pairs], shared[:pairs], value[:pairs], why[:pairs])
     return table, whole, by_rater, by_item, by_vote

@@ -113,9 +113,35 @@ def _weighted_item(code, rater, scores, nominal, weight, here):
 
 
 @njit(cache=True)
-def _weighted_alpha(start, rater, code, scores, kind, times, weight, margin, here, tiny):
-    """Alpha where item i counts ``times[i]`` times and rater r ``weight[r]`` times; a rater never meets a copy."""
-    margin[:] = 0.0
+def _ranks(start, rater, code, times, weight, scores):
+    """Mid-ranks of the resampled pairable ratings, scaled to (0, 1), into the first column of ``scores``."""
+    scores[:, 0] = 0.0
+    for i in range(start.size - 1):
+        if times[i] > 0:
+            a, a2 = 0.0, 0.0
+            for k in range(start[i], start[i + 1]):
+                a += weight[rater[k]]
+                a2 += weight[rater[k]] ** 2
+            if a * a - a2 > 1e-9:
+                for k in range(start[i], start[i + 1]):
+                    scores[code[k], 0] += times[i] * weight[rater[k]]
+    n = max(scores[:, 0].sum(), 1.0)
+    below = 0.0
+    for c in range(scores.shape[0]):
+        here = scores[c, 0]
+        scores[c, 0] = (below + 0.5 * here) / n
+        below += here
+
+
+@njit(cache=True)
+def weighted_alpha(start, rater, code, scores, kind, times, weight, tiny):
+    """Alpha where item i counts ``times[i]`` times and rater r ``weight[r]`` times; a rater never meets a copy.
+
+    ``kind``: 0 nominal, 1 scores as given, 2 mid-ranks taken anew into the one column of ``scores``.
+    """
+    margin, here = np.zeros(scores.shape[0]), np.zeros(scores.shape[0])
+    if kind == 2:
+        _ranks(start, rater, code, times, weight, scores)
     n, n2, within = 0.0, 0.0, 0.0
     for i in range(start.size - 1):
         if times[i] == 0:
@@ -144,61 +170,3 @@ def _weighted_alpha(start, rater, code, scores, kind, times, weight, margin, her
     if across <= tiny * n * n:
         return np.nan
     return 1.0 - (within / n) / (across / (n * n - n2))
-
-
-@njit(cache=True)
-def _ranks(start, rater, code, times, weight, scores):
-    """Mid-ranks of the resampled pairable ratings, scaled to (0, 1), into the first column of ``scores``."""
-    scores[:, 0] = 0.0
-    for i in range(start.size - 1):
-        if times[i] > 0:
-            a, a2 = 0.0, 0.0
-            for k in range(start[i], start[i + 1]):
-                a += weight[rater[k]]
-                a2 += weight[rater[k]] ** 2
-            if a * a - a2 > 1e-9:
-                for k in range(start[i], start[i + 1]):
-                    scores[code[k], 0] += times[i] * weight[rater[k]]
-    n = max(scores[:, 0].sum(), 1.0)
-    below = 0.0
-    for c in range(scores.shape[0]):
-        here = scores[c, 0]
-        scores[c, 0] = (below + 0.5 * here) / n
-        below += here
-
-
-@njit(cache=True)
-def resample(start, rater, code, scores, kind, both, fixed, rng, out):
-    """Fill ``out`` with alphas of resampled items, and raters too when ``both``.
-
-    ``kind``: 0 nominal, 1 scores as given, 2 ranks taken anew in every resample.
-    """
-    pairable = np.array([i for i in range(start.size - 1) if start[i + 1] - start[i] >= 2])
-    raters = rater.max() + 1
-    present = np.zeros(raters, np.int64)
-    for i in pairable:
-        for k in range(start[i], start[i + 1]):
-            present[rater[k]] = 1
-    if fixed >= 0:
-        present[fixed] = 0
-    people = np.flatnonzero(present)
-    times = np.zeros(start.size - 1)
-    weight = np.ones(raters)
-    margin = np.zeros(scores.shape[0])
-    here = np.zeros(scores.shape[0])
-    tiny = 1e-12
-    if kind == 1:
-        tiny *= np.max(scores * scores)
-    for b in range(out.size):
-        times[:] = 0.0
-        for _ in range(pairable.size):
-            times[pairable[rng.integers(0, pairable.size)]] += 1.0
-        if both:
-            weight[:] = 0.0
-            for _ in range(people.size):
-                weight[people[rng.integers(0, people.size)]] += 1.0
-            if fixed >= 0:
-                weight[fixed] = 1.0
-        if kind == 2:
-            _ranks(start, rater, code, times, weight, scores)
-        out[b] = _weighted_alpha(start, rater, code, scores, kind, times, weight, margin, here, tiny)

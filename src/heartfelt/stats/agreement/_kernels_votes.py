@@ -222,7 +222,7 @@ def tally(start, code, kind, prior, width, widest):
 def tally_influence(start, rater, code, kind, prior, slopes, widest, people, fixed):
     """Influences on a function of the tallies with derivatives ``slopes`` (by right answers, by trials).
 
-    Also the trials that vanish with each item and rater.
+    Also the trials of each item, the trials that vanish with each rater, and the rater's votes that took part.
     """
     width = slopes.shape[1]
     count = np.zeros(width, np.int64)
@@ -231,7 +231,7 @@ def tally_influence(start, rater, code, kind, prior, slopes, widest, people, fix
     hits, trials = np.zeros(room), np.zeros(room)
     effect_of, lost_of = np.zeros(width), np.zeros(width)
     by_item, item_trials = np.zeros(start.size - 1), np.zeros(start.size - 1)
-    by_rater, rater_trials = np.zeros(people), np.zeros(people)
+    by_rater, rater_trials, rater_votes = np.zeros(people), np.zeros(people), np.zeros(people)
     cells, first, second = 0, 0.0, 0.0
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
@@ -252,14 +252,17 @@ def tally_influence(start, rater, code, kind, prior, slopes, widest, people, fix
                 lost_of[c] -= trials[a]
         for k in range(start[i], start[i + 1]):
             c = code[k]
+            if item_trials[i] == 0.0 and lost_of[c] == 0.0:
+                continue
             if rater.size:
                 if rater[k] == fixed:
                     continue
                 by_rater[rater[k]] += effect_of[c]
                 rater_trials[rater[k]] += lost_of[c]
+                rater_votes[rater[k]] += 1
             cells += 1
             first += effect_of[c]
             second += effect_of[c] ** 2
         for a in range(d):
             count[cats[a]] = 0
-    return by_item, item_trials, by_rater, rater_trials, cells, first, second
+    return by_item, item_trials, by_rater, rater_trials, rater_votes, cells, first, second

@@ -110,15 +110,9 @@ def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Int
 def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval, seed: int) -> Estimate:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    placed = place(ratings, level)
-    rater = ratings.rater if ratings.rater.size else np.zeros(ratings.value.size, np.int32)
     people = estimate.counts.get("raters", 0)
     both = plan.resample == "both" and people >= 3
-    kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
-    scores = placed.scores - placed.scores.mean(axis=0)
-    out = np.empty(plan.resamples)
-    rng = stream(seed, "agreement", "alpha", level)
-    kernels.resample(ratings.start, rater, placed.codes, scores, kind, both, ratings.prior, rng, out)
+    out = _resampled(ratings, level, both, plan.resamples, stream(seed, "agreement", "alpha", level))
     kept = out[np.isfinite(out)]
     name = "bootstrap of items and raters (pigeonhole)" if both else "bootstrap of items"
     if plan.resample == "both" and not both:
@@ -131,6 +125,36 @@ def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval,
     low, high = np.quantile(kept, [tail, 1 - tail])
     found = Estimate(estimate.value, method=estimate.method, counts=counts)
     return found.with_interval(float(low), float(high), f"{name}, percentile", plan.confidence)
+
+
+def _resampled(
+    ratings: Grouped, level: str, both: bool, resamples: int, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Alphas of resampled items, and raters too when ``both``; NaN where a resample has none."""
+    from heartfelt.stats import _kernels_agreement as shared
+    from heartfelt.stats.agreement import _kernels_resampling as kernels
+
+    placed = place(ratings, level)
+    kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
+    scores = placed.scores - placed.scores.mean(axis=0)
+    tiny = 1e-12 * (float(np.square(scores).max()) if kind == 1 else 1.0)
+    rater = ratings.rater if ratings.rater.size else np.zeros(ratings.value.size, np.int32)
+    people = shared.participants(ratings.start, rater, int(rater.max()) + 1, 2) > 0
+    if ratings.prior >= 0:
+        people[ratings.prior] = False
+    who, items = np.flatnonzero(people), np.flatnonzero(ratings.sizes >= 2)
+    weight = np.ones(people.size)
+    out = np.empty(resamples)
+    for at in range(resamples):
+        drawn = items[rng.integers(0, items.size, items.size)]
+        times = np.bincount(drawn, minlength=ratings.start.size - 1).astype(np.float64)
+        if both:
+            drawn = who[rng.integers(0, who.size, who.size)]
+            weight = np.bincount(drawn, minlength=people.size).astype(np.float64)
+            if ratings.prior >= 0:
+                weight[ratings.prior] = 1.0
+        out[at] = kernels.weighted_alpha(ratings.start, rater, placed.codes, scores, kind, times, weight, tiny)
+    return out
 
 
 def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int], float, float] | None:

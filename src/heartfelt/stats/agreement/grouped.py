@@ -59,12 +59,14 @@ class Grouped:
         used = sizes >= at_least
         out = {"ratings": int(sizes[used].sum()), "items": int(used.sum())}
         if self.rater.size:
-            who = self.rater if used.all() else self.rater[np.repeat(used, sizes)]
-            present = np.bincount(who, minlength=len(self.raters)) > 0
-            out["raters"] = int(present.sum()) - int(self.prior >= 0 and present[self.prior])
+            from heartfelt.stats._kernels_agreement import participants
+
+            taking_part = participants(self.start, self.rater, len(self.raters), at_least)
+            out["raters"] = int(np.count_nonzero(taking_part))
             if self.prior >= 0:
-                out["priors"] = int(np.count_nonzero(who == self.prior))
+                out["priors"] = int(taking_part[self.prior])
                 out["ratings"] -= out["priors"]
+                out["raters"] -= int(out["priors"] > 0)
         extra = {
             "left_out": self.left_out,
             "unpaired": int(sizes[~used].sum()),

@@ -1,1 +1,3 @@
-"""Tests of hypotheses about ratings: analysis of variance, comparisons, mixed models, permutation, equivalence."""
+"""Tests of hypotheses about ratings: analysis of variance, comparisons, mixed models, permutation,
+equivalence.
+"""

@@ -30,7 +30,14 @@ from heartfelt.stats._metrics import is_constant
 from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import least_squares
-from heartfelt.stats.inference.model_matrix import Interactions, ModelData, Term, cells, model_data
+from heartfelt.stats.inference.model_matrix import (
+    Interactions,
+    ModelData,
+    Term,
+    holes,
+    model_data,
+    why_no_columns,
+)
 from heartfelt.stats.inference.noncentral import share_bounds
 
 SquaresType = Literal[1, 2, 3]
@@ -166,7 +173,7 @@ def _squares(
     """Each term's sum of squares, degrees of freedom and reason, and notes on lost degrees of freedom."""
     out: list[Squares] = []
     notes: list[str] = []
-    holes = _holes(data)
+    empty = holes(data)
     for index, term in enumerate(data.terms):
         if type == 1:
             base = data.terms[:index]
@@ -174,7 +181,7 @@ def _squares(
             base = tuple(other for other in data.terms if not other.contains(term))
         else:
             base = tuple(other for other in data.terms if other != term)
-            over = [other.name for other in holes if other.contains(term) and other != term]
+            over = [other.name for other in empty if other.contains(term) and other != term]
             if over:
                 out.append((None, 0, f"{over[0]} has empty cells, where type III tests no clear hypothesis"))
                 continue
@@ -182,7 +189,7 @@ def _squares(
         square, df = least_squares.added(model, names, term.name)
         width = _width(term, data)
         if df == 0:
-            out.append((None, 0, _why_no_df(term, data)))
+            out.append((None, 0, why_no_columns(term, data)))
             continue
         if df < width:
             cause = (
@@ -195,36 +202,12 @@ def _squares(
     return out, notes
 
 
-def _holes(data: ModelData) -> dict[Term, int]:
-    """Interactions of factors with cells that hold no row, and how many."""
-    out = {}
-    for term in data.terms:
-        factors = [data.factors[part] for part in term.parts if part in data.factors]
-        if len(factors) > 1:
-            possible = 1
-            for factor in factors:
-                possible *= len(factor.levels)
-            empty = possible - cells(factors, data.rows)[1].size
-            if empty:
-                out[term] = empty
-    return out
-
-
 def _width(term: Term, data: ModelData) -> int:
     width = 1
     for part in term.parts:
         if part in data.factors:
             width *= len(data.factors[part].levels) - 1
     return width
-
-
-def _why_no_df(term: Term, data: ModelData) -> str:
-    for part in term.parts:
-        if part in data.factors and len(data.factors[part].levels) < 2:
-            return f"{part} has one level"
-        if part in data.covariates and is_constant(data.covariates[part]):
-            return f"{part} does not vary"
-    return "the other effects already span it"
 
 
 def _frame(

@@ -14,7 +14,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.inference.model_matrix import Coding, Factor, ModelData, Term, cells, term_columns
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.triples import Floats, Ints
 
 _TOLERANCE = 1e-9
 _BLOCK = 2_000_000
@@ -38,23 +38,24 @@ class Reduced:
 
 
 def reduce(data: ModelData, coding: Coding = "sum") -> Reduced:
-    """Reduce a model to cells where it has only factors, then to a triangle."""
+    """Reduce a model to its cells, unless a covariate's slope varies between them, then to a triangle."""
     _check_size(data)
     centred = data.outcome - data.outcome.mean()
     total = float(centred @ centred)
-    weights = np.ones(data.rows)
-    inside = 0.0
-    if not data.covariates:
-        code, sample = cells(list(data.factors.values()), data.rows)
-        sizes = np.bincount(code).astype(np.float64)
-        means = np.bincount(code, weights=centred) / sizes
-        apart = centred - means[code]
-        inside = float(apart @ apart)
-        picked = {n: Factor(n, f.codes[sample], f.levels) for n, f in data.factors.items()}
-        data = ModelData(means, picked, {}, data.terms, data.left_out)
-        centred, weights = means, np.sqrt(sizes)
-    names = ["", *(term.name for term in data.terms)]
-    return _triangle(data, centred, weights, names, (inside, total), coding)
+    slopes_vary = any(len(t.parts) > 1 and set(t.parts) & set(data.covariates) for t in data.terms)
+    if slopes_vary:
+        return _triangle(data, centred, np.ones(data.rows), None, (0.0, total), coding)
+    code, sample = cells(list(data.factors.values()), data.rows)
+    sizes = np.bincount(code).astype(np.float64)
+    columns = [*data.covariates.values(), centred]
+    means = [np.bincount(code, weights=column) / sizes for column in columns]
+    apart = np.column_stack([column - mean[code] for column, mean in zip(columns, means, strict=True)])
+    factors = {n: Factor(n, f.codes[sample], f.levels) for n, f in data.factors.items()}
+    covariates = dict(zip(data.covariates, means, strict=False))
+    folded = ModelData(means[-1], factors, covariates, data.terms, data.left_out)
+    inside = 0.0 if data.covariates else float(apart[:, 0] @ apart[:, 0])
+    within = np.asarray(np.linalg.qr(apart, mode="r")) if data.covariates else None
+    return _triangle(folded, means[-1], np.sqrt(sizes), within, (inside, total), coding)
 
 
 def _check_size(data: ModelData) -> None:
@@ -75,32 +76,36 @@ def _triangle(
     data: ModelData,
     centred: Floats,
     weights: Floats,
-    names: list[str],
+    within: Floats | None,
     sums: tuple[float, float],
     coding: Coding,
 ) -> Reduced:
-    widths: list[int] = []
-    kept: Floats | None = None
-    step = data.rows
-    start = 0
-    while start < data.rows:
+    """Stack weighted rows block by block; ``within`` holds covariates' and outcome's spread inside cells."""
+    one = [np.ones((1, 1)), *(term_columns(term, _rows(data, slice(0, 1)), coding) for term in data.terms)]
+    ends = np.cumsum([0, *(part.shape[1] for part in one)])
+    width = int(ends[-1]) + 1
+    kept = np.zeros((0, width)) if within is None else _within_rows(within, data, ends)
+    step = max(_BLOCK // width, 4 * width)
+    for start in range(0, data.rows, step):
         rows = slice(start, start + step)
         block = _rows(data, rows)
         parts = [np.ones((block.rows, 1)), *(term_columns(term, block, coding) for term in data.terms)]
-        widths = [part.shape[1] for part in parts]
-        if start == 0 and sum(widths) * data.rows > _BLOCK and step == data.rows:
-            step = max(_BLOCK // sum(widths), 4 * sum(widths))
-            if step < data.rows:
-                continue
-        rows_now = np.hstack([*parts, centred[rows, None]]) * weights[rows, None]
-        kept = rows_now if kept is None else np.vstack([kept, rows_now])
-        if kept.shape[0] > 2 * kept.shape[1]:
+        block_rows = np.hstack([*parts, centred[rows, None]]) * weights[rows, None]
+        kept = np.vstack([kept, block_rows])
+        if kept.shape[0] > 2 * width:
             kept = np.asarray(np.linalg.qr(kept, mode="r"))
-        start += step
-    assert kept is not None
-    ends = np.cumsum([0, *widths])
+    names = ["", *(term.name for term in data.terms)]
     columns = {name: kept[:, ends[i] : ends[i + 1]] for i, name in enumerate(names)}
     return Reduced(columns, kept[:, -1], sums[0], sums[1])
+
+
+def _within_rows(within: Floats, data: ModelData, ends: Ints) -> Floats:
+    out = np.zeros((within.shape[0], int(ends[-1]) + 1))
+    places = {term.name: int(ends[i + 1]) for i, term in enumerate(data.terms)}
+    for index, name in enumerate(data.covariates):
+        out[:, places[name]] = within[:, index]
+    out[:, -1] = within[:, -1]
+    return out
 
 
 def _rows(data: ModelData, rows: slice) -> ModelData:

@@ -186,3 +186,28 @@ def _dense(code: Ints, size: int) -> tuple[Ints, int]:
         return (np.cumsum(used) - 1)[code], int(np.count_nonzero(used))
     found, dense = np.unique(code, return_inverse=True)
     return dense.astype(np.int64, copy=False), int(found.size)
+
+
+def holes(data: ModelData) -> dict[Term, int]:
+    """Interactions of factors with cells that hold no row, and how many."""
+    out = {}
+    for term in data.terms:
+        factors = [data.factors[part] for part in term.parts if part in data.factors]
+        if len(factors) > 1:
+            possible = 1
+            for factor in factors:
+                possible *= len(factor.levels)
+            empty = possible - cells(factors, data.rows)[1].size
+            if empty:
+                out[term] = empty
+    return out
+
+
+def why_no_columns(term: Term, data: ModelData) -> str:
+    """Why a term adds nothing to the others."""
+    for part in term.parts:
+        if part in data.factors and len(data.factors[part].levels) < 2:
+            return f"{part} has one level"
+        if part in data.covariates and not np.any(data.covariates[part]):
+            return f"{part} does not vary"
+    return "the other effects already span it"

@@ -30,7 +30,7 @@ from heartfelt.stats.reliability.reml import CEILING, DIRECT_LIMIT, Fit, maximis
 from heartfelt.stats.reliability.system import DenseSystem
 from heartfelt.stats.triples import Floats, Ints
 
-Interval: TypeAlias = Literal["auto", "profile", "delta"]
+Interval: TypeAlias = Literal["auto", "profile", "delta", "none"]
 
 PROFILE_LIMIT = 600
 REML = "crossed random effects, REML"
@@ -92,6 +92,8 @@ class CrossedFit:
         self, quantity: Quantity, confidence: float, interval: Interval
     ) -> tuple[str, float | None, float | None]:
         surface = self.surface
+        if interval == "none":
+            return "no interval was asked for", None, None
         if interval == "auto":
             interval = "profile" if surface is not None and surface.system.m <= PROFILE_LIMIT else "delta"
         if interval == "profile" and surface is not None:

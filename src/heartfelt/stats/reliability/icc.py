@@ -8,11 +8,11 @@
 
 Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1); bounds are
 the F intervals of Shrout & Fleiss (1979) and McGraw & Wong (1996), with Satterthwaite's degrees of freedom for
-icc2. On incomplete data the one-way forms use n0 in place of k, with Wald's exact F interval (Wald 1940; Searle,
-Casella & McCulloch 1992, 3.8), which equals the usual one for equal counts; the two-way forms come from crossed
-variance components by REML (never negative) with profile-likelihood or, above 600 raters or items (whichever are
-fewer), delta intervals. The averaged forms speak of the mean of ``k`` ratings: k raters on complete data, n0
-otherwise, or the number passed.
+icc2. On incomplete data the one-way forms use n0 in place of k, and the two-way forms come from crossed variance
+components by REML (never negative). Their intervals are two-way jackknives, which hold when raters differ in quality;
+``interval="model"`` asks for Wald's exact one-way F (Wald 1940; Searle, Casella & McCulloch 1992, 3.8) and profile
+likelihood (above 600 raters or items, whichever are fewer, delta) intervals instead. The averaged forms speak of the
+mean of ``k`` ratings: k raters on complete data, n0 otherwise, or the number passed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from heartfelt.stats.reliability import spearman_brown as sb
 from heartfelt.stats.reliability.anova import OneWay, TwoWay, one_way, two_way
 from heartfelt.stats.reliability.bounds import Quantity
 from heartfelt.stats.reliability.components import ITEM_SHARE
-from heartfelt.stats.reliability.crossed import CrossedFit, check_confidence, fit_crossed
+from heartfelt.stats.reliability.crossed import REML, CrossedFit, Interval, check_confidence, fit_crossed
 from heartfelt.stats.reliability.design import Design, rating_design
+from heartfelt.stats.reliability.jackknife import NAME, MomentJackknife, half_width, log_consistency, log_f, moved
 from heartfelt.stats.triples import Floats, Ids, Values
 
 Form: TypeAlias = Literal["icc1", "icc2", "icc3"]
+IccInterval: TypeAlias = Literal["auto", "model", "jackknife"]
 FORMS = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
 NAMES = {
     "icc1": "ICC(1,1)",
@@ -105,9 +107,13 @@ def icc(
     *,
     confidence: float = 0.95,
     k: float | None = None,
+    interval: IccInterval = "auto",
     seed: int = 0,
 ) -> Icc:
-    """Intraclass correlations of ratings in parallel columns; any rating may be missing, none repeated."""
+    """Intraclass correlations of ratings in parallel columns; any rating may be missing, none repeated.
+
+    ``interval``: "auto" takes F on complete data and the jackknife otherwise; "model" and "jackknife" insist.
+    """
     check_confidence(confidence)
     if k is not None and not k > 0:
         raise InputError(f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0.")
@@ -118,17 +124,64 @@ def icc(
         return Icc(*gone, k=k, complete=d.complete)
     table = one_way(d)
     averaged = float(k or (len(d.raters) if d.complete else table.n0))
+    singles = _singles(d, table, confidence, _chosen(interval, d), seed)
+    pairs = [
+        part
+        for form, single in zip(("icc1", "icc2", "icc3"), singles, strict=True)
+        for part in (_named(single, form), _mean_of(single, averaged, form))
+    ]
+    return Icc(*pairs, k=averaged, complete=d.complete)
+
+
+def _chosen(interval: IccInterval, d: Design) -> str:
+    if interval not in ("auto", "model", "jackknife"):
+        raise InputError(f"There is no interval '{interval}' here.", "Use 'auto', 'model' or 'jackknife'.")
+    if interval != "auto":
+        return interval
+    recurring = int(d.per_rater.max()) > 1 and min(len(d.raters), len(d.items)) >= 3
+    return "jackknife" if recurring and not d.complete else "model"
+
+
+def _singles(d: Design, table: OneWay, confidence: float, interval: str, seed: int) -> list[Estimate]:
+    """The three single-rating forms."""
+    model = interval == "model"
     first = _one_way(table, d, confidence)
     if d.complete:
         second, third = _two_way_complete(two_way(d, table), d, confidence)
     else:
-        second, third = _two_way_sparse(d, confidence, seed)
-    pairs = [
-        part
-        for form, single in zip(("icc1", "icc2", "icc3"), (first, second, third), strict=True)
-        for part in (_named(single, form), _mean_of(single, averaged, form))
+        second, third = _two_way_sparse(d, confidence, seed, model)
+    if model:
+        return [first, second, third]
+    jackknife = MomentJackknife(d)
+    if jackknife.units < 3:
+        why = "fewer than three items or raters are too few to leave one out"
+        return [_without_interval(e, why) for e in (first, second, third)]
+    f, consistency = jackknife.variances(log_f, lambda sums: log_consistency(sums, table.n0))
+    return [
+        _jackknifed(e, variance, jackknife.units, table.n0, confidence, floor)
+        for e, variance, floor in ((first, f, None), (second, f, 0.0), (third, consistency, 0.0))
     ]
-    return Icc(*pairs, k=averaged, complete=d.complete)
+
+
+def _jackknifed(
+    e: Estimate, variance: float, units: int, k: float, confidence: float, floor: float | None
+) -> Estimate:
+    """The estimate with a two-way jackknife interval on the log F scale."""
+    if e.value is None:
+        return e
+    if not -1.0 / k < e.value < 1.0 - 1e-12:
+        return _without_interval(e, NO_ERROR)
+    half = half_width(variance, units, confidence)
+    low, high = moved(e.value, k, -half), moved(e.value, k, half)
+    if floor is not None and e.value >= floor:
+        low = max(low, floor)
+    return replace(
+        e, low=low, high=high, interval=f"{NAME}, log F", level=confidence, counts=dict(e.counts), why_no_interval=None
+    )
+
+
+def _without_interval(e: Estimate, why: str) -> Estimate:
+    return replace(e, low=None, high=None, interval="", counts=dict(e.counts), why_no_interval=why)
 
 
 def _why_none(d: Design) -> str | None:
@@ -260,9 +313,10 @@ def _agreement_bounds(t: TwoWay, r: float, tail: float) -> tuple[float, float]:
     return low, high
 
 
-def _two_way_sparse(d: Design, confidence: float, seed: int) -> tuple[Estimate, Estimate]:
+def _two_way_sparse(d: Design, confidence: float, seed: int, bounds: bool) -> tuple[Estimate, Estimate]:
     fit: CrossedFit | str = fit_crossed(d, seed=seed)
     if isinstance(fit, str):
-        gone = Estimate.missing(fit, "crossed random effects, REML", d.counts)
+        gone = Estimate.missing(fit, REML, d.counts)
         return gone, gone
-    return fit.estimate(ITEM_SHARE, confidence), fit.estimate(CONSISTENCY, confidence)
+    interval: Interval = "auto" if bounds else "none"
+    return fit.estimate(ITEM_SHARE, confidence, interval), fit.estimate(CONSISTENCY, confidence, interval)

@@ -1,0 +1,48 @@
+# make demo   run the whole loop on embedded defaults; ends with demo/report.html
+# make test   set up, lint, type-check and test
+# make serve  open the demo's report (and, later, its rating pages) in a local server
+# make bench  measure against peers, side by side
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+# With REQUIRE_ALL=1 a part that cannot be installed or a test that would be skipped is a failure.
+REQUIRE_ALL ?=
+export REQUIRE_ALL
+
+.PHONY: demo test lint bench serve clean
+
+$(VENV)/base: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade pip
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/base
+	@echo "Installing what the tests need ..."
+	@$(PIP) install -c constraints.txt -e ".[dev]"
+	@scripts/optional-parts "$(BIN)/python"
+	@touch $@
+
+demo: $(VENV)/base
+	@$(BIN)/heartfelt demo demo --replace
+
+test: $(VENV)/dev lint
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/dev
+	@$(BIN)/ruff check src tests benchmarks
+	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/mypy
+
+bench: $(VENV)/dev
+	@$(BIN)/python -m benchmarks
+
+serve: $(VENV)/base
+	@test -f demo/report.html || $(BIN)/heartfelt demo demo --replace
+	@echo "http://127.0.0.1:8000/report.html  (Ctrl-C stops)"
+	@$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory demo
+
+clean:
+	rm -rf $(VENV) demo out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,141 @@
+"""``heartfelt demo``: the whole loop on embedded defaults, stage by stage, ending with a report to open.
+
+A new stage is a function from the demo so far to a sentence about what it did, added to :data:`STAGES`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heartfelt.errors import InputError
+
+if TYPE_CHECKING:
+    from heartfelt.snapshot import Snapshot
+
+RATERS = 36
+TRIALS_PER_RATER = 24
+CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
+MARKER = ".heartfelt-demo"
+
+
+@dataclass(slots=True)
+class Demo:
+    """What the stages before have made."""
+
+    folder: Path
+    seed: int
+    snapshot: Snapshot | None = None
+
+    @property
+    def study_folder(self) -> Path:
+        """The study."""
+        return self.folder / "study"
+
+    def frozen(self) -> Snapshot:
+        """The snapshot, once a stage has made it."""
+        if self.snapshot is None:
+            raise RuntimeError("the demo's stages are out of order: no snapshot yet")
+        return self.snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of the loop: what it is about to do, and the function that does it."""
+
+    words: str
+    run: Callable[[Demo], str]
+
+
+def design(demo: Demo) -> str:
+    """A study after AImoclips in small, with clips rendered on the spot."""
+    from heartfelt.cli.screen import progress_bar
+    from heartfelt.make.starter import StarterOptions, start_study
+
+    with progress_bar("rendering clips") as report:
+        made = start_study("aimoclips", demo.study_folder, StarterOptions(per_cell=1, seed=demo.seed), report)
+    return f"{made.stimuli.height} clips by {len(made.study.systems)} systems for {len(made.study.intents)} intents in {demo.study_folder}"
+
+
+def collect(demo: Demo) -> str:
+    """Simulated raters, some of them careless, with known truth behind every answer."""
+    import polars as pl
+
+    from heartfelt.formats.manifest import open_study
+    from heartfelt.make.generators.music import MUSIC_SYSTEMS
+    from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, study_ratings
+    from heartfelt.snapshot.snapshot import Snapshot, Source
+
+    opened = open_study(demo.study_folder)
+    axes = {q.id: opened.study.reference(str(q.axis)) for q in opened.study.asked}
+    stimuli = opened.stimuli.select("stimulus", "system", "intent").with_columns(
+        pl.col("intent").replace_strict(reference, return_dtype=pl.Float64).alias(question) for question, reference in axes.items()
+    )
+    planted = TruthOptions(systems={name: system.conveyance for name, system in MUSIC_SYSTEMS.items()})
+    made = study_ratings(
+        stimuli, RATERS, truth_options=planted, mix=RaterMix(shares=CARELESS, hazard=0.004),
+        design=DesignOptions(per_rater=TRIALS_PER_RATER, clip_seconds=6.0), seed=demo.seed,
+    )
+    demo.snapshot = Snapshot.build(
+        opened.study, stimuli=opened.stimuli, ratings=made.ratings, raters=made.raters.select("rater"),
+        source=Source("simulation", "demo", {"seed": str(demo.seed)}, opened.media_root),
+    )
+    return f"{made.ratings.height:,} ratings by {RATERS} simulated raters"
+
+
+def freeze(demo: Demo) -> str:
+    """The snapshot: plain tables, frozen and hashed."""
+    snapshot = demo.frozen()
+    snapshot.write(demo.folder / "snapshot")
+    return f"{demo.folder / 'snapshot'}, hash {snapshot.hash[:16]}"
+
+
+def report(demo: Demo) -> str:
+    """A page that opens offline, with the clips in it."""
+    from heartfelt.report import write_overview
+
+    return str(write_overview(demo.frozen(), demo.folder / "report.html"))
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("Designing a study and rendering its clips", design),
+    Stage("Collecting ratings from simulated raters", collect),
+    Stage("Freezing everything into a snapshot", freeze),
+    Stage("Writing the report", report),
+)
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put the demo.")] = Path("demo"),
+    replace: Annotated[bool, typer.Option("--replace", help="Make the demo anew if it is there.")] = False,
+    seed: Annotated[int, typer.Option(help="The demo's seed.")] = 1,
+) -> None:
+    """Run the whole loop on embedded defaults and end with a report to open."""
+    from heartfelt.cli import screen
+
+    if folder.exists() and any(folder.iterdir()):
+        if not replace or not (folder / MARKER).is_file():
+            raise InputError(
+                f"{folder} already exists" + ("." if not replace else " and is not a demo."),
+                "Choose another folder" + (", or pass --replace to make the demo anew." if not replace else "."),
+            )
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARKER).touch()
+    made = Demo(folder, seed)
+    begun = time.monotonic()
+    for place, stage in enumerate(STAGES, 1):
+        screen.out.print(f"[{place}/{len(STAGES)}] {stage.words} …", markup=False)
+        screen.out.print(f"      {stage.run(made)}", markup=False)
+    screen.out.print(f"Done in {time.monotonic() - begun:.0f} s. Open {(folder / 'report.html').resolve()} in a browser.", markup=False)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command()(demo)

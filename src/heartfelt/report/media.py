@@ -1,0 +1,36 @@
+"""Media inside a page: small files go in whole, large collections are linked relative to the page."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import os
+from pathlib import Path
+
+from heartfelt.snapshot import Snapshot
+
+EMBED_AT_MOST = 24 * 2**20
+_TYPES = {".opus": "audio/ogg", ".ogg": "audio/ogg", ".flac": "audio/flac", ".wav": "audio/wav", ".mp3": "audio/mpeg"}
+
+
+def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:
+    """What the page plays for each stimulus: a data address if all media fit into the page, else a relative path."""
+    root = snapshot.source.media_root
+    stimuli = snapshot.stimuli
+    if root is None or not {"path", "found"} <= set(stimuli.columns):
+        return {}
+    found = {row["stimulus"]: root / row["path"] for row in stimuli.iter_rows(named=True) if row["found"] and row["path"]}
+    if sum(path.stat().st_size for path in found.values()) > EMBED_AT_MOST:
+        return {name: _relative(path, page.parent) for name, path in found.items()}
+    return {name: _embedded(path) for name, path in found.items()}
+
+
+def _relative(path: Path, folder: Path) -> str:
+    from urllib.parse import quote
+
+    return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix())
+
+
+def _embedded(path: Path) -> str:
+    kind = _TYPES.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

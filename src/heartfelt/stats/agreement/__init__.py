@@ -1,0 +1,38 @@
+"""Agreement among raters: functions of parallel columns of rater, item and value."""
+
+from heartfelt.stats.agreement.alpha import alpha
+from heartfelt.stats.agreement.chance import fleiss_kappa, fleiss_kappa_counts, gwet_ac1, gwet_ac2
+from heartfelt.stats.agreement.interval import Interval
+from heartfelt.stats.agreement.pairs import (
+    PairAgreement,
+    PairTable,
+    cohen_kappa,
+    pairwise_accuracy,
+    pairwise_balanced_accuracy,
+)
+from heartfelt.stats.agreement.tallies import (
+    AgainstMajority,
+    ExactAgreement,
+    exact_agreement,
+    leave_one_out,
+    prior_against_majority,
+)
+
+__all__ = [
+    "AgainstMajority",
+    "ExactAgreement",
+    "Interval",
+    "PairAgreement",
+    "PairTable",
+    "alpha",
+    "cohen_kappa",
+    "exact_agreement",
+    "fleiss_kappa",
+    "fleiss_kappa_counts",
+    "gwet_ac1",
+    "gwet_ac2",
+    "leave_one_out",
+    "pairwise_accuracy",
+    "pairwise_balanced_accuracy",
+    "prior_against_majority",
+]

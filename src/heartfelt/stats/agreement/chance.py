@@ -1,0 +1,159 @@
+"""Agreement beyond chance from the votes on each item: Fleiss' kappa and Gwet's AC1 and AC2.
+
+All three are ``(pa - pe) / (1 - pe)``. ``pa`` is the mean, over items with two or more votes, of the share of
+pairs of votes that agree (AC2: their mean credit). ``pe`` comes from ``p_k``, the mean over all items of the
+share of votes for category ``k``: Fleiss takes ``sum p_k**2``, Gwet ``T sum p_k (1 - p_k) / (q (q - 1))`` with
+``q`` categories and ``T`` the sum of all credits.
+
+Items may have different numbers of votes: every item weighs the same, as in Gwet, Handbook of Inter-Rater
+Reliability, 4th edition, 2014. With equal numbers Fleiss' kappa is the original one (Fleiss, Measuring nominal
+scale agreement among many raters, 1971). An item with a single vote counts for ``p_k`` alone.
+
+Range -1 to 1. Missing: no item with two votes, or ``pe = 1`` (0 / 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped
+from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, as_array, as_floats, code
+
+NO_PAIRS = "no item has two or more votes"
+WEIGHTS = ("ordinal", "linear", "quadratic")
+
+
+def fleiss_kappa(
+    rater: Any,
+    item: Any,
+    value: Any,
+    *,
+    interval: str | Interval | None = "jackknife",
+    resample: str | None = None,
+    prior: Prior = None,
+) -> Estimate:
+    """Fleiss' kappa of votes, any number per item; ``rater=None`` for votes without identities."""
+    votes = grouped(rater, item, value, numbers=False, prior=prior)
+    return _coefficient(votes, "Fleiss' kappa", None, wanted(interval, resample, "jackknife"))
+
+
+def fleiss_kappa_counts(
+    item: Any, category: Any, count: Any, *, interval: str | Interval | None = "jackknife"
+) -> Estimate:
+    """Fleiss' kappa of a table of votes: parallel columns of item, category and how many votes it got."""
+    counts = as_floats(count, "count")
+    if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.floor(counts)).any():
+        raise InputError("Some counts of votes are not whole numbers from zero up.", "Pass plain counts.")
+    items, kinds = as_array(item), as_array(category)
+    if not items.size == kinds.size == counts.size:
+        raise InputError(
+            f"The columns differ in length: item {items.size}, category {kinds.size}, count {counts.size}.",
+            "Pass parallel arrays: one entry per item and category.",
+        )
+    times = counts.astype(np.int64)
+    pair = code(items).codes * (code(kinds).count + 1) + code(kinds).codes
+    if np.unique(pair).size != pair.size:
+        raise InputError("An item has two counts for one category.", "Add them up first.")
+    votes = grouped(None, np.repeat(items, times), np.repeat(kinds, times), numbers=False)
+    return _coefficient(votes, "Fleiss' kappa", None, wanted(interval, None, "jackknife"))
+
+
+def gwet_ac1(
+    rater: Any,
+    item: Any,
+    value: Any,
+    *,
+    categories: Sequence[Any] | None = None,
+    interval: str | Interval | None = "jackknife",
+    resample: str | None = None,
+    prior: Prior = None,
+) -> Estimate:
+    """Gwet's AC1 of votes; ``categories`` lists all that could have been chosen, used or not."""
+    votes = grouped(rater, item, value, numbers=False, prior=prior, categories=categories)
+    return _coefficient(votes, "Gwet's AC1", "identity", wanted(interval, resample, "jackknife"))
+
+
+def gwet_ac2(
+    rater: Any,
+    item: Any,
+    value: Any,
+    weights: str = "ordinal",
+    *,
+    categories: Sequence[Any] | None = None,
+    interval: str | Interval | None = "jackknife",
+    resample: str | None = None,
+    prior: Prior = None,
+) -> Estimate:
+    """Gwet's AC2: part credit by ``"ordinal"``, ``"linear"`` or ``"quadratic"`` weights between categories."""
+    if weights not in WEIGHTS:
+        raise InputError(f"There are no weights called {weights!r}.", suggestion(str(weights), WEIGHTS))
+    votes = grouped(rater, item, value, numbers=False, prior=prior, categories=categories)
+    return _coefficient(votes, "Gwet's AC2", weights, wanted(interval, resample, "jackknife"))
+
+
+def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | None) -> Estimate:
+    """The coefficient; ``gwet`` names the weights of Gwet's family, None is Fleiss."""
+    from heartfelt.stats.agreement import _kernels_votes as kernels
+
+    method = name if gwet in (None, "identity") else f"{name}, {gwet} weights"
+    counts = votes.counts(at_least=1)
+    counts["paired_items"] = int(np.count_nonzero(votes.sizes >= 2))
+    assert votes.categories is not None
+    q = votes.categories.count
+    if counts["paired_items"] == 0:
+        return Estimate.missing(NO_PAIRS, method, counts)
+    weighted = gwet not in (None, "identity")
+    scores = votes.categories.scores() if weighted else np.arange(q, dtype=np.float64)
+    kind = ("identity", "linear", "quadratic", "ordinal").index(gwet or "identity")
+    credit = kernels.credits(votes.start, votes.value, kind, scores, int(votes.sizes.max()))
+    items, paired, pa, share = kernels.agreement_parts(votes.start, votes.value, credit, q)
+    if gwet is None:
+        pe, slope = float(share @ share), 2 * share
+    elif q < 2:
+        return Estimate.missing("there is one category, so chance agreement is certain", method, counts)
+    else:
+        per = _credit_total(gwet, scores) / (q * (q - 1))
+        pe, slope = float(per * (share @ (1 - share))), per * (1 - 2 * share)
+    if 1 - pe < 1e-12:
+        why = "every vote is for one category, so chance agreement is certain"
+        return Estimate.missing(why, method, counts)
+    value = (pa - pe) / (1 - pe)
+    estimate = Estimate(value, method=method, counts=counts)
+    if plan is None:
+        return estimate
+    facts = (float(items), float(paired), pa, pe, value)
+    by_item, by_rater, ballots, *cells = kernels.chance_influence(
+        votes.start, votes.rater, votes.value, credit, slope, float(slope @ share), facts,
+        len(votes.raters) if votes.rater.size else 0, votes.prior,
+    )  # fmt: skip
+    used, there = votes.sizes > 0, ballots > 0
+    spread = leave_out(
+        by_item[used] * items / max(items - 1, 1),
+        by_rater[there] if votes.rater.size else None,
+        (cells[0], cells[1], cells[2]),
+        np.ones(items),
+        ballots[there],
+    )
+    return with_bounds(estimate, spread, plan)
+
+
+def _credit_total(weights: str, scores: Floats) -> float:
+    """The sum of the credits of all ordered pairs of categories."""
+    q = scores.size
+    if weights == "identity":
+        return float(q)
+    x = np.sort(scores)
+    reach = float(x[-1] - x[0])
+    if weights == "quadratic":
+        return q * q - 2 * float(q * (x @ x) - x.sum() ** 2) / reach**2
+    if weights == "linear":
+        return q * q - 2 * float((2 * np.arange(q) - q + 1) @ x) / reach
+    apart = np.arange(1, q)
+    return q * q - float((2 * (q - apart) * apart * (apart + 1)).sum()) / (q * (q - 1))

@@ -1,0 +1,355 @@
+"""The ceiling of labels: the best that anything, human or machine, can be expected to score against them.
+
+Mean labels carry noise: a label is the mean of n_i ratings, each off its item by a rater's level and a residual with
+variance e, so its squared standard error is e / n_i. With item variance v, a predictor that knew every item's true
+value would be expected to correlate with the labels at sqrt(v / (v + e mean(1/n_i))), the square root of the labels'
+reliability, and to be off by a root mean square of sqrt(e mean(1/n_i)) and, for normal noise, by a mean absolute
+sqrt(2 e / pi) mean(1/sqrt(n_i)). v and e come from crossed variance components by REML. *Within cells*, cell means are
+fixed effects, so v is the variance of items about their cell's mean: the ceiling for telling items of one cell apart.
+
+For category labels see `heartfelt.stats.reliability.categories`.
+
+Also given: what bare cell means reach against the labels, what one more rater reaches against the mean of the
+others, both by leaving one out, and ceilings per group. Correlations range to 1 and are 0 where items do not
+differ; errors are in points of the scale. Intervals: two-way jackknife over items and raters, on log F
+for correlations of ceilings, on Fisher's z, the log or the logit for the rest.
+
+Source: Spearman (1904) on attenuation; Nili et al. (2014) and Lage-Castellanos et al. (2019) on noise ceilings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.reliability import categories as cat
+from heartfelt.stats.reliability.bounds import Quantity
+from heartfelt.stats.reliability.crossed import check_confidence, fit_crossed
+from heartfelt.stats.reliability.design import Design, rating_design
+from heartfelt.stats.reliability.jackknife import (
+    NAME,
+    MomentJackknife,
+    group_variance,
+    half_width,
+    log_f,
+    log_within,
+)
+from heartfelt.stats.reliability.labels import (
+    NumberMetric,
+    agreement,
+    cell_mean_pairs,
+    single_rater_pairs,
+)
+from heartfelt.stats.triples import Codes, Ids, Ints, Values, as_array, code
+from heartfelt.streams import stream
+
+Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_accuracy"]
+METRICS: tuple[str, ...] = get_args(Metric)
+GROUPS = 20
+CATEGORY_GROUPS = 10
+DRAWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """Ceilings of one metric: overall, per group and within cells, with two yardsticks.
+
+    ``cell_means`` leaves the item's own label out of its cell's mean, ``cell_means_in_sample`` does not. ``human`` is
+    one rating against the item's other ratings.
+    """
+
+    metric: str
+    overall: Estimate
+    within_cells: Estimate
+    cell_means: Estimate
+    cell_means_in_sample: Estimate
+    human: Estimate
+    groups: Mapping[Any, Estimate] = field(default_factory=dict)
+    ratings_per_item: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The overall ceiling."""
+        return self.overall.value
+
+    @property
+    def low(self) -> float | None:
+        """Its lower bound."""
+        return self.overall.low
+
+    @property
+    def high(self) -> float | None:
+        """Its upper bound."""
+        return self.overall.high
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects for strict JSON."""
+        names = ("overall", "within_cells", "cell_means", "cell_means_in_sample", "human")
+        return {
+            "metric": self.metric,
+            **{name: getattr(self, name).to_json() for name in names},
+            "groups": [{"group": str(name), **e.to_json()} for name, e in self.groups.items()],
+            "ratings_per_item": self.ratings_per_item,
+        }
+
+
+def ceiling(
+    rater: Ids,
+    item: Ids,
+    value: Values,
+    *,
+    cell: Any = None,
+    group: Any = None,
+    metric: Metric = "correlation",
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Ceiling:
+    """The best expected score of a predictor against the labels these ratings make.
+
+    ``cell`` and ``group`` give each item's cell (such as system x intent) and group (such as system): a column
+    parallel to the ratings, a tuple of such columns, or a mapping from item to name. For "accuracy" and
+    "balanced_accuracy" values may be any hashable categories.
+    """
+    check_confidence(confidence)
+    if metric not in METRICS:
+        raise InputError(f"There is no ceiling for the metric '{metric}'.", suggestion(metric, METRICS, "Metrics"))
+    names: Codes | None = None
+    numbers = value
+    if metric in get_args(cat.CategoryMetric):
+        names = code(_present(value))
+        numbers = _coded(value, names)
+    d = rating_design(rater, item, numbers)
+    kept = np.isfinite(np.asarray(numbers, dtype=np.float64)) if d.left_out else None
+    cells = None if cell is None else _of_items(cell, d, kept, "cell")
+    groups = None if group is None else _of_items(group, d, kept, "group")
+    if d.size == 0:
+        gone = Estimate.missing("there are no ratings", f"ceiling, {metric}", d.counts)
+        return Ceiling(metric, gone, gone, gone, gone, gone)
+    work = _Work(d, None if cells is None else cells.codes, metric, confidence, seed)
+    parts = {
+        name: _Work(d.part(groups.codes[d.item] == g), None, metric, confidence, seed).overall()
+        for g, name in enumerate(groups.names if groups is not None else ())
+        if groups is not None
+    }
+    return Ceiling(
+        metric,
+        work.overall(),
+        work.within_cells(),
+        work.cell_means(own=False),
+        work.cell_means(own=True),
+        work.human(),
+        parts,
+        float(1.0 / np.mean(1.0 / d.per_item)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One set of ratings and what is asked of it."""
+
+    d: Design
+    cells: Ints | None
+    metric: Metric
+    confidence: float
+    seed: int
+
+    def overall(self) -> Estimate:
+        if self.metric in get_args(cat.CategoryMetric):
+            return self._category_ceiling()
+        return _number_ceiling(self.d, None, cast("NumberMetric", self.metric), self.confidence, self.seed)
+
+    def within_cells(self) -> Estimate:
+        method = f"ceiling within cells, {self.metric}"
+        if self.cells is None:
+            return Estimate.missing("no cells were given", method, self.d.counts)
+        if self.metric in get_args(cat.CategoryMetric):
+            return Estimate.missing("categories have no cell means to remove", method, self.d.counts)
+        shared = np.bincount(self.cells)[self.cells] >= 2
+        if not shared.any():
+            return Estimate.missing("every cell holds one item", method, self.d.counts)
+        d, cells = self.d, self.cells
+        if not shared.all():
+            d = d.part(shared[d.item])
+            cells = np.unique(cells[shared], return_inverse=True)[1].astype(np.int64)
+        return _number_ceiling(d, cells, cast("NumberMetric", self.metric), self.confidence, self.seed)
+
+    def cell_means(self, own: bool) -> Estimate:
+        cells = self.cells
+        method = "cell means" + (", in sample" if own else ", own label left out")
+        if cells is None:
+            return Estimate.missing("no cells were given", method, self.d.counts)
+        if self.metric in get_args(cat.CategoryMetric):
+            metric = cast("cat.CategoryMetric", self.metric)
+            return self._jackknifed(lambda keep: cat.cell_plurality(self._counts(keep), cells, metric, own), method)
+        number = cast("NumberMetric", self.metric)
+        return self._jackknifed(lambda keep: agreement(*cell_mean_pairs(self.d, cells, keep, own), number), method)
+
+    def human(self) -> Estimate:
+        method = "one rating against the item's others"
+        if self.metric in get_args(cat.CategoryMetric):
+            metric = cast("cat.CategoryMetric", self.metric)
+
+            def against_others(keep: npt.NDArray[np.bool_]) -> float | None:
+                category = self.d.value[keep].astype(np.int64)
+                return cat.human(self.d.item[keep], category, self._counts(keep), metric)
+
+            return self._jackknifed(against_others, method)
+        number = cast("NumberMetric", self.metric)
+        return self._jackknifed(lambda keep: agreement(*single_rater_pairs(self.d, keep), number), method)
+
+    def _counts(self, keep: npt.NDArray[np.bool_]) -> cat.Counts:
+        categories = int(self.d.value.max()) + 1
+        return cat.category_counts(
+            self.d.item[keep], self.d.value[keep].astype(np.int64), len(self.d.items), categories
+        )
+
+    def _category_ceiling(self) -> Estimate:
+        metric = cast("cat.CategoryMetric", self.metric)
+
+        def simulated(keep: npt.NDArray[np.bool_]) -> float | None:
+            rng = stream(self.seed, "ceiling", "panels")
+            return cat.noise_ceiling(self._counts(keep), metric, DRAWS, rng)
+
+        method = f"{metric} of the long-run category, Dirichlet-multinomial"
+        if self.d.per_item.max() < 2:
+            return Estimate.missing("no item has two ratings", method, self.d.counts)
+        return self._jackknifed(simulated, method, CATEGORY_GROUPS)
+
+    def _jackknifed(
+        self, statistic: Callable[[npt.NDArray[np.bool_]], float | None], method: str, groups: int = GROUPS
+    ) -> Estimate:
+        """The statistic with a two-way group-jackknife interval on the scale that suits the metric."""
+        counts = self.d.counts
+        value = statistic(np.ones(self.d.size, np.bool_))
+        if value is None:
+            return Estimate.missing("too few items or no variance", method, counts)
+        forward, back = _SCALES[self.metric]
+        if not np.isfinite(forward(value)):
+            why = "the value is at its limit"
+            return Estimate(value, method=method, level=self.confidence, counts=counts, why_no_interval=why)
+
+        def scaled(keep: npt.NDArray[np.bool_]) -> float | None:
+            without = statistic(keep)
+            return None if without is None or not np.isfinite(forward(without)) else forward(without)
+
+        found = group_variance(self.d, scaled, groups, self.seed)
+        if found is None:
+            why = "too few items or raters to leave groups of them out"
+            return Estimate(value, method=method, level=self.confidence, counts=counts, why_no_interval=why)
+        variance, units = found
+        half = half_width(variance, units, self.confidence)
+        z = forward(value)
+        name = f"{NAME}, {units} groups"
+        return Estimate(value, back(z - half), back(z + half), method, name, self.confidence, counts)
+
+
+def _number_ceiling(
+    d: Design, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
+) -> Estimate:
+    """Best expected correlation or error against mean labels, overall or (``cells``) within cells."""
+    method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
+    fit = fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
+    if isinstance(fit, str):
+        return Estimate.missing(fit, method, d.counts)
+    n = d.per_item.astype(np.float64)
+    noise = float(np.mean(1.0 / n))
+    if metric == "correlation":
+        quantity = Quantity((1.0, 0.0, 0.0), (0.0, noise, noise))
+    else:
+        scale = noise if metric == "rmse" else 2.0 / np.pi * float(np.mean(n**-0.5)) ** 2
+        quantity = Quantity((0.0, scale, scale))
+    why = fit.missing_reason(quantity)
+    if why is not None:
+        return Estimate.missing(why, method, d.counts)
+    value = quantity.value(fit.variances)
+    jackknife = MomentJackknife(d, cells)
+    root = float(np.sqrt(value))
+    if jackknife.units < 3:
+        why = "fewer than three items or raters are too few to leave one out"
+        return Estimate(root, method=method, level=confidence, counts=d.counts, why_no_interval=why)
+    (variance,) = jackknife.variances(log_f if metric == "correlation" else log_within)
+    half = half_width(variance, jackknife.units, confidence)
+    if metric == "correlation":
+        low, high = (1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half))
+    else:
+        low, high = value * float(np.exp(-half)), value * float(np.exp(half))
+    bounds = [float(np.sqrt(max(b, 0.0))) for b in (low, high)]
+    return Estimate(root, bounds[0], bounds[1], method, f"{NAME}, log scale", confidence, d.counts)
+
+
+def _logit(p: float) -> float:
+    return float(np.log(p / (1.0 - p))) if 0.0 < p < 1.0 else float("inf")
+
+
+def _expit(x: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-x)))
+
+
+def _atanh(r: float) -> float:
+    return float(np.arctanh(r)) if abs(r) < 1.0 else float("inf")
+
+
+def _log(x: float) -> float:
+    return float(np.log(x)) if x > 0 else float("-inf")
+
+
+_Scale: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
+_SCALES: dict[str, _Scale] = {
+    "correlation": (_atanh, lambda z: float(np.tanh(z))),
+    "rmse": (_log, lambda z: float(np.exp(z))),
+    "mae": (_log, lambda z: float(np.exp(z))),
+    "accuracy": (_logit, _expit),
+    "balanced_accuracy": (_logit, _expit),
+}
+
+
+def _is_gone(x: Any) -> bool:
+    return x is None or (isinstance(x, float) and not np.isfinite(x))
+
+
+def _present(value: Values) -> list[Any]:
+    return [x for x in as_array(value).tolist() if not _is_gone(x)]
+
+
+def _coded(value: Values, names: Codes) -> npt.NDArray[np.float64]:
+    """Categories as numbers, missing ones as NaN."""
+    position = {name: float(i) for i, name in enumerate(names.names)}
+    return np.array([np.nan if _is_gone(x) else position[x] for x in as_array(value).tolist()])
+
+
+def _of_items(given: Any, d: Design, kept: npt.NDArray[np.bool_] | None, what: str) -> Codes:
+    """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of them."""
+    if isinstance(given, Mapping):
+        absent = [name for name in d.items if name not in given]
+        if absent:
+            raise InputError(
+                f"The mapping of items to {what}s lacks item {absent[0]!r} ({len(absent)} in all).",
+                f"Give every rated item a {what}.",
+            )
+        return code([given[name] for name in d.items])
+    columns = [as_array(column) for column in (given if isinstance(given, tuple) else (given,))]
+    size = d.size if kept is None else kept.size
+    for column in columns:
+        if column.size != size:
+            raise InputError(
+                f"The {what} column has {column.size} entries for {size} ratings.", "Pass one entry per rating."
+            )
+    parts = [code(column if kept is None else column[kept]) for column in columns]
+    first = np.zeros(len(d.items), np.int64)
+    first[d.item[::-1]] = np.arange(d.size)[::-1]
+    for part in parts:
+        differs = np.flatnonzero(part.codes != part.codes[first[d.item]])
+        if differs.size:
+            raise InputError(
+                f"Item {d.items[d.item[differs[0]]]!r} has more than one {what}.",
+                f"An item belongs to one {what}; make the {what} column agree with the items.",
+            )
+    if len(parts) == 1:
+        return code([parts[0].names[c] for c in parts[0].codes[first]])
+    return code([tuple(part.names[part.codes[i]] for part in parts) for i in first])

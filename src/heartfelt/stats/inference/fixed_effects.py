@@ -1,0 +1,127 @@
+"""Fixed columns of a mixed model, the hypotheses of its terms, and their tests.
+
+Satterthwaite's degrees of freedom of a contrast are ``2 v² / (g' A g)``: v its variance, g that variance's
+gradient in the variance parameters, A their covariance (Giesbrecht and Burns 1985). An F test on several
+contrasts pools the degrees of freedom of its independent ones (Fai and Cornelius 1996).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from heartfelt.stats.inference.model_matrix import Coding, ModelData, column_names, term_columns
+from heartfelt.stats.triples import Floats
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Independent columns, their names, the names of those dropped, and per term the rows of its
+    hypothesis.
+    """
+
+    matrix: Floats
+    names: list[str]
+    aliased: list[str]
+    hypotheses: dict[str, Floats]
+
+
+def fixed_columns(data: ModelData, coding: Coding) -> Fixed:
+    """Build the columns, leaving out each one that those before it span."""
+    matrix, names, owners, aliased = _independent(data, coding)
+    own = {term.name: np.eye(len(names))[[o == term.name for o in owners]] for term in data.terms}
+    if coding == "sum" or all(len(term.parts) == 1 for term in data.terms):
+        return Fixed(matrix, names, aliased, own)
+    summed, _, sum_owners, _ = _independent(data, "sum")
+    # Sum-to-zero coefficients are this linear map of the fitted ones.
+    change = np.linalg.lstsq(summed.T @ summed, summed.T @ matrix, rcond=None)[0]
+    rows = {term.name: change[[o == term.name for o in sum_owners]] for term in data.terms}
+    return Fixed(matrix, names, aliased, rows)
+
+
+def _independent(data: ModelData, coding: Coding) -> tuple[Floats, list[str], list[str], list[str]]:
+    parts = [np.ones((data.rows, 1))]
+    names, owners = ["intercept"], [""]
+    for term in data.terms:
+        columns = term_columns(term, data, coding)
+        if columns.shape[1]:
+            parts.append(columns)
+            labels = column_names(term, data, coding)
+            names += labels
+            owners += [term.name] * len(labels)
+    matrix = np.hstack(parts)
+    kept = _first_independent(matrix)
+    aliased = [name for name, keep in zip(names, kept, strict=True) if not keep]
+    names = [name for name, keep in zip(names, kept, strict=True) if keep]
+    owners = [owner for owner, keep in zip(owners, kept, strict=True) if keep]
+    return matrix if kept.all() else np.ascontiguousarray(matrix[:, kept]), names, owners, aliased
+
+
+def _first_independent(matrix: Floats) -> Floats:
+    """Which columns are not spanned by those before them, from the triangle of their QR factors."""
+    lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+    triangle = np.asarray(np.linalg.qr(matrix / np.where(lengths > 0, lengths, 1.0), mode="r"))
+    kept = np.zeros(lengths.size, np.bool_)
+    basis = np.zeros((triangle.shape[0], 0))
+    for index in range(lengths.size):
+        column = triangle[:, index]
+        for _ in range(2):
+            column = column - basis @ (basis.T @ column)
+        size = float(np.sqrt(column @ column))
+        if lengths[index] > 0 and size > _TOLERANCE:
+            kept[index] = True
+            basis = np.column_stack([basis, column / size])
+    return kept  # type: ignore[return-value]  # a boolean mask
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters'
+    covariance.
+    """
+
+    covariance: Floats
+    derivatives: tuple[Floats, ...]
+    spread: Floats | None
+
+    def error(self, row: Floats) -> float:
+        """Standard error of a contrast."""
+        return math.sqrt(float(row @ self.covariance @ row))
+
+    def df(self, row: Floats) -> float | None:
+        """Satterthwaite's degrees of freedom of a contrast."""
+        if self.spread is None:
+            return None
+        variance = float(row @ self.covariance @ row)
+        gradient = np.array([float(row @ one @ row) for one in self.derivatives])
+        return 2 * variance**2 / float(gradient @ self.spread @ gradient)
+
+    def p_value(self, t: float, df: float | None) -> float:
+        """Two-sided, by Student t or the normal distribution."""
+        from scipy.special import ndtr, stdtr
+
+        return float(2 * (ndtr(-abs(t)) if df is None else stdtr(df, -abs(t))))
+
+    def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float | None]:
+        """The F statistic of several contrasts and its denominator's degrees of freedom."""
+        values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
+        turned = vectors.T @ rows
+        f = float(np.sum((turned @ beta) ** 2 / values)) / rows.shape[0]
+        dfs = [self.df(row) for row in turned]
+        known = [df for df in dfs if df is not None]
+        if len(known) < len(dfs):
+            return f, None
+        if len(known) == 1 or max(known) - min(known) < 1e-8 * max(known):
+            return f, float(np.mean(known))
+        pooled = sum(df / (df - 2) for df in known if df > 2)
+        return f, 2 * pooled / (pooled - len(known)) if pooled > len(known) else 2.0
+
+    def f_p_value(self, f: float, df: int, df_residual: float | None) -> float:
+        """Upper tail of F, or of chi-square without denominator degrees of freedom."""
+        from scipy.special import chdtrc, fdtrc
+
+        return float(chdtrc(df, df * f) if df_residual is None else fdtrc(df, df_residual, f))

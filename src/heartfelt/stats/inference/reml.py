@@ -1,0 +1,223 @@
+"""Restricted maximum likelihood of a linear model with crossed random intercepts.
+
+The factor with the most levels is eliminated in closed form, level by level; what is left, the other
+factors' levels and the fixed columns, is one dense symmetric matrix (its order is the number of those). The
+likelihood, its gradient and everything reported come from that matrix's Cholesky factor, with the outcome
+as a last column whose pivot is the residual (Bates et al. 2015; Henderson 1950 for the equations).
+Variances enter as ratios to the residual's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heartfelt.stats.triples import Floats, Ints
+
+MOST_LEVELS = 6000
+_GROUPED_FLOATS = 6_000_000
+_LOWEST, _HIGHEST = math.log(1e-9), math.log(1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Cross-products of a model. ``rest`` covers the other random levels, the fixed columns and the outcome.
+
+    ``slices`` marks each other random factor's levels in it; ``fixed`` and the last place follow.
+    """
+
+    rows: int
+    columns: int
+    sizes: Floats
+    starts: Ints
+    entries: Ints
+    values: Floats
+    dense: Floats
+    rest: Floats
+    slices: tuple[slice, ...]
+    grouped: tuple[Floats, Floats] | None
+
+    @property
+    def random(self) -> int:
+        """How many random levels are not eliminated."""
+        return int(self.rest.shape[0]) - self.columns - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The likelihood at one set of ratios, and what it takes to differentiate it."""
+
+    deviance: float
+    residual: float
+    explained: Floats
+    squares: Floats
+    coefficients: Floats
+    inverse: Floats
+
+    def gradient(self, free: int) -> Floats:
+        """Of the deviance with respect to the logarithms of the ratios."""
+        return np.asarray(self.explained - self.squares * free / self.residual)
+
+
+def build(outcome: Floats, fixed: Floats, groups: Sequence[tuple[Ints, int]]) -> System:
+    """Collect the cross-products; ``groups`` are codes and number of levels, most levels first."""
+    from heartfelt.stats._kernels_inference import add_rows
+
+    rows, columns = fixed.shape
+    (first, levels), others = groups[0], groups[1:]
+    ends = np.cumsum([0, *(size for _, size in others)])
+    random = int(ends[-1])
+    dense_rows = np.column_stack([fixed, outcome])
+    dense = np.zeros((levels, columns + 1))
+    add_rows(first, dense_rows, dense)
+    order = random + columns + 1
+    rest = np.zeros((order, order))
+    rest[random:, random:] = dense_rows.T @ dense_rows
+    for (codes, size), begin in zip(others, ends, strict=False):
+        own = np.zeros((size, columns + 1))
+        add_rows(codes, dense_rows, own)
+        rest[begin : begin + size, random:] = own
+        rest[np.arange(begin, begin + size), np.arange(begin, begin + size)] = np.bincount(
+            codes, minlength=size
+        )
+    for a, (codes_a, size_a) in enumerate(others):
+        for b in range(a):
+            codes_b, size_b = others[b]
+            table = np.bincount(codes_a * size_b + codes_b, minlength=size_a * size_b).reshape(size_a, size_b)
+            rest[ends[a] : ends[a + 1], ends[b] : ends[b + 1]] = table
+            rest[ends[b] : ends[b + 1], ends[a] : ends[a + 1]] = table.T
+    rest[random:, :random] = rest[:random, random:].T
+    starts, entries, values = _sparse(first, levels, [codes for codes, _ in others], ends)
+    slices = tuple(slice(int(ends[k]), int(ends[k + 1])) for k in range(len(others)))
+    sizes = np.bincount(first, minlength=levels).astype(np.float64)
+    plain = System(rows, columns, sizes, starts, entries, values, dense, rest, slices, None)
+    return _grouped(plain)
+
+
+def _sparse(first: Ints, levels: int, others: Sequence[Ints], ends: Ints) -> tuple[Ints, Ints, Floats]:
+    """Per level of the first factor: how often it meets each level of the others."""
+    random = int(ends[-1])
+    if not others:
+        return np.zeros(levels + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    keys = np.concatenate([first * random + codes + end for codes, end in zip(others, ends, strict=False)])
+    met, times = np.unique(keys, return_counts=True)
+    starts = np.searchsorted(met, np.arange(levels + 1) * random).astype(np.int64)
+    return starts, (met % random).astype(np.int64), times.astype(np.float64)
+
+
+def _grouped(system: System) -> System:
+    """Sum the levels of equal size once, where that fits in memory: only their size enters their weight."""
+    from heartfelt.stats._kernels_inference import gram
+
+    distinct, which = np.unique(system.sizes, return_inverse=True)
+    order = system.rest.shape[0]
+    if distinct.size * order * order > _GROUPED_FLOATS:
+        return system
+    sums = np.zeros((distinct.size, order, order))
+    for k in range(distinct.size):
+        weights = (which == k).astype(np.float64)
+        gram(system.starts, system.entries, system.values, system.dense, weights, sums[k])
+    return System(
+        system.rows, system.columns, system.sizes, system.starts, system.entries, system.values,
+        system.dense, system.rest, system.slices, (distinct, sums),
+    )  # fmt: skip
+
+
+def _weighted(system: System, power: int, ratio: float) -> Floats:
+    """Sum over levels of ``ratio / (1 + ratio * size) ** power`` times ``b b'``, lower triangle."""
+    from heartfelt.stats._kernels_inference import gram
+
+    if system.grouped is not None:
+        distinct, sums = system.grouped
+        weights = ratio / (1 + ratio * distinct) ** power
+        # Not a matrix product on purpose: threads cost more than these few additions.
+        return np.asarray(np.einsum("k,kij->ij", weights, sums))
+    out = np.zeros_like(system.rest)
+    weights = ratio / (1 + ratio * system.sizes) ** power
+    gram(system.starts, system.entries, system.values, system.dense, weights, out)
+    return out
+
+
+def evaluate(system: System, log_ratios: Floats) -> Point | None:
+    """The deviance at these ratios (the eliminated factor's first), or None where it cannot be computed."""
+    from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+
+    ratios = np.exp(log_ratios)
+    random, order = system.random, system.rest.shape[0]
+    scale = np.ones(order)
+    for ratio, place in zip(ratios[1:], system.slices, strict=True):
+        scale[place] = math.sqrt(ratio)
+    matrix = (system.rest - _weighted(system, 1, ratios[0])) * scale[:, None] * scale
+    matrix[np.arange(random), np.arange(random)] += 1.0
+    factor, bad = dpotrf(matrix, lower=1, overwrite_a=0, clean=1)
+    if bad:
+        return None
+    pivots = np.diagonal(factor)
+    residual, free = float(pivots[-1] ** 2), system.rows - system.columns
+    shrink = 1 + ratios[0] * system.sizes
+    log_det = float(np.sum(np.log(shrink))) + 2 * float(np.sum(np.log(pivots[:-1])))
+    deviance = log_det + free * (1 + math.log(2 * math.pi * residual / free))
+    solution, _ = dtrtrs(factor[:-1, :-1], factor[-1, :-1], lower=1, trans=1)
+    inverse, _ = dpotri(factor[:-1, :-1], lower=1)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    explained, squares = _pieces(system, ratios, scale, solution, inverse)
+    return Point(deviance, residual, explained, squares, solution[random:], inverse[random:, random:])
+
+
+def _pieces(
+    system: System, ratios: Floats, scale: Floats, solution: Floats, inverse: Floats
+) -> tuple[Floats, Floats]:
+    """Per factor: its levels less the trace of their block of the inverse, and its squared (spherical)
+    effects.
+    """
+    ratio, shrink = float(ratios[0]), 1 + ratios[0] * system.sizes
+    second = _weighted(system, 2, ratio)[:-1, :-1] * scale[:-1, None] * scale[:-1]
+    crossed = 2 * float(np.sum(np.tril(second, -1) * inverse)) + float(
+        np.diagonal(second) @ np.diagonal(inverse)
+    )
+    explained = [float(np.sum(1 - 1 / shrink)) - crossed]
+    spherical = solution * scale[:-1]
+    fitted = system.dense[:, :-1] @ solution[system.random :]
+    if system.entries.size:
+        level = np.repeat(np.arange(system.sizes.size), np.diff(system.starts))
+        fitted += np.bincount(level, weights=system.values * spherical[system.entries], minlength=shrink.size)
+    effects = math.sqrt(ratio) * (system.dense[:, -1] - fitted) / shrink
+    squares = [float(effects @ effects)]
+    for place in system.slices:
+        explained.append(float(np.sum(1 - np.diagonal(inverse)[place])))
+        squares.append(float(solution[place] @ solution[place]))
+    return np.array(explained), np.array(squares)
+
+
+def fit(system: System) -> tuple[Floats, Point, int] | None:
+    """Maximise the restricted likelihood over the logarithms of the ratios."""
+    from scipy.optimize import minimize
+
+    count = 1 + len(system.slices)
+    free = system.rows - system.columns
+    steps = 0
+
+    def target(log_ratios: Floats) -> tuple[float, Floats]:
+        nonlocal steps
+        steps += 1
+        point = evaluate(system, log_ratios)
+        if point is None or not math.isfinite(point.deviance):
+            return 1e300, np.zeros(count)
+        return point.deviance, point.gradient(free)
+
+    start = np.full(count, math.log(0.3))
+    bounds = [(_LOWEST, _HIGHEST)] * count
+    options = {"ftol": 1e-15, "gtol": 1e-7, "maxiter": 200}
+    found = minimize(target, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    point = evaluate(system, found.x)
+    if point is None or not math.isfinite(point.deviance):
+        return None
+    return np.asarray(found.x), point, steps
+
+
+def at_zero(log_ratio: float) -> bool:
+    """Whether a ratio has run to its lower end: the variance is estimated as 0."""
+    return log_ratio < math.log(1e-7)

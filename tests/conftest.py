@@ -1,0 +1,41 @@
+"""What every test may use: the public data beside the project, and optional parts that must not vanish quietly."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REQUIRE_ALL = bool(os.environ.get("REQUIRE_ALL"))
+
+
+def _data_folder() -> Path:
+    return Path(os.environ.get("HEARTFELT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the public data sets (aimoclips, oasis, agiqa); the test is skipped where it is absent."""
+    folder = _data_folder()
+    if not (folder / "aimoclips" / "ratings_metadata.csv").is_file():
+        pytest.skip(f"the public data are not at {folder} (set HEARTFELT_DATA to where they are)")
+    return folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
+    """With REQUIRE_ALL set, a test that would be skipped fails and says what was missing."""
+    report = yield
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.longrepr = f"REQUIRE_ALL is set, but {item.nodeid} would be skipped: {reason}"
+    return report
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """The same for a whole module that skips itself while being collected."""
+    if REQUIRE_ALL and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"REQUIRE_ALL is set, but {report.nodeid} would be skipped: {report.longrepr}"
