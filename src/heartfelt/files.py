@@ -6,12 +6,21 @@ import json
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from heartfelt.errors import InputError
+
+
+class Room:
+    """A folder for passing files that is gone when the object is."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="heartfelt-"))
+        self._leave = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.files import Room
 
 CHUNK = 1 << 24
 DELIMITERS = (",", ";", "\t", "|")
@@ -151,8 +151,8 @@ def _look(path: Path, delimiter: str) -> _Look:
 
 def _rewritten(path: Path, encoding: str) -> tuple[Path, object]:
     """A copy in UTF-8 with LF line ends; bytes that Windows-1252 does not define are read as Latin-1."""
-    room = tempfile.TemporaryDirectory(prefix="heartfelt-")
-    target = Path(room.name) / "table.csv"
+    room = Room()
+    target = room.path / "table.csv"
     for attempt in (encoding, "latin-1"):
         try:
             with path.open(encoding=attempt, newline=None) as source, target.open("w", encoding="utf-8", newline="\n") as out:
@@ -219,8 +219,8 @@ def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
 
 
 def _without_blank_lines(readable: Path, delimiter: str) -> tuple[Path, object]:
-    room = tempfile.TemporaryDirectory(prefix="heartfelt-")
-    target = Path(room.name) / "table.csv"
+    room = Room()
+    target = room.path / "table.csv"
     with target.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         writer.writerows(row for _, row in _rows(readable, delimiter) if row)

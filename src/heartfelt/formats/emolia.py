@@ -146,8 +146,12 @@ def _named(options: Mapping[str, str], option: str, source: Path) -> Path | None
 
 def _media(options: Mapping[str, str], source: Path, rooms: list[Path], subset: Subset) -> Path | None:
     named = _named(options, "media", source)
-    candidates = [room / "data" for room in rooms] + rooms + [room.parent for room in rooms if subset.beside]
-    return named or next((path for path in candidates if path.is_dir()), None)
+    found = next((room / "data" for room in rooms if (room / "data").is_dir()), None)
+    if named is None and found is None and subset.beside:
+        # An earlier layout had the <Emotion>_best folders directly below dataset/.
+        flat = [place for room in rooms for place in (room, room.parent)]
+        found = next((place for place in flat if place.is_dir() and next(place.glob("*_best"), None)), None)
+    return named or found
 
 
 def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
@@ -183,7 +187,18 @@ def keyed(frame: pl.DataFrame, subset: Subset, where: str) -> pl.DataFrame:
     for name in ("file_name", *subset.keys, *subset.beside):
         if name in frame.columns:
             inside_paths(frame[name], where)
+            _plain_names(frame[name], where)
     return frame.with_columns(pl.concat_str(subset.keys, separator="/").alias("question"))
+
+
+def _plain_names(series: pl.Series, where: str) -> None:
+    bad = (series.str.contains(r"[\x00-\x1f]") | (series.str.len_chars() > 120)).fill_null(False)
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        raise InputError(
+            f"{where}, line {row + 2}, column '{series.name}': {series[row][:40]!r} is no name.",
+            "A name has at most 120 characters and no line breaks; the quotes in the file may be broken.",
+        )
 
 
 def _same_id_same_row(frame: pl.DataFrame, where: str) -> None:

@@ -54,7 +54,6 @@ DIM = Subset(
     answers=("no", "yes"),
     words={"polarity": POLARITIES},
 )
-_OWN_LEVELS = ("short_description", "long_description", "levels")
 
 
 class EmoliaDim(Format):
@@ -158,9 +157,12 @@ def _variables(path: Path) -> dict[str, dict[str, Any]]:
     for name, dimension in content.items():
         if not isinstance(dimension, dict) or not isinstance(dimension.get("levels"), dict):
             raise InputError(f"{path}: the dimension '{name}' has no levels.", fix)
-        for level, text in dimension["levels"].items():
+        for level, text in {**dimension["levels"], "short_description": dimension.get("short_description", "")}.items():
             if not isinstance(text, str):
-                raise InputError(f"{path}: level '{level}' of '{name}' is no text.", fix)
+                raise InputError(f"{path}: '{level}' of '{name}' is no text.", fix)
+        for key in dimension:
+            if key in Intent.model_fields:
+                raise InputError(f"{path}: '{name}' has a key '{key}', which is kept for something else here.", "Rename the key.")
     return content
 
 

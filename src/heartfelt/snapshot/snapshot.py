@@ -7,7 +7,6 @@ published, or a simulation. A snapshot never changes; its hash names its content
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from heartfelt.files import Room
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.media import AT_HAND
 from heartfelt.snapshot.survey import Survey, check_ratings, survey
@@ -210,8 +210,8 @@ def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
     if isinstance(ratings, pl.DataFrame):
         frame = RATINGS.typed(ratings.lazy(), where).collect()
         return Spooled(frame, survey(frame, where))
-    room = tempfile.TemporaryDirectory(prefix="heartfelt-")
-    path = Path(room.name) / "ratings.parquet"
+    room = Room()
+    path = room.path / "ratings.parquet"
     RATINGS.typed(ratings, where).sink_parquet(path, compression="zstd", compression_level=1, row_group_size=1 << 20)
     return Spooled(path, survey(path, where), room)
 

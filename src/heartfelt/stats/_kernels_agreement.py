@@ -183,7 +183,7 @@ def packed_moments(item, low, width, value, value_low):
 
 @njit(cache=True)
 def moments(item, low, width, value, shift, table):
-    """Per-item sums of ``value - shift``, or of ``table[value - shift]`` where there is a table, then totals."""
+    """Per-item sums of ``value - shift``, or of ``table[value - shift]`` if there is a table, then totals."""
     acc = np.zeros(3 * width)
     scored = table.size > 0
     for k in range(item.size):
@@ -207,7 +207,7 @@ def moments(item, low, width, value, shift, table):
             items += 1
         elif m == 1.0:
             single += 1
-    return True, int64(n), 2.0 * within, total, squares, items, single
+    return True, round(n), 2.0 * within, total, squares, items, single
 
 
 @njit(cache=True)
@@ -261,7 +261,7 @@ def vote_pairs(item, low, width, value, value_low, values):
 
 @njit(cache=True)
 def add_scores(start, rater, z, inside, across, own):
-    """Add one dimension's squared distances: to the item's other ratings, to all, and within each rater's set.
+    """Add one axis of squared distances: to the item's other ratings, to all, and within each rater's set.
 
     A rater's set is what leaves when the rater does: their pairable ratings, and the partner's where an item
     is left with one. ``own`` has three columns of sums and a fourth for the result; it may have no rows.

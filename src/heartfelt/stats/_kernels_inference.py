@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.stats._kernels_resample import _GOLDEN, _HALF, compiled, mix
 from heartfelt.stats.triples import Floats, Ints
@@ -54,12 +53,12 @@ def gram(starts: Ints, columns: Ints, values: Floats, dense: Floats, weights: Fl
 
 
 @compiled
-def _below(state: Any, bound: int) -> int:
+def _below(state: Any, bound: int) -> Any:
     return np.int64(((mix(state) >> _HALF) * np.uint64(bound)) >> _HALF)
 
 
 @compiled
-def shuffle_sums(values: Floats, size: int, resamples: int, state: Any) -> npt.NDArray[np.float64]:
+def shuffle_sums(values: Floats, size: int, resamples: int, state: Any) -> Floats:
     """Per random division: sum and sum of squares of the first ``size`` values."""
     n = values.size
     pool = values.copy()

@@ -1,4 +1,5 @@
-"""Compiled loops of the reliability statistics. Ratings come sorted by item or rater (``starts`` marks the groups)."""
+"""Compiled loops of the reliability statistics. Ratings come sorted by item or rater (``starts`` marks the
+groups)."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def repeated_pairs(starts: Array, order: Array, other: Array, count: int) -> tup
 
 @njit(cache=True)
 def level_lists(starts: Array, small: Array, fixed: Array, q: int, p: int) -> tuple[Array, Array, Array]:
-    """For each group its levels on the other side (weight 1) and its distinct fixed effects (weight = ratings)."""
+    """For each group its levels on the other side (weight 1) and its distinct fixed effects (weight =
+    ratings)."""
     bounds = np.zeros(starts.size, np.int64)
     levels = np.empty(2 * small.size, np.int64)
     weights = np.empty(2 * small.size, np.float64)
@@ -71,7 +73,7 @@ def level_lists(starts: Array, small: Array, fixed: Array, q: int, p: int) -> tu
 
 @njit(cache=True)
 def pairs_add(bounds: Array, levels: Array, weights: Array, scale: Array, out: Array) -> None:
-    """``out += sum_g scale[g] m_g m_g'`` on and below the diagonal, ``m_g`` being the level counts of group g."""
+    """``out += sum_g scale[g] m_g m_g'`` on and below the diagonal, m_g the level counts of group g."""
     for g in range(bounds.size - 1):
         s = scale[g]
         if s == 0.0:
@@ -87,7 +89,9 @@ def pairs_add(bounds: Array, levels: Array, weights: Array, scale: Array, out: A
 
 
 @njit(cache=True)
-def pairs_sum(bounds: Array, levels: Array, weights: Array, scale: Array, matrix: Array, root: Array) -> float:
+def pairs_sum(
+    bounds: Array, levels: Array, weights: Array, scale: Array, matrix: Array, root: Array
+) -> float:
     """``sum_g scale[g] m_g' R M R m_g`` for a symmetric matrix given on and below its diagonal."""
     total = 0.0
     for g in range(bounds.size - 1):
@@ -250,7 +254,8 @@ def _correlation(s: Array) -> float:
     xy = s[5] - s[1] * s[2] / n
     if xx <= 1e-12 * s[3] or yy <= 1e-12 * s[4]:
         return 2.0
-    return xy / np.sqrt(xx * yy)
+    r: float = xy / np.sqrt(xx * yy)
+    return r
 
 
 @njit(cache=True)
@@ -351,9 +356,7 @@ def _square(s: float, n: float) -> float:
 
 
 @njit(cache=True)
-def _drop(
-    y: float, item: Array, i: int, rater: Array, r: int, out: Array
-) -> None:
+def _drop(y: float, item: Array, i: int, rater: Array, r: int, out: Array) -> None:
     """Add to ``out`` what leaving one rating out does to the sums, cells apart."""
     n, s = item[i, 0], item[i, 1]
     m, t = rater[r, 0], rater[r, 1]
@@ -371,8 +374,16 @@ def _drop(
 
 @njit(cache=True)
 def without_ratings(
-    item_code: Array, rater_code: Array, value: Array, cell_of: Array, item: Array, rater: Array, cell: Array,
-    total: Array, first: int, last: int
+    item_code: Array,
+    rater_code: Array,
+    value: Array,
+    cell_of: Array,
+    item: Array,
+    rater: Array,
+    cell: Array,
+    total: Array,
+    first: int,
+    last: int,
 ) -> Array:
     """The sums without each rating from ``first`` up to ``last``."""
     out = np.empty((last - first, SUMS))
@@ -390,8 +401,17 @@ def without_ratings(
 
 @njit(cache=True)
 def without_groups(
-    starts: Array, order: Array, by_rater: bool, item_code: Array, rater_code: Array, value: Array, cell_of: Array,
-    item: Array, rater: Array, cell: Array, total: Array
+    starts: Array,
+    order: Array,
+    by_rater: bool,
+    item_code: Array,
+    rater_code: Array,
+    value: Array,
+    cell_of: Array,
+    item: Array,
+    rater: Array,
+    cell: Array,
+    total: Array,
 ) -> Array:
     """The sums without each rater's ratings (``by_rater``) or without each item's."""
     groups = starts.size - 1

@@ -1,20 +1,22 @@
 """The ceiling of labels: the best that anything, human or machine, can be expected to score against them.
 
-Mean labels carry noise: a label is the mean of n_i ratings, each off its item by a rater's level and a residual with
-variance e, so its squared standard error is e / n_i. With item variance v, a predictor that knew every item's true
-value would be expected to correlate with the labels at sqrt(v / (v + e mean(1/n_i))), the square root of the labels'
-reliability, and to be off by a root mean square of sqrt(e mean(1/n_i)) and, for normal noise, by a mean absolute
-sqrt(2 e / pi) mean(1/sqrt(n_i)). v and e come from crossed variance components by REML. *Within cells*, cell means are
-fixed effects, so v is the variance of items about their cell's mean: the ceiling for telling items of one cell apart.
+Mean labels carry noise: a label is the mean of n_i ratings, each off its item by a rater's level and a
+residual with variance e, so its squared standard error is e / n_i. With item variance v, a predictor that
+knew every item's true value would be expected to correlate with the labels at sqrt(v / (v + e
+mean(1/n_i))), the square root of the labels' reliability, and to be off by a root mean square of sqrt(e
+mean(1/n_i)) and, for normal noise, by a mean absolute sqrt(2 e / pi) mean(1/sqrt(n_i)). v and e come from
+crossed variance components by REML. *Within cells*, cell means are fixed effects, so v is the variance of
+items about their cell's mean: the ceiling for telling items of one cell apart.
 
 For category labels see `heartfelt.stats.reliability.categories`.
 
-Also given: what bare cell means reach against the labels, what one more rater reaches against the mean of the
-others, both by leaving one out, and ceilings per group. Correlations range to 1 and are 0 where items do not
-differ; errors are in points of the scale. Intervals: two-way jackknife over items and raters, on log F
-for correlations of ceilings, on Fisher's z, the log or the logit for the rest.
+Also given: what bare cell means reach against the labels, what one more rater reaches against the mean of
+the others, both by leaving one out, and ceilings per group. Correlations range to 1 and are 0 where items
+do not differ; errors are in points of the scale. Intervals: two-way jackknife over items and raters, on log
+F for correlations of ceilings, on Fisher's z, the log or the logit for the rest.
 
-Source: Spearman (1904) on attenuation; Nili et al. (2014) and Lage-Castellanos et al. (2019) on noise ceilings.
+Source: Spearman (1904) on attenuation; Nili et al. (2014) and Lage-Castellanos et al. (2019) on noise
+ceilings.
 """
 
 from __future__ import annotations
@@ -60,8 +62,8 @@ DRAWS = 100_000
 class Ceiling:
     """Ceilings of one metric: overall, per group and within cells, with two yardsticks.
 
-    ``cell_means`` leaves the item's own label out of its cell's mean, ``cell_means_in_sample`` does not. ``human`` is
-    one rating against the item's other ratings.
+    ``cell_means`` leaves the item's own label out of its cell's mean, ``cell_means_in_sample`` does not.
+    ``human`` is one rating against the item's other ratings.
     """
 
     metric: str
@@ -112,13 +114,15 @@ def ceiling(
 ) -> Ceiling:
     """The best expected score of a predictor against the labels these ratings make.
 
-    ``cell`` and ``group`` give each item's cell (such as system x intent) and group (such as system): a column
-    parallel to the ratings, a tuple of such columns, or a mapping from item to name. For "accuracy" and
-    "balanced_accuracy" values may be any hashable categories.
+    ``cell`` and ``group`` give each item's cell (such as system x intent) and group (such as system): a
+    column parallel to the ratings, a tuple of such columns, or a mapping from item to name. For "accuracy"
+    and "balanced_accuracy" values may be any hashable categories.
     """
     check_confidence(confidence)
     if metric not in METRICS:
-        raise InputError(f"There is no ceiling for the metric '{metric}'.", suggestion(metric, METRICS, "Metrics"))
+        raise InputError(
+            f"There is no ceiling for the metric '{metric}'.", suggestion(metric, METRICS, "Metrics")
+        )
     names: Codes | None = None
     numbers = value
     if metric in get_args(cat.CategoryMetric):
@@ -186,9 +190,13 @@ class _Work:
             return Estimate.missing("no cells were given", method, self.d.counts)
         if self.metric in get_args(cat.CategoryMetric):
             metric = cast("cat.CategoryMetric", self.metric)
-            return self._jackknifed(lambda keep: cat.cell_plurality(self._counts(keep), cells, metric, own), method)
+            return self._jackknifed(
+                lambda keep: cat.cell_plurality(self._counts(keep), cells, metric, own), method
+            )
         number = cast("NumberMetric", self.metric)
-        return self._jackknifed(lambda keep: agreement(*cell_mean_pairs(self.d, cells, keep, own), number), method)
+        return self._jackknifed(
+            lambda keep: agreement(*cell_mean_pairs(self.d, cells, keep, own), number), method
+        )
 
     def human(self) -> Estimate:
         method = "one rating against the item's others"
@@ -324,7 +332,8 @@ def _coded(value: Values, names: Codes) -> npt.NDArray[np.float64]:
 
 
 def _of_items(given: Any, d: Design, kept: npt.NDArray[np.bool_] | None, what: str) -> Codes:
-    """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of them."""
+    """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of
+    them."""
     if isinstance(given, Mapping):
         absent = [name for name in d.items if name not in given]
         if absent:
@@ -338,7 +347,8 @@ def _of_items(given: Any, d: Design, kept: npt.NDArray[np.bool_] | None, what: s
     for column in columns:
         if column.size != size:
             raise InputError(
-                f"The {what} column has {column.size} entries for {size} ratings.", "Pass one entry per rating."
+                f"The {what} column has {column.size} entries for {size} ratings.",
+                "Pass one entry per rating.",
             )
     parts = [code(column if kept is None else column[kept]) for column in columns]
     first = np.zeros(len(d.items), np.int64)

@@ -72,8 +72,11 @@ def as_floats(column: Any, name: str = "value") -> Floats:
 
 def code(column: Any) -> Codes:
     """Code ids as integers. Small non-negative integers are taken almost as they are."""
+    quick = _polars_text(column)
+    if quick is not None:
+        return quick
     array = as_array(column)
-    if array.dtype.kind in "iub" and array.size:
+    if array.dtype.kind in "iub" and array.size and not _beyond_int64(array):
         array = array.astype(np.int64, copy=False)
         low, high = int(array.min()), int(array.max())
         if high - low < max(4 * array.size, 1024):
@@ -83,22 +86,48 @@ def code(column: Any) -> Codes:
                 return Codes(shifted, range(low, high + 1))
             rank = np.cumsum(present) - 1
             return Codes(rank[shifted], (np.flatnonzero(present) + low).tolist())
+    if array.dtype.kind in "UST" and array.size > 256:
+        return _text_codes(array.astype(str).tolist())
     if array.dtype == object:
+        if array.size > 256 and type(array[0]) is str and all(type(item) is str for item in array):
+            return _text_codes(array.tolist())
         seen: dict[Any, int] = {}
         codes = np.fromiter((seen.setdefault(item, len(seen)) for item in array), np.int64, array.size)
         return Codes(codes, list(seen))
-    if array.dtype.kind in "UST" and array.size > 256:
-        import polars as pl
-
-        series = pl.Series(array.astype(str).tolist()).cast(pl.Categorical)
-        physical = series.to_physical()
-        names = series.unique(maintain_order=True).cast(pl.String).to_list()
-        order = physical.unique(maintain_order=True).to_numpy()
-        lookup = np.empty(int(order.max()) + 1, dtype=np.int64)
-        lookup[order] = np.arange(order.size)
-        return Codes(lookup[physical.to_numpy()], names)
     names_array, codes = np.unique(array, return_inverse=True)
     return Codes(codes.astype(np.int64, copy=False), names_array.tolist())
+
+
+def _beyond_int64(array: npt.NDArray[Any]) -> bool:
+    return array.dtype == np.uint64 and int(array.max()) > np.iinfo(np.int64).max
+
+
+def _polars_text(column: Any) -> Codes | None:
+    """Codes of a Polars column of text or categories without gaps, which need not become Python strings."""
+    if not type(column).__module__.startswith("polars"):
+        return None
+    import polars as pl
+
+    if not isinstance(column, pl.Series) or column.null_count() or not column.len():
+        return None
+    return _series_codes(column) if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
+
+
+def _text_codes(texts: list[str]) -> Codes:
+    import polars as pl
+
+    return _series_codes(pl.Series(texts, dtype=pl.String))
+
+
+def _series_codes(column: Any) -> Codes:
+    import polars as pl
+
+    series = column.cast(pl.Categorical) if column.dtype == pl.String else column
+    physical = series.to_physical()
+    order = physical.unique(maintain_order=True).to_numpy()
+    lookup = np.empty(int(order.max()) + 1, dtype=np.int64)
+    lookup[order] = np.arange(order.size)
+    return Codes(lookup[physical.to_numpy()], series.unique(maintain_order=True).cast(pl.String).to_list())
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +158,18 @@ def triples(rater: Ids, item: Ids, value: Values) -> Triples:
     rater_array, item_array = as_array(rater), as_array(item)
     if not rater_array.size == item_array.size == values.size:
         raise InputError(
-            f"The columns differ in length: rater {rater_array.size}, item {item_array.size}, value {values.size}.",
+            f"The columns differ in length: rater {rater_array.size}, item {item_array.size}, "
+            f"value {values.size}.",
             "Pass parallel arrays: one entry per rating in each.",
         )
     keep = np.isfinite(values)
     left_out = int(values.size - np.count_nonzero(keep))
     if left_out:
         rater_array, item_array, values = rater_array[keep], item_array[keep], values[keep]
-    raters, items = code(rater_array), code(item_array)
-    return Triples(raters.codes, items.codes, values, raters.names, items.names, left_out)
+        return Triples(*_coded(rater_array, item_array, values), left_out)
+    return Triples(*_coded(rater, item, values))
+
+
+def _coded(rater: Ids, item: Ids, values: Floats) -> tuple[Ints, Ints, Floats, Sequence[Any], Sequence[Any]]:
+    raters, items = code(rater), code(item)
+    return raters.codes, items.codes, values, raters.names, items.names

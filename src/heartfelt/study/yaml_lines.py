@@ -50,10 +50,10 @@ def read_yaml(text: str, where: str) -> Document:
     """Parse ``text``; ``where`` names the file in errors."""
     if len(text.encode()) > MAX_BYTES:
         raise StudyError(f"{where} is larger than {MAX_BYTES // 2**20} MiB.", "Move long lists into a CSV manifest.")
-    loader = _Plain(text)
     try:
-        node = loader.get_single_node()
+        loader = _Plain(text)
         builder = _Builder(loader, where)
+        node = loader.get_single_node()
         data = builder.build(node, (), 0) if node is not None else None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -64,8 +64,6 @@ def read_yaml(text: str, where: str) -> Document:
         ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise StudyError(f"{where}: this is not valid YAML: {str(error).splitlines()[0]}.", "Save it as UTF-8 text.") from error
-    finally:
-        loader.dispose()
     return Document(data, builder.lines)
 
 

@@ -147,93 +147,107 @@ def _sort(codes):
 
 
 @njit(cache=True)
-def _grown(array):
-    bigger = np.empty(2 * array.size, array.dtype)
-    bigger[: array.size] = array
-    return bigger
-
-
-@njit(cache=True)
-def _add(sums, value, n, sign):
+def _add(sums, row, value, n, sign):
     if not np.isnan(value):
-        sums[0] += sign * value
-        sums[1] += sign
-        sums[2] += sign * n * value
-        sums[3] += sign * n
+        sums[row, 0] += sign * value
+        sums[row, 1] += sign
+        sums[row, 2] += sign * n * value
+        sums[row, 3] += sign * n
 
 
 @njit(cache=True)
-def pair_scores(start, item_of, rater, code, scores, rater_start, order, kind, at_least, changes):
-    """Score every pair of raters that shares an item.
+def _change(sums, row, whole, left, n):
+    _add(sums, row, whole, n, -1.0)
+    _add(sums, row, left, n - 1, 1.0)
 
-    Returns the pairs (codes, shared items, value, why not) and sums over the defined ones of value, 1, shared
-    times value, and shared: overall, per rater, and their change without each item and each single vote (these
-    two have no rows unless ``changes``).
+
+@njit(cache=True)
+def _meet(start, item_of, rater, mine, met, partners):
+    """Count the items shared with each later rater; returns how many raters and items in all."""
+    found, total = 0, 0
+    for k in mine:
+        for q in range(k + 1, start[item_of[k] + 1]):
+            s = rater[q]
+            if met[s] == 0:
+                partners[found] = s
+                found += 1
+            met[s] += 1
+            total += 1
+    return found, total
+
+
+@njit(cache=True)
+def _gather(start, item_of, rater, code, mine, at, rows):
+    """Lay out the shared votes partner by partner: own vote, other's vote, and where both stand."""
+    for k in mine:
+        for q in range(k + 1, start[item_of[k] + 1]):
+            to = at[rater[q]]
+            at[rater[q]] += 1
+            rows[0, to] = code[k]
+            rows[1, to] = code[q]
+            rows[2, to] = k
+            rows[3, to] = q
+
+
+@njit(cache=True)
+def _score(kind, a, b, scores, counts, without):
+    if kind == ACCURACY:
+        return _score_accuracy(a, b, without)
+    if kind == BALANCED:
+        return _score_balanced(a, b, counts[0], counts[1], counts[2], without)
+    return _score_kappa(kind, a, b, scores, counts[0], counts[1], without)
+
+
+@njit(cache=True)
+def pair_scores(start, item_of, rater, code, scores, rater_start, order, kind, at_least, out, sums):
+    """Score every pair of raters that shares an item; returns how many there are.
+
+    ``out`` receives the pairs (codes, shared items, value, why not). ``sums`` receives sums over the defined
+    ones of value, 1, shared times value, and shared: overall, per rater, and their change without each item
+    and each single vote (these two may have no rows).
     """
-    people, width = rater_start.size - 1, scores.size
-    first, second = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    shared, value = np.empty(1024, np.int32), np.empty(1024, np.float64)
-    why = np.empty(1024, np.int8)
-    whole, by_rater = np.zeros(4), np.zeros((people, 4))
-    by_item = np.zeros((start.size - 1 if changes else 0, 4))
-    by_vote = np.zeros((code.size if changes else 0, 4))
-    met, at = np.zeros(people, np.int64), np.zeros(people, np.int64)
-    count_a, count_b, right = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
-    partners = np.empty(people, np.int64)
+    first, second, shared, value, why = out
+    whole, by_rater, by_item, by_vote = sums
+    people = rater_start.size - 1
+    met, at, partners = np.zeros(people, np.int64), np.zeros(people, np.int64), np.zeros(people, np.int64)
+    counts = np.zeros((3, scores.size), np.int64)
+    changes = by_vote.shape[0] > 0
     pairs = 0
     for r in range(people):
-        total, found = 0, 0
-        for k in order[rater_start[r] : rater_start[r + 1]]:
-            for q in range(k + 1, start[item_of[k] + 1]):
-                s = rater[q]
-                if met[s] == 0:
-                    partners[found] = s
-                    found += 1
-                met[s] += 1
-                total += 1
-        if total == 0:
+        mine = order[rater_start[r] : rater_start[r + 1]]
+        found, total = _meet(start, item_of, rater, mine, met, partners)
+        if found == 0:
             continue
-        _sort(partners[:found])
         place = 0
-        for s in partners[:found]:
+        for s in _sort(partners[:found]):
             at[s] = place
             place += met[s]
-        a, b = np.empty(total, np.int64), np.empty(total, np.int64)
-        ka, kb = np.empty(total, np.int64), np.empty(total, np.int64)
+        rows = np.empty((4, total), np.int64)
         room = np.empty(total if changes else 0)
-        for k in order[rater_start[r] : rater_start[r + 1]]:
-            for q in range(k + 1, start[item_of[k] + 1]):
-                to = at[rater[q]]
-                at[rater[q]] += 1
-                a[to], b[to], ka[to], kb[to] = code[k], code[q], k, q
+        _gather(start, item_of, rater, code, mine, at, rows)
         for s in partners[:found]:
             n = met[s]
             met[s] = 0
-            lo, hi = at[s] - n, at[s]
-            if pairs == first.size:
-                first, second, shared = _grown(first), _grown(second), _grown(shared)
-                value, why = _grown(value), _grown(why)
-            first[pairs], second[pairs], shared[pairs] = r, s, n
-            value[pairs], why[pairs] = np.nan, TOO_FEW
+            lo = at[s] - n
+            first[pairs] = r
+            second[pairs] = s
+            shared[pairs] = n
+            value[pairs] = np.nan
+            why[pairs] = TOO_FEW
             if n >= at_least:
-                without = room[lo:hi]
-                if kind == ACCURACY:
-                    got = _score_accuracy(a[lo:hi], b[lo:hi], without)
-                elif kind == BALANCED:
-                    got = _score_balanced(a[lo:hi], b[lo:hi], count_a, count_b, right, without)
-                else:
-                    got = _score_kappa(kind, a[lo:hi], b[lo:hi], scores, count_a, count_b, without)
-                value[pairs], why[pairs] = got, NO_CHANCE if np.isnan(got) else FINE
-                _add(whole, got, n, 1.0)
-                _add(by_rater[r], got, n, 1.0)
-                _add(by_rater[s], got, n, 1.0)
-                if not np.isnan(got):
-                    for t in range(without.size):
+                without = room[lo : lo + n]
+                got = _score(kind, rows[0, lo : lo + n], rows[1, lo : lo + n], scores, counts, without)
+                value[pairs] = got
+                why[pairs] = NO_CHANCE if np.isnan(got) else FINE
+                _add(whole, 0, got, n, 1.0)
+                _add(by_rater, r, got, n, 1.0)
+                _add(by_rater, s, got, n, 1.0)
+                if changes and not np.isnan(got):
+                    for t in range(n):
                         left = without[t] if n > at_least else np.nan
-                        k, q = ka[lo + t], kb[lo + t]
-                        for sums in (by_item[item_of[k]], by_vote[k], by_vote[q]):
-                            _add(sums, got, n, -1.0)
-                            _add(sums, left, n - 1, 1.0)
+                        k, q = rows[2, lo + t], rows[3, lo + t]
+                        _change(by_item, item_of[k], got, left, n)
+                        _change(by_vote, k, got, left, n)
+                        _change(by_vote, q, got, left, n)
             pairs += 1
-    table = (first[:pairs], second[:pairs], shared[:pairs], value[:pairs], why[:pairs])
-    return table, whole, by_rater, by_item, by_vote
+    return pairs

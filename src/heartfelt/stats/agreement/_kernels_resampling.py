@@ -78,7 +78,9 @@ def deletions(start, rater, inside, across, own, fixed):
     by_rater = np.full(own.shape[0], np.nan)
     for r in range(own.shape[0]):
         if loss[r, 1] > 0 and r != fixed:
-            by_rater[r] = _alpha(within - loss[r, 0], n - loss[r, 1], whole - 2.0 * loss[r, 2] + own[r, 3], whole)
+            by_rater[r] = _alpha(
+                within - loss[r, 0], n - loss[r, 1], whole - 2.0 * loss[r, 2] + own[r, 3], whole
+            )
     return by_item, by_rater, loss[:, 1], cells, first, second
 
 
@@ -135,7 +137,7 @@ def _ranks(start, rater, code, times, weight, scores):
 
 @njit(cache=True)
 def weighted_alpha(start, rater, code, scores, kind, times, weight, tiny):
-    """Alpha where item i counts ``times[i]`` times and rater r ``weight[r]`` times; a rater never meets a copy.
+    """Alpha where item i counts ``times[i]`` times and rater r ``weight[r]`` times, never meeting a copy.
 
     ``kind``: 0 nominal, 1 scores as given, 2 mid-ranks taken anew into the one column of ``scores``.
     """

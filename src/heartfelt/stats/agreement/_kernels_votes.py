@@ -1,8 +1,8 @@
 """Compiled loops over the votes of each item: chance-corrected coefficients and tallies of right and wrong.
 
-``start[i]:start[i + 1]`` are the votes of item ``i``; ``code`` is their category, ``rater`` who cast them (may be
-empty). An influence is the first-order effect of an item, rater or vote on a statistic; what a vote does to
-its item's own share is taken exactly, by counting the item without it.
+``start[i]:start[i + 1]`` are the votes of item ``i``; ``code`` is their category, ``rater`` who cast them
+(may be empty). An influence is the first-order effect of an item, rater or vote on a statistic; what a vote
+does to its item's own share is taken exactly, by counting the item without it.
 """
 
 # mypy: allow-untyped-defs
@@ -142,7 +142,7 @@ def _others(n, top, tops, runner_up, leader, c):
 @njit(cache=True)
 def _contributions(kind, count, cats, d, m, prior, kinds, hits, trials):
     """One item's right answers and trials by true category; returns how many entries, and ties."""
-    if kind == UNANIMOUS or kind == MEAN_PAIRS or kind == POOLED_PAIRS:
+    if kind <= POOLED_PAIRS:
         if m < 2:
             return 0, 0
         if kind == POOLED_PAIRS:
@@ -222,7 +222,7 @@ def tally(start, code, kind, prior, width, widest):
 def tally_influence(start, rater, code, kind, prior, slopes, widest, people, fixed):
     """Influences on a function of the tallies with derivatives ``slopes`` (by right answers, by trials).
 
-    Also the trials of each item, the trials that vanish with each rater, and the rater's votes that took part.
+    Also the trials of each item, those that vanish with each rater, and the rater's votes that took part.
     """
     width = slopes.shape[1]
     count = np.zeros(width, np.int64)

@@ -51,7 +51,9 @@ def alpha(
     value per item as one more rater, who is never left out or resampled.
     """
     if level not in LEVELS:
-        raise InputError(f"There is no level of measurement called {level!r}.", suggestion(str(level), LEVELS))
+        raise InputError(
+            f"There is no level of measurement called {level!r}.", suggestion(str(level), LEVELS)
+        )
     plan = wanted(interval, resample)
     method = f"Krippendorff's alpha, {level}"
     if plan is None and prior is None:
@@ -65,7 +67,7 @@ def alpha(
         return Estimate.missing(NO_PAIRS, method, counts)
     jackknife = plan is not None and plan.method == "jackknife"
     parts = distances(ratings, level, raters=jackknife and ratings.rater.size > 0)
-    estimate, n = _point(ratings, parts, method, counts)
+    estimate = _point(ratings, parts, method, counts)
     if estimate.is_missing or plan is None:
         return estimate
     if plan.method == "bootstrap":
@@ -82,11 +84,11 @@ def _estimate(within: float, across: float, method: str, counts: dict[str, int])
     return Estimate(1 - (n - 1) * within / across, method=method, counts=counts)
 
 
-def _point(ratings: Grouped, parts: Distances, method: str, counts: dict[str, int]) -> tuple[Estimate, int]:
+def _point(ratings: Grouped, parts: Distances, method: str, counts: dict[str, int]) -> Estimate:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    n, _, _, within, across = kernels.totals(ratings.start, parts.inside, parts.across)
-    return _estimate(within, across, method, counts), n
+    _, _, _, within, across = kernels.totals(ratings.start, parts.inside, parts.across)
+    return _estimate(within, across, method, counts)
 
 
 def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Interval) -> Estimate:
@@ -108,8 +110,6 @@ def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Int
 
 
 def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval, seed: int) -> Estimate:
-    from heartfelt.stats.agreement import _kernels_resampling as kernels
-
     people = estimate.counts.get("raters", 0)
     both = plan.resample == "both" and people >= 3
     out = _resampled(ratings, level, both, plan.resamples, stream(seed, "agreement", "alpha", level))
@@ -153,12 +153,16 @@ def _resampled(
             weight = np.bincount(drawn, minlength=people.size).astype(np.float64)
             if ratings.prior >= 0:
                 weight[ratings.prior] = 1.0
-        out[at] = kernels.weighted_alpha(ratings.start, rater, placed.codes, scores, kind, times, weight, tiny)
+        out[at] = kernels.weighted_alpha(
+            ratings.start, rater, placed.codes, scores, kind, times, weight, tiny
+        )
     return out
 
 
 def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int], float, float] | None:
     """Counts and both disagreements straight from whole-number ids, or None where that road is closed."""
+    if any(_text(column) for column in (rater, item)):
+        return None
     items, values = as_array(item), as_array(value)
     raters = None if rater is None else as_array(rater)
     same_length(raters, items, values)
@@ -182,6 +186,12 @@ def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int
     return counts | ({"unpaired": sums[4]} if sums[4] else {}), sums[1], sums[2]
 
 
+def _text(column: Any) -> bool:
+    """Whether a column is plainly no array of whole numbers, so that it need not become one to find out."""
+    kind = getattr(column, "dtype", None)
+    return kind is None or getattr(kind, "kind", str(kind)[:1].lower()) not in "iu"
+
+
 def _reach(column: npt.NDArray[Any]) -> tuple[int, int]:
     low = int(column.min())
     return low, int(column.max()) - low + 1
@@ -196,13 +206,19 @@ def _sums(
     least, most = float(values.min()), float(values.max())
     if not (np.isfinite(least) and np.isfinite(most)) or most - least > 1e100:
         return None
-    small = most - least + 1 <= min(4 * values.size, 1 << 20) and least == np.floor(least) and abs(least) < 2**52
+    small = (
+        most - least + 1 <= min(4 * values.size, 1 << 20) and least == np.floor(least) and abs(least) < 2**52
+    )
     span = int(most - least) + 1 if small else 0
     if level == "nominal":
         if not small or width * span > 16 * values.size + 4096:
             return None
         ok, n, within, count, used, single = kernels.vote_pairs(items, low, width, values, int(least), span)
-        return (n, within, float(n) ** 2 - float((count.astype(np.float64) ** 2).sum()), used, single) if ok else None
+        return (
+            (n, within, float(n) ** 2 - float((count.astype(np.float64) ** 2).sum()), used, single)
+            if ok
+            else None
+        )
     table = np.empty(0)
     ok = False
     if level == "ordinal":
@@ -213,7 +229,9 @@ def _sums(
             return None
         table = midranks(count)
     elif small and span <= 256:
-        ok, n, within, total, squares, used, single = kernels.packed_moments(items, low, width, values, int(least))
+        ok, n, within, total, squares, used, single = kernels.packed_moments(
+            items, low, width, values, int(least)
+        )
     if not ok:
         # For plain values the shift only keeps the squares small; with a table it is the first code.
         ok, n, within, total, squares, used, single = kernels.moments(items, low, width, values, least, table)
@@ -221,7 +239,7 @@ def _sums(
 
 
 def _check_raters(raters: npt.NDArray[Any], items: npt.NDArray[Any], low: int, width: int) -> int | None:
-    """How many raters there are; an error when one rated an item twice; None to have it found the long way."""
+    """How many raters there are; an error where one rated an item twice; None to find out the long way."""
     from heartfelt.stats import _kernels_agreement as kernels
 
     first, people = _reach(raters)

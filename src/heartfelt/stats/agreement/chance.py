@@ -1,104 +1,30 @@
-"""Agreement beyond chance from the votes on each item: Fleiss' kappa and Gwet's AC1 and AC2.
+"""Agreement beyond chance from the votes on each item: what Fleiss' kappa and Gwet's AC1 and AC2 share.
 
-All three are ``(pa - pe) / (1 - pe)``. ``pa`` is the mean, over items with two or more votes, of the share of
-pairs of votes that agree (AC2: their mean credit). ``pe`` comes from ``p_k``, the mean over all items of the
-share of votes for category ``k``: Fleiss takes ``sum p_k**2``, Gwet ``T sum p_k (1 - p_k) / (q (q - 1))`` with
-``q`` categories and ``T`` the sum of all credits.
+All three are ``(pa - pe) / (1 - pe)``. ``pa`` is the mean, over items with two or more votes, of the share
+of pairs of votes that agree (AC2: their mean credit). ``pe`` comes from ``p_k``, the mean over all items of
+the share of votes for category ``k``: Fleiss takes ``sum p_k**2``, Gwet ``T sum p_k (1 - p_k) / (q (q -
+1))`` with ``q`` categories and ``T`` the sum of all credits.
 
-Items may have different numbers of votes: every item weighs the same, as in Gwet, Handbook of Inter-Rater
-Reliability, 4th edition, 2014. With equal numbers Fleiss' kappa is the original one (Fleiss, Measuring nominal
-scale agreement among many raters, 1971). An item with a single vote counts for ``p_k`` alone.
+Items may have different numbers of votes: every item weighs the same. An item with a single vote counts for
+``p_k`` alone. Range -1 to 1. Missing: no item with two votes, or ``pe = 1`` (0 / 0).
 
-Range -1 to 1. Missing: no item with two votes, or ``pe = 1`` (0 / 0).
+Source: Gwet, Handbook of Inter-Rater Reliability, 4th edition, 2014, chapters 2 to 5; the part of the
+interval that comes from items is Gwet's own linearised variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
-from heartfelt.errors import InputError, suggestion
-from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped
-from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.agreement.grouped import Grouped
+from heartfelt.stats.agreement.interval import Interval, leave_out, with_bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, as_array, as_floats, code
+from heartfelt.stats.triples import Floats
 
 NO_PAIRS = "no item has two or more votes"
-WEIGHTS = ("ordinal", "linear", "quadratic")
 
 
-def fleiss_kappa(
-    rater: Any,
-    item: Any,
-    value: Any,
-    *,
-    interval: str | Interval | None = "jackknife",
-    resample: str | None = None,
-    prior: Prior = None,
-) -> Estimate:
-    """Fleiss' kappa of votes, any number per item; ``rater=None`` for votes without identities."""
-    votes = grouped(rater, item, value, numbers=False, prior=prior)
-    return _coefficient(votes, "Fleiss' kappa", None, wanted(interval, resample, "jackknife"))
-
-
-def fleiss_kappa_counts(
-    item: Any, category: Any, count: Any, *, interval: str | Interval | None = "jackknife"
-) -> Estimate:
-    """Fleiss' kappa of a table of votes: parallel columns of item, category and how many votes it got."""
-    counts = as_floats(count, "count")
-    if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.floor(counts)).any():
-        raise InputError("Some counts of votes are not whole numbers from zero up.", "Pass plain counts.")
-    items, kinds = as_array(item), as_array(category)
-    if not items.size == kinds.size == counts.size:
-        raise InputError(
-            f"The columns differ in length: item {items.size}, category {kinds.size}, count {counts.size}.",
-            "Pass parallel arrays: one entry per item and category.",
-        )
-    times = counts.astype(np.int64)
-    pair = code(items).codes * (code(kinds).count + 1) + code(kinds).codes
-    if np.unique(pair).size != pair.size:
-        raise InputError("An item has two counts for one category.", "Add them up first.")
-    votes = grouped(None, np.repeat(items, times), np.repeat(kinds, times), numbers=False)
-    return _coefficient(votes, "Fleiss' kappa", None, wanted(interval, None, "jackknife"))
-
-
-def gwet_ac1(
-    rater: Any,
-    item: Any,
-    value: Any,
-    *,
-    categories: Sequence[Any] | None = None,
-    interval: str | Interval | None = "jackknife",
-    resample: str | None = None,
-    prior: Prior = None,
-) -> Estimate:
-    """Gwet's AC1 of votes; ``categories`` lists all that could have been chosen, used or not."""
-    votes = grouped(rater, item, value, numbers=False, prior=prior, categories=categories)
-    return _coefficient(votes, "Gwet's AC1", "identity", wanted(interval, resample, "jackknife"))
-
-
-def gwet_ac2(
-    rater: Any,
-    item: Any,
-    value: Any,
-    weights: str = "ordinal",
-    *,
-    categories: Sequence[Any] | None = None,
-    interval: str | Interval | None = "jackknife",
-    resample: str | None = None,
-    prior: Prior = None,
-) -> Estimate:
-    """Gwet's AC2: part credit by ``"ordinal"``, ``"linear"`` or ``"quadratic"`` weights between categories."""
-    if weights not in WEIGHTS:
-        raise InputError(f"There are no weights called {weights!r}.", suggestion(str(weights), WEIGHTS))
-    votes = grouped(rater, item, value, numbers=False, prior=prior, categories=categories)
-    return _coefficient(votes, "Gwet's AC2", weights, wanted(interval, resample, "jackknife"))
-
-
-def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | None) -> Estimate:
+def coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | None) -> Estimate:
     """The coefficient; ``gwet`` names the weights of Gwet's family, None is Fleiss."""
     from heartfelt.stats.agreement import _kernels_votes as kernels
 
@@ -119,7 +45,7 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
     elif q < 2:
         return Estimate.missing("there is one category, so chance agreement is certain", method, counts)
     else:
-        per = _credit_total(gwet, scores) / (q * (q - 1))
+        per = credit_total(gwet, scores) / (q * (q - 1))
         pe, slope = float(per * (share @ (1 - share))), per * (1 - 2 * share)
     if 1 - pe < 1e-12:
         why = "every vote is for one category, so chance agreement is certain"
@@ -144,7 +70,7 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
     return with_bounds(estimate, spread, plan)
 
 
-def _credit_total(weights: str, scores: Floats) -> float:
+def credit_total(weights: str, scores: Floats) -> float:
     """The sum of the credits of all ordered pairs of categories."""
     q = scores.size
     if weights == "identity":

@@ -56,13 +56,15 @@ def place(ratings: Grouped, level: str) -> Placed:
     if level == "ratio":
         return Placed(codes, ratio_axes(values))
     used = np.repeat(ratings.sizes >= 2, ratings.sizes)
-    return Placed(codes, midranks(np.bincount(codes[used], minlength=values.size))[:, None])
+    counts = np.bincount(codes[used], minlength=values.size)
+    return Placed(codes, midranks(counts)[:, None])
 
 
 def midranks(counts: Ints) -> Floats:
     """Mid-rank of each value, in ratings, measured from the middle of all."""
     below = np.cumsum(counts) - counts
-    return below + 0.5 * counts - 0.5 * counts.sum()
+    ranks: Floats = below + 0.5 * counts - 0.5 * counts.sum()
+    return ranks
 
 
 def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
@@ -72,7 +74,9 @@ def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
     n = ratings.value.size
     out = Distances(np.zeros(n), np.zeros(n), np.zeros((len(ratings.raters) if raters else 0, 4)))
     if level == "interval":
-        kernels.add_scores(ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.own)
+        kernels.add_scores(
+            ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.own
+        )
         return out
     placed = place(ratings, level)
     if ratings.categories is not None:

@@ -88,10 +88,10 @@ def grouped(
     """Read parallel columns; ``numbers`` or categories; ``by_rater`` orders raters within each item."""
     from heartfelt.stats import _kernels_agreement as kernels
 
-    item_column = as_array(item)
-    rater_column = None if rater is None else as_array(rater)
     value_column: npt.NDArray[Any] = as_floats(value) if numbers else as_array(value)
-    same_length(rater_column, item_column, value_column)
+    items = ids(item, "item")
+    raters = Codes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
+    same_length(None if rater is None else raters.codes, items.codes, value_column)
     prior_items, prior_values = read_prior(prior)
     human = value_column.size
     if prior_items:
@@ -106,17 +106,16 @@ def grouped(
     coded, keep = coded[:human], keep[:human]
     left_out = int(human - np.count_nonzero(keep))
     if left_out:
-        coded, item_column = coded[keep], item_column[keep]
-        rater_column = rater_column if rater_column is None else rater_column[keep]
-    items = ids(item_column, "item")
-    raters = Codes(np.empty(0, np.int64), ()) if rater_column is None else ids(rater_column, "rater")
+        # Codes keep their gaps: an item that lost all its ratings stays behind empty.
+        coded, items = coded[keep], Codes(items.codes[keep], items.names)
+        raters = raters if rater is None else Codes(raters.codes[keep], raters.names)
     rater_codes, item_codes, names, unused, prior_code = raters.codes, items.codes, raters.names, 0, -1
     if prior_items:
         at, found = _positions(prior_items, items)
         unused = len(prior_items) - int(found.sum())
         item_codes = np.concatenate([item_codes, at[found]])
         coded = np.concatenate([coded, prior_coded[found]])
-        if rater_column is not None:
+        if rater is not None:
             prior_code, names = len(names), [*names, PRIOR_NAME]
             rater_codes = np.concatenate([rater_codes, np.full(int(found.sum()), prior_code)])
     if by_rater:
@@ -149,17 +148,24 @@ def duplicate(rater: Any, item: Any) -> InputError:
     )
 
 
-def ids(column: npt.NDArray[Any], what: str) -> Codes:
+def ids(column: Any, what: str) -> Codes:
     """Code ids; whole numbers of a small span keep their gaps, which costs nothing."""
-    if column.dtype.kind in "iu" and column.size and column.dtype != np.uint64:
+    array = column if isinstance(column, np.ndarray) else None
+    if (
+        array is not None
+        and array.ndim == 1
+        and array.size
+        and array.dtype.kind in "iu"
+        and array.dtype != np.uint64
+    ):
         from heartfelt.stats import _kernels_agreement as kernels
 
-        whole = column.astype(np.int64, copy=False)
+        whole = array.astype(np.int64, copy=False)
         low, high = kernels.span(whole)
         if high - low < max(4 * whole.size, 1024):
             return Codes(whole - low if low else whole, range(low, high + 1))
     coded = code(column)
-    if column.dtype.kind in "OfcMm" and any(name is None or name != name for name in coded.names):
+    if not isinstance(coded.names, range) and any(name is None or name != name for name in coded.names):
         raise InputError(
             f"Some ratings have no {what}.",
             "Leave these ratings out first, or pass rater=None if no vote carries an identity."

@@ -36,7 +36,7 @@ RESAMPLES = ("both", "items")
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How an interval is made: ``method`` over ``resample``, at ``confidence``; ``resamples`` for a bootstrap."""
+    """How an interval is made; ``resamples`` is for a bootstrap."""
 
     method: str = "jackknife"
     resample: str = "both"
@@ -47,7 +47,9 @@ class Interval:
         for name, known in (("method", METHODS), ("resample", RESAMPLES)):
             given = getattr(self, name)
             if given not in known:
-                raise InputError(f"There is no interval {name} called {given!r}.", suggestion(str(given), known))
+                raise InputError(
+                    f"There is no interval {name} called {given!r}.", suggestion(str(given), known)
+                )
         if not 0 < self.confidence < 1:
             raise InputError(
                 f"A confidence of {self.confidence} is not between 0 and 1.", "Pass a share such as 0.95."
@@ -56,7 +58,9 @@ class Interval:
             raise InputError(f"{self.resamples} resamples give no usable interval.", "Ask for 1,000 or more.")
 
 
-def wanted(interval: str | Interval | None, resample: str | None = None, only: str | None = None) -> Interval | None:
+def wanted(
+    interval: str | Interval | None, resample: str | None = None, only: str | None = None
+) -> Interval | None:
     """Read an ``interval`` argument; ``only`` names the one method a statistic offers."""
     if interval is None:
         return None
@@ -65,14 +69,15 @@ def wanted(interval: str | Interval | None, resample: str | None = None, only: s
         plan = replace(plan, resample=resample)
     if only is not None and plan.method != only:
         raise InputError(
-            f"This statistic has no {plan.method} interval.", f"Pass interval='{only}', or None for no interval."
+            f"This statistic has no {plan.method} interval.",
+            f"Pass interval='{only}', or None for no interval.",
         )
     return plan
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Jackknife variances of one statistic; ``raters`` is None where raters could not be left out, and why."""
+    """Jackknife variances of one statistic; ``raters`` is None where raters cannot be left out, and why."""
 
     items: float
     raters: float | None
@@ -125,12 +130,12 @@ def leave_out(
     items = variance(by_item)
     if why or by_rater is None or rater_sizes is None:
         return Spread(items, None, ratings, effective(item_sizes), 0.0, why)
-    return Spread(
-        items, variance(by_rater), max(ratings, 0.0), effective(item_sizes), effective(rater_sizes)
-    )
+    return Spread(items, variance(by_rater), max(ratings, 0.0), effective(item_sizes), effective(rater_sizes))
 
 
-def with_bounds(estimate: Estimate, spread: Spread | str, plan: Interval, scale: str = "coefficient") -> Estimate:
+def with_bounds(
+    estimate: Estimate, spread: Spread | str, plan: Interval, scale: str = "coefficient"
+) -> Estimate:
     """Return the estimate with jackknife bounds, or with the reason why it has none."""
     if estimate.value is None:
         return estimate
@@ -157,7 +162,9 @@ def with_bounds(estimate: Estimate, spread: Spread | str, plan: Interval, scale:
     return estimate.with_interval(*bounds, f"{name}, Student's t", plan.confidence)
 
 
-def _bounds(value: float, error: float, df: float, confidence: float, scale: str) -> tuple[float, float] | str:
+def _bounds(
+    value: float, error: float, df: float, confidence: float, scale: str
+) -> tuple[float, float] | str:
     from scipy.special import stdtrit
 
     reach = float(stdtrit(df, (1 + confidence) / 2)) * error

@@ -1,202 +1,24 @@
-"""Shares of right answers among the votes: with which other votes does a vote agree?
+"""Shares of right answers among the votes: what exact agreement and comparisons with a majority share.
 
-Quantities are shares between 0 and 1. *Unanimous* and *pairwise* agreement are over items with two or more
-votes; the rest compare an answer with a truth that other people's votes define:
-
-- pooled pairs: each vote is held against every other vote on its item, each in turn taken as the truth;
-- leave one out: each vote against the majority of the other votes, on items with three or more;
-- prior against majority: a machine's value against the majority of all votes.
-
-*Accuracy* is right answers over trials; *balanced accuracy* the mean over true categories of the share right.
-A majority is the single most frequent category. A tie has no majority: it is skipped and counted, never
-forced to a side.
-
-Every share carries a two-way interval (see ``interval``); at exactly 0 or 1, Wilson's over items.
+Each item contributes right answers and trials by true category. *Accuracy* is right answers over trials;
+*balanced accuracy* the mean over true categories of the share right. Both lie between 0 and 1. The interval
+is two-way (see ``interval``), from the first-order effect of each item, rater and vote; at exactly 0 or 1
+it is Wilson's with the item as the unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.errors import InputError
-from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped, read_prior
-from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.agreement.grouped import Grouped
+from heartfelt.stats.agreement.interval import Interval, leave_out, with_bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
 NO_PRIOR: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class ExactAgreement:
-    """``unanimous``: items on which all votes agree; ``pairwise``: pairs of votes that agree, item by item."""
-
-    unanimous: Estimate
-    pairwise: Estimate
-
-    @property
-    def value(self) -> float | None:
-        """The share of unanimous items."""
-        return self.unanimous.value
-
-    @property
-    def low(self) -> float | None:
-        """Lower bound of the share of unanimous items."""
-        return self.unanimous.low
-
-    @property
-    def high(self) -> float | None:
-        """Upper bound of the share of unanimous items."""
-        return self.unanimous.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object for strict JSON."""
-        return {"unanimous": self.unanimous.to_json(), "pairwise": self.pairwise.to_json()}
-
-
-@dataclass(frozen=True, slots=True)
-class AgainstMajority:
-    """Right answers against a majority; ``ties`` were skipped for want of one."""
-
-    accuracy: Estimate
-    balanced_accuracy: Estimate
-    ties: int
-
-    @property
-    def value(self) -> float | None:
-        """The accuracy."""
-        return self.accuracy.value
-
-    @property
-    def low(self) -> float | None:
-        """Lower bound of the accuracy."""
-        return self.accuracy.low
-
-    @property
-    def high(self) -> float | None:
-        """Upper bound of the accuracy."""
-        return self.accuracy.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object for strict JSON."""
-        return {
-            "accuracy": self.accuracy.to_json(),
-            "balanced_accuracy": self.balanced_accuracy.to_json(),
-            "n_ties": self.ties,
-        }
-
-
-def exact_agreement(
-    rater: Any,
-    item: Any,
-    value: Any,
-    *,
-    interval: str | Interval | None = "jackknife",
-    resample: str | None = None,
-    prior: Prior = None,
-) -> ExactAgreement:
-    """The share of items on which all votes agree, and of pairs of votes that agree."""
-    from heartfelt.stats.agreement import _kernels_votes as kernels
-
-    plan = wanted(interval, resample, "jackknife")
-    votes = grouped(rater, item, value, numbers=False, prior=prior)
-    counts = votes.counts()
-    found = [
-        share(votes, kind, method, counts, plan, "no item has two or more votes")[0]
-        for kind, method in (
-            (kernels.UNANIMOUS, "share of unanimous items"),
-            (kernels.MEAN_PAIRS, "share of agreeing pairs of votes, mean over items"),
-        )
-    ]
-    return ExactAgreement(found[0], found[1])
-
-
-def leave_one_out(
-    rater: Any,
-    item: Any,
-    value: Any,
-    *,
-    interval: str | Interval | None = "jackknife",
-    resample: str | None = None,
-    prior: Prior = None,
-) -> AgainstMajority:
-    """Each vote against the majority of the others, on items with three or more votes; ties skipped."""
-    from heartfelt.stats.agreement import _kernels_votes as kernels
-
-    votes = grouped(rater, item, value, numbers=False, prior=prior)
-    return _against(
-        votes,
-        kernels.LEAVE_ONE_OUT,
-        "each vote against the majority of the others",
-        votes.counts(at_least=3),
-        wanted(interval, resample, "jackknife"),
-        "no item has three or more votes with a majority among the others",
-    )
-
-
-def prior_against_majority(
-    rater: Any,
-    item: Any,
-    value: Any,
-    prior: Mapping[Any, Any] | tuple[Any, Any],
-    *,
-    interval: str | Interval | None = "jackknife",
-    resample: str | None = None,
-) -> AgainstMajority:
-    """A machine's value per item against the majority of the votes on it; ties skipped."""
-    from heartfelt.stats.agreement import _kernels_votes as kernels
-
-    if prior is None:
-        raise InputError("There is no prior to hold against the majority.", "Pass prior={item: value, ...}.")
-    votes = grouped(rater, item, value, numbers=False)
-    told, unused = _prior_codes(votes, prior)
-    has = (told >= 0) & (votes.sizes > 0)
-    counts = votes.counts(at_least=1) | {"priors": int(has.sum())}
-    counts |= {"prior_unused": unused} if unused else {}
-    return _against(
-        votes,
-        kernels.AGAINST_PRIOR,
-        "prior against the majority of votes",
-        counts,
-        wanted(interval, resample, "jackknife"),
-        "no item has both a prior and a majority of votes",
-        told,
-    )
-
-
-def _prior_codes(votes: Grouped, prior: Prior) -> tuple[npt.NDArray[np.int64], int]:
-    assert votes.categories is not None
-    names = {name: at for at, name in enumerate(votes.categories.names)}
-    items, values = read_prior(prior)
-    said = dict(zip(items, values, strict=True))
-    told = np.full(votes.start.size - 1, -1, dtype=np.int64)
-    used = 0
-    for at in np.flatnonzero(votes.sizes).tolist():
-        answer = said.get(votes.items[at])
-        if answer is not None and answer == answer:
-            # A category no one voted for can never be right: it gets a code beyond all categories.
-            told[at] = names.get(answer, len(names))
-            used += 1
-    return told, len(said) - used
-
-
-def _against(
-    votes: Grouped,
-    kind: int,
-    method: str,
-    counts: dict[str, int],
-    plan: Interval | None,
-    why: str,
-    told: npt.NDArray[np.int64] = NO_PRIOR,
-) -> AgainstMajority:
-    accuracy, ties = share(votes, kind, f"accuracy of {method}", counts, plan, why, told)
-    balanced, _ = share(votes, kind, f"balanced accuracy of {method}", counts, plan, why, told, balanced=True)
-    return AgainstMajority(accuracy, balanced, ties)
 
 
 def share(
@@ -217,7 +39,7 @@ def share(
     hit, trial, ties, items = kernels.tally(
         votes.start, votes.value, kind, told, votes.categories.count, widest
     )
-    told_counts = {**counts, "compared": int(round(trial.sum())), **({"ties": ties} if ties else {})}
+    told_counts = {**counts, "compared": round(float(trial.sum())), **({"ties": ties} if ties else {})}
     if trial.sum() <= 0:
         return Estimate.missing(why, method, told_counts), ties
     value, slopes = _balanced(hit, trial) if balanced else _plain(hit, trial)

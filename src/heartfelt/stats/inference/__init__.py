@@ -1,3 +1,35 @@
-"""Tests of hypotheses about ratings: analysis of variance, comparisons, mixed models, permutation,
-equivalence.
-"""
+"""Tests of hypotheses about ratings: variance, pairs, mixed models, permutation, equivalence."""
+
+from heartfelt.stats.inference.anova import AnovaResult, AnovaRow, anova
+from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
+from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
+from heartfelt.stats.inference.permutation import (
+    PermutationTest,
+    permutation_correlation,
+    permutation_paired,
+    permutation_two_sample,
+)
+from heartfelt.stats.inference.posthoc import Adjusted, Pair, Pairwise, games_howell, holm, tukey
+
+__all__ = [
+    "Adjusted",
+    "AnovaResult",
+    "AnovaRow",
+    "Coefficient",
+    "Equivalence",
+    "MixedEffect",
+    "MixedResult",
+    "Pair",
+    "Pairwise",
+    "PermutationTest",
+    "anova",
+    "equivalence_correlation",
+    "equivalence_mean",
+    "games_howell",
+    "holm",
+    "mixed_model",
+    "permutation_correlation",
+    "permutation_paired",
+    "permutation_two_sample",
+    "tukey",
+]

@@ -193,11 +193,9 @@ def _squares(
             continue
         if df < width:
             cause = (
-                f": {holes[term]} of its cells are empty"
-                if term in holes
-                else ": other effects span the rest"
+                f"{empty[term]} of its cells are empty" if term in empty else "other effects span the rest"
             )
-            notes.append(f"{term.name} has {df} degrees of freedom instead of {width}{cause}")
+            notes.append(f"{term.name} has {df} degrees of freedom instead of {width}: {cause}")
         out.append((square, df, None))
     return out, notes
 

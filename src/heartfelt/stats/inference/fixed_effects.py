@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.stats.inference.model_matrix import Coding, ModelData, column_names, term_columns
 from heartfelt.stats.triples import Floats
@@ -39,7 +40,7 @@ def fixed_columns(data: ModelData, coding: Coding) -> Fixed:
     summed, _, sum_owners, _ = _independent(data, "sum")
     # Sum-to-zero coefficients are this linear map of the fitted ones.
     change = np.linalg.lstsq(summed.T @ summed, summed.T @ matrix, rcond=None)[0]
-    rows = {term.name: change[[o == term.name for o in sum_owners]] for term in data.terms}
+    rows = {t.name: np.asarray(change[[o == t.name for o in sum_owners]], np.float64) for t in data.terms}
     return Fixed(matrix, names, aliased, rows)
 
 
@@ -61,7 +62,7 @@ def _independent(data: ModelData, coding: Coding) -> tuple[Floats, list[str], li
     return matrix if kept.all() else np.ascontiguousarray(matrix[:, kept]), names, owners, aliased
 
 
-def _first_independent(matrix: Floats) -> Floats:
+def _first_independent(matrix: Floats) -> npt.NDArray[np.bool_]:
     """Which columns are not spanned by those before them, from the triangle of their QR factors."""
     lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     triangle = np.asarray(np.linalg.qr(matrix / np.where(lengths > 0, lengths, 1.0), mode="r"))
@@ -75,7 +76,7 @@ def _first_independent(matrix: Floats) -> Floats:
         if lengths[index] > 0 and size > _TOLERANCE:
             kept[index] = True
             basis = np.column_stack([basis, column / size])
-    return kept  # type: ignore[return-value]  # a boolean mask
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,8 @@ def mixed_model(
     found = reml.fit(system)
     if found is None or found[1].residual <= 1e-20 * float(np.sum((data.outcome - mean) ** 2)):
         return _nothing(data, list(random), "no residual variation: the model fits perfectly")
+    if found[2] < 0:
+        return _nothing(data, list(random), "no maximum of the likelihood was found")
     flat = [name for name, share in zip(order, found[1].explained, strict=True) if share < 1e-9]
     hidden = [name for name in flat if not reml.at_zero(found[0][order.index(name)])]
     if hidden:

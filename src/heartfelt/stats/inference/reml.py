@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -193,7 +194,10 @@ def _pieces(
 
 
 def fit(system: System) -> tuple[Floats, Point, int] | None:
-    """Maximise the restricted likelihood over the logarithms of the ratios."""
+    """Maximise the restricted likelihood over the logarithms of the ratios.
+
+    Returns them, the likelihood there and how often it was evaluated (-1: no maximum was found).
+    """
     from scipy.optimize import minimize
 
     count = 1 + len(system.slices)
@@ -210,12 +214,14 @@ def fit(system: System) -> tuple[Floats, Point, int] | None:
 
     start = np.full(count, math.log(0.3))
     bounds = [(_LOWEST, _HIGHEST)] * count
-    options = {"ftol": 1e-15, "gtol": 1e-7, "maxiter": 200}
+    options: Any = {"ftol": 1e-15, "gtol": 1e-7, "maxiter": 200}
     found = minimize(target, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     point = evaluate(system, found.x)
     if point is None or not math.isfinite(point.deviance):
         return None
-    return np.asarray(found.x), point, steps
+    inside = (found.x > _LOWEST + 1e-6) & (found.x < _HIGHEST - 1e-6)
+    slope = float(np.abs(point.gradient(free)[inside]).max(initial=0.0))
+    return np.asarray(found.x), point, steps if slope < 1e-3 else -1
 
 
 def at_zero(log_ratio: float) -> bool:

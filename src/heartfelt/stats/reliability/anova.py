@@ -64,7 +64,8 @@ def one_way(d: Design) -> OneWay:
 
 
 def two_way(d: Design, table: OneWay) -> TwoWay:
-    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way table."""
+    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way
+    table."""
     n, k = len(d.items), len(d.raters)
     within = table.within * table.df_within
     total = table.between * table.df_between + within

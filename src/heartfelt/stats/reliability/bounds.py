@@ -2,10 +2,10 @@
 
 A quantity here is a ratio of two weighted sums of the components, or one such sum: a variance, a share, an
 intraclass correlation, a squared standard error. The profile interval holds the values that some set of
-components within a deviance of the chi-square quantile (one degree of freedom) of the best attains; its ends are
-found by maximising and minimising the quantity inside that region (Venzon & Moolgavkar, 1988, in variances). It
-reaches zero when the data allow zero. The delta interval is symmetric in the log of the quantity (of its odds
-for a share) and exists only for positive estimates.
+components within a deviance of the chi-square quantile (one degree of freedom) of the best attains; its
+ends are found by maximising and minimising the quantity inside that region (Venzon & Moolgavkar, 1988, in
+variances). It reaches zero when the data allow zero. The delta interval is symmetric in the log of the
+quantity (of its odds for a share) and exists only for positive estimates.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Quantity:
 
     def gradient(self, variances: Floats) -> Floats:
         """Derivative of the log of the quantity (of its odds for a share) in the variances."""
-        out = np.array(self.top) / np.dot(self.top, variances)
+        out: Floats = np.array(self.top) / float(np.dot(self.top, variances))
         if self.rest is not None:
-            out = out - np.array(self.rest) / np.dot(self.rest, variances)
+            out = out - np.array(self.rest) / float(np.dot(self.rest, variances))
         return out
 
     def slope(self, variances: Floats) -> Floats:
@@ -128,19 +128,25 @@ def inverse_information(fit: Fit, order: tuple[int, int, int]) -> Floats:
     return out
 
 
-def delta_bounds(quantity: Quantity, variances: Floats, covariance: Floats, confidence: float) -> tuple[float, float] | None:
+def delta_bounds(
+    quantity: Quantity, variances: Floats, covariance: Floats, confidence: float
+) -> tuple[float, float] | None:
     """Delta-method bounds, or None where the estimate is at an edge."""
     from scipy.special import ndtri
 
     value = quantity.value(variances)
-    if not 0.0 < value or (quantity.rest is not None and value >= 1.0):
+    if value <= 0.0 or (quantity.rest is not None and value >= 1.0):
         return None
     gradient = quantity.gradient(variances)
-    half = float(ndtri(0.5 + confidence / 2)) * float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
+    half = float(ndtri(0.5 + confidence / 2)) * float(
+        np.sqrt(max(float(gradient @ covariance @ gradient), 0.0))
+    )
     return quantity.shifted(value, -half), quantity.shifted(value, half)
 
 
-def profile_bounds(surface: Surface, quantity: Quantity, confidence: float) -> tuple[float | None, float | None]:
+def profile_bounds(
+    surface: Surface, quantity: Quantity, confidence: float
+) -> tuple[float | None, float | None]:
     """Profile-likelihood bounds; a bound is None where the search does not settle."""
     from scipy.special import chdtri
 
@@ -184,9 +190,14 @@ def _start(surface: Surface, present: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _newton(
-    surface: Surface, quantity: Quantity, limit: float, side: float, start: Floats, free: npt.NDArray[np.bool_]
+    surface: Surface,
+    quantity: Quantity,
+    limit: float,
+    side: float,
+    start: Floats,
+    free: npt.NDArray[np.bool_],
 ) -> float | None:
-    """Follow the quadratic model of the deviance, in logs of the free variances, to where it meets the limit."""
+    """Follow the quadratic model of the deviance, in logs of the free variances, to the limit."""
     logs = np.log(start)
 
     def variances() -> Floats:

@@ -1,10 +1,11 @@
 """Category labels: how often the plurality of a small panel names what a large one would.
 
-A label is the most frequent category among an item's ratings, tied categories sharing it equally. The items' long-run
-category distributions are taken to be Dirichlet around the overall one, with the concentration that reproduces the
-agreement of pairs of ratings on the same item (method of moments); each item's own counts sharpen its distribution.
-The ceiling is the expected agreement of each item's long-run most frequent category with the label of a fresh panel of
-the item's size. A single human is a rating against the plurality of the item's other ratings.
+A label is the most frequent category among an item's ratings, tied categories sharing it equally. The
+items' long-run category distributions are taken to be Dirichlet around the overall one, with the
+concentration that reproduces the agreement of pairs of ratings on the same item (method of moments); each
+item's own counts sharpen its distribution. The ceiling is the expected agreement of each item's long-run
+most frequent category with the label of a fresh panel of the item's size. A single human is a rating
+against the plurality of the item's other ratings.
 
 Balanced accuracy averages, over the label categories, the share of each that is met. Range 0 to 1.
 """
@@ -30,8 +31,9 @@ def category_counts(item: Ints, category: Ints, items: int, categories: int) -> 
 
 def shares_of_plurality(counts: Counts) -> Counts:
     """Weight of each category in the label: 1 for the most frequent, split among ties, 0 for the rest."""
-    top = counts == counts.max(axis=1, keepdims=True)
-    return top / top.sum(axis=1, keepdims=True)
+    top = (counts == counts.max(axis=1, keepdims=True)).astype(np.float64)
+    out: Counts = top / top.sum(axis=1, keepdims=True)
+    return out
 
 
 def score(confusion: Counts, metric: CategoryMetric) -> float | None:
@@ -58,7 +60,9 @@ def concentration(counts: Counts) -> tuple[Floats, float]:
     return base, (1.0 - rho) / rho
 
 
-def noise_ceiling(counts: Counts, metric: CategoryMetric, draws: int, rng: np.random.Generator) -> float | None:
+def noise_ceiling(
+    counts: Counts, metric: CategoryMetric, draws: int, rng: np.random.Generator
+) -> float | None:
     """Expected agreement of the long-run category with the label of a fresh panel, by simulation."""
     counts = counts[counts.sum(axis=1) > 0]
     if counts.shape[0] == 0:
@@ -89,7 +93,7 @@ def human(item: Ints, category: Ints, counts: Counts, metric: CategoryMetric) ->
 
 
 def cell_plurality(counts: Counts, cells: Ints, metric: CategoryMetric, own: bool) -> float | None:
-    """The most frequent label of the cell's items (without the item's own unless ``own``) against the label."""
+    """The most frequent label in the cell (without the item's own unless ``own``) against the label."""
     here = counts.sum(axis=1) > 0
     label, cell = shares_of_plurality(counts[here]), cells[here]
     size = np.bincount(cell)

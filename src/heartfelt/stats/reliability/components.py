@@ -1,13 +1,14 @@
 """Variance components of ratings: how much of the spread is the items, the raters, and the rest.
 
-Model: rating = mean + item + rater + residual, items and raters random and crossed, any rating missing. Fitted by
-restricted maximum likelihood (Patterson & Thompson, 1971), which on complete data equals the analysis of variance
-whenever that is not negative. A component may be estimated as zero; its interval then starts at zero.
+Model: rating = mean + item + rater + residual, items and raters random and crossed, any rating missing.
+Fitted by restricted maximum likelihood (Patterson & Thompson, 1971), which on complete data equals the
+analysis of variance whenever that is not negative. A component may be estimated as zero; its interval then
+starts at zero.
 
-Units: squared points of the scale; shares are fractions of the sum. The ``error`` is rater + residual, the variance
-of one rating about its item. Intervals: profile likelihood up to 600 levels on the smaller side, the delta method on
-the log scale above. Above 3,000 levels on both sides traces are estimated from random probes and there is no log
-likelihood. A (rater, item) pair may occur once.
+Units: squared points of the scale; shares are fractions of the sum. The ``error`` is rater + residual, the
+variance of one rating about its item. Intervals: profile likelihood up to 600 levels on the smaller side,
+the delta method on the log scale above. Above 3,000 levels on both sides traces are estimated from random
+probes and there is no log likelihood. A (rater, item) pair may occur once.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def variance_components(
 ) -> VarianceComponents:
     """Item, rater and residual variance of the ratings by REML, each with an interval.
 
-    ``interval`` chooses "profile" or "delta" instead of the choice by size; ``seed`` matters only where traces are
-    estimated from probes.
+    ``interval`` chooses "profile" or "delta" instead of the choice by size; ``seed`` matters only where
+    traces are estimated from probes.
     """
     check_confidence(confidence)
     d = rating_design(rater, item, value)
@@ -123,7 +124,8 @@ def _log_likelihood(fit: CrossedFit, d: Design) -> float | None:
 
 
 def _mean(fit: CrossedFit, d: Design, confidence: float) -> Estimate:
-    """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of freedom."""
+    """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of
+    freedom."""
     from scipy.special import stdtrit
 
     mean = float(fit.fit.step.fixed[0])
@@ -131,7 +133,13 @@ def _mean(fit: CrossedFit, d: Design, confidence: float) -> Estimate:
     df = min(len(d.items), len(d.raters)) - 1
     half = float(stdtrit(df, 0.5 + confidence / 2)) * error
     return Estimate(
-        mean, mean - half, mean + half, "generalised least squares", "Wald, t quantile", confidence, fit.counts
+        mean,
+        mean - half,
+        mean + half,
+        "generalised least squares",
+        "Wald, t quantile",
+        confidence,
+        fit.counts,
     )
 
 

@@ -1,8 +1,8 @@
 """Fitting the crossed model to a rating design, and reading quantities off the fit.
 
-Positions of the variances are (item, rater, residual) throughout. Where the design cannot tell two of them apart
-(every rater gave one rating, or every item got one), they are fitted as one, and only quantities that weigh them
-alike can be read off; the rest are missing, with the reason.
+Positions of the variances are (item, rater, residual) throughout. Where the design cannot tell two of them
+apart (every rater gave one rating, or every item got one), they are fitted as one, and only quantities that
+weigh them alike can be read off; the rest are missing, with the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REML_PROBES = "crossed random effects, REML with stochastic traces"
 
 ONE_EACH = "every rater gave one rating, so rater and residual variance cannot be told apart"
 ONE_RATING = "every item has one rating, so item and residual variance cannot be told apart"
-EXACT = "the ratings are exact sums of item and rater effects; the residual variance is zero and has no likelihood"
+EXACT = "the ratings are exact sums of item and rater effects, so there is no residual variance to fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,8 @@ def why_unfit(d: Design, cells: int = 1, cell_items: int | None = None) -> str |
 
 
 def fit_crossed(d: Design, fixed: Ints | None = None, *, seed: int = 0) -> CrossedFit | str:
-    """Fit the crossed model by REML, with cell means as fixed effects if given; a string says why there is no fit."""
+    """Fit the crossed model by REML, with cell means as fixed effects if given; a string says why there is
+    no fit."""
     cells = 1 if fixed is None else int(fixed.max(initial=0)) + 1
     why = why_unfit(d, cells, len(d.items) if fixed is not None else None)
     if why is not None:
@@ -193,7 +194,9 @@ def _system(
 def _start(d: Design, order: tuple[int, int, int]) -> tuple[float, float]:
     """Starting ratios from the spread overall, within items and within raters."""
     total = float(d.value.var())
-    spread = [total - _within(d.value, codes, n) for codes, n in ((d.item, d.per_item), (d.rater, d.per_rater))]
+    spread = [
+        total - _within(d.value, codes, n) for codes, n in ((d.item, d.per_item), (d.rater, d.per_rater))
+    ]
     residual = max(total - max(spread[0], 0.0) - max(spread[1], 0.0), 0.05 * total)
     return max(spread[order[0]], 0.0) / residual, max(spread[order[1]], 0.0) / residual
 

@@ -1,4 +1,5 @@
-"""The rating design: who rated what, whether every rater rated every item, and how many ratings each item has.
+"""The rating design: who rated what, whether every rater rated every item, and how many ratings each item
+has.
 
 A rater may rate an item once. Repeats are refused: averaged in silently they would pass for further raters.
 """
@@ -87,5 +88,5 @@ def refuse_repeats(t: Triples) -> None:
         raise InputError(
             f"Rater {t.raters[t.rater[first]]!r} rated item {t.items[t.item[first]]!r} more than once "
             f"({repeats} repeated rating{'s' if repeats > 1 else ''} in all).",
-            "Keep one rating per rater and item (the first, or the mean of the repeats) before measuring reliability.",
+            "Keep one rating per rater and item, such as the first or the mean of the repeats.",
         )

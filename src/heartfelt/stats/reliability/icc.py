@@ -1,18 +1,21 @@
 """Intraclass correlations: the share of variance that the items account for, in six forms.
 
-| here | Shrout & Fleiss | McGraw & Wong | one rating or the mean of k | raters |
-|---|---|---|---|---|
-| icc1, icc1k | ICC(1,1), ICC(1,k) | ICC(1), ICC(k) | one, mean | each item by raters of its own; level differences are error |
-| icc2, icc2k | ICC(2,1), ICC(2,k) | ICC(A,1), ICC(A,k) | one, mean | a sample; absolute agreement, level differences are error |
-| icc3, icc3k | ICC(3,1), ICC(3,k) | ICC(C,1), ICC(C,k) | one, mean | these raters; consistency, level differences do not count |
+| here | Shrout & Fleiss | McGraw & Wong | raters |
+|---|---|---|---|
+| icc1, icc1k | ICC(1,1), ICC(1,k) | ICC(1), ICC(k) | each item by its own; levels are error |
+| icc2, icc2k | ICC(2,1), ICC(2,k) | ICC(A,1), ICC(A,k) | a sample; agreement, levels are error |
+| icc3, icc3k | ICC(3,1), ICC(3,k) | ICC(C,1), ICC(C,k) | these; consistency, levels do not count |
 
-Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1); bounds are
-the F intervals of Shrout & Fleiss (1979) and McGraw & Wong (1996), with Satterthwaite's degrees of freedom for
-icc2. On incomplete data the one-way forms use n0 in place of k, and the two-way forms come from crossed variance
-components by REML (never negative). Their intervals are two-way jackknives, which hold when raters differ in quality;
-``interval="model"`` asks for Wald's exact one-way F (Wald 1940; Searle, Casella & McCulloch 1992, 3.8) and profile
-likelihood (above 600 raters or items, whichever are fewer, delta) intervals instead. The averaged forms speak of the
-mean of ``k`` ratings: k raters on complete data, n0 otherwise, or the number passed.
+The first of each pair speaks of one rating, the second of the mean of k.
+
+Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1);
+bounds are the F intervals of Shrout & Fleiss (1979) and McGraw & Wong (1996), with Satterthwaite's degrees
+of freedom for icc2. On incomplete data the one-way forms use n0 in place of k, and the two-way forms come
+from crossed variance components by REML (never negative). Their intervals are two-way jackknives, which
+hold when raters differ in quality; ``interval="model"`` asks for Wald's exact one-way F (Wald 1940; Searle,
+Casella & McCulloch 1992, 3.8) and profile likelihood (above 600 raters or items, whichever are fewer,
+delta) intervals instead. The averaged forms speak of the mean of ``k`` ratings: k raters on complete data,
+n0 otherwise, or the number passed.
 """
 
 from __future__ import annotations
@@ -30,7 +33,14 @@ from heartfelt.stats.reliability.bounds import Quantity
 from heartfelt.stats.reliability.components import ITEM_SHARE
 from heartfelt.stats.reliability.crossed import REML, CrossedFit, Interval, check_confidence, fit_crossed
 from heartfelt.stats.reliability.design import Design, rating_design
-from heartfelt.stats.reliability.jackknife import NAME, MomentJackknife, half_width, log_consistency, log_f, moved
+from heartfelt.stats.reliability.jackknife import (
+    NAME,
+    MomentJackknife,
+    half_width,
+    log_consistency,
+    log_f,
+    moved,
+)
 from heartfelt.stats.triples import Floats, Ids, Values
 
 Form: TypeAlias = Literal["icc1", "icc2", "icc3"]
@@ -97,7 +107,10 @@ class Icc:
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects for strict JSON."""
-        return {form: getattr(self, form).to_json() for form in FORMS} | {"k": self.k, "complete": self.complete}
+        return {form: getattr(self, form).to_json() for form in FORMS} | {
+            "k": self.k,
+            "complete": self.complete,
+        }
 
 
 def icc(
@@ -116,21 +129,23 @@ def icc(
     """
     check_confidence(confidence)
     if k is not None and not k > 0:
-        raise InputError(f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0.")
+        raise InputError(
+            f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0."
+        )
     d = rating_design(rater, item, value)
     why = _why_none(d)
     if why is not None:
-        gone = [Estimate.missing(why, NAMES[form], d.counts) for form in FORMS]
-        return Icc(*gone, k=k, complete=d.complete)
+        return Icc(
+            **{form: Estimate.missing(why, NAMES[form], d.counts) for form in FORMS}, k=k, complete=d.complete
+        )
     table = one_way(d)
     averaged = float(k or (len(d.raters) if d.complete else table.n0))
     singles = _singles(d, table, confidence, _chosen(interval, d), seed)
-    pairs = [
-        part
-        for form, single in zip(("icc1", "icc2", "icc3"), singles, strict=True)
-        for part in (_named(single, form), _mean_of(single, averaged, form))
-    ]
-    return Icc(*pairs, k=averaged, complete=d.complete)
+    forms: dict[str, Estimate] = {}
+    for form, single in zip(("icc1", "icc2", "icc3"), singles, strict=True):
+        forms[form] = _named(single, form)
+        forms[form + "k"] = _mean_of(single, averaged, form)
+    return Icc(k=averaged, complete=d.complete, **forms)
 
 
 def _chosen(interval: IccInterval, d: Design) -> str:
@@ -176,7 +191,13 @@ def _jackknifed(
     if floor is not None and e.value >= floor:
         low = max(low, floor)
     return replace(
-        e, low=low, high=high, interval=f"{NAME}, log F", level=confidence, counts=dict(e.counts), why_no_interval=None
+        e,
+        low=low,
+        high=high,
+        interval=f"{NAME}, log F",
+        level=confidence,
+        counts=dict(e.counts),
+        why_no_interval=None,
     )
 
 
@@ -209,7 +230,9 @@ def _mean_of(single: Estimate, k: float, form: str) -> Estimate:
         return replace(single, method=method, counts=dict(single.counts))
     value = sb.stepped_up(single.value, k)
     if not np.isfinite(value):
-        return Estimate.missing(f"ICC of {single.value:.3f} has no counterpart for {k:g} ratings", method, single.counts)
+        return Estimate.missing(
+            f"ICC of {single.value:.3f} has no counterpart for {k:g} ratings", method, single.counts
+        )
     low = None if single.low is None else sb.stepped_up(single.low, k)
     high = None if single.high is None else sb.stepped_up(single.high, k)
     return replace(single, value=value, low=low, high=high, method=method, counts=dict(single.counts))
@@ -280,16 +303,21 @@ def _two_way_complete(t: TwoWay, d: Design, confidence: float) -> tuple[Estimate
     r = (t.items - t.residual) / below_a
     consistency = (t.items - t.residual) / below_c
     if t.residual == 0.0:
-        none = {"method": method, "level": confidence, "counts": d.counts, "why_no_interval": NO_ERROR}
-        exact = Estimate(consistency, **none)
+        exact = Estimate(consistency, None, None, method, "", confidence, d.counts, None, NO_ERROR)
         if t.raters == 0.0:
-            return Estimate(r, **none), exact
+            return replace(exact, value=r, counts=d.counts), exact
     else:
         ratio = t.items / t.residual
         low = ratio / float(fdtri(n - 1, df, tail))
         high = ratio * float(fdtri(df, n - 1, tail))
         exact = Estimate(
-            consistency, (low - 1) / (low + k - 1), (high - 1) / (high + k - 1), method, "F", confidence, d.counts
+            consistency,
+            (low - 1) / (low + k - 1),
+            (high - 1) / (high + k - 1),
+            method,
+            "F",
+            confidence,
+            d.counts,
         )
     low, high = _agreement_bounds(t, r, tail)
     agreement = Estimate(r, low, high, method, "F, Satterthwaite degrees of freedom", confidence, d.counts)

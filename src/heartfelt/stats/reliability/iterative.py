@@ -1,8 +1,8 @@
 """The mixed-model system of crossed ratings when its smaller side is too large to factor.
 
 Systems are solved by preconditioned conjugate gradients and traces are estimated from random signs
-(Hutchinson). A score based on m probes adds about 1/m of the score's own sampling variance, so 32 probes widen
-the standard errors by under 2%. The log likelihood needs a determinant and is not available.
+(Hutchinson). A score based on m probes adds about 1/m of the score's own sampling variance, so 32 probes
+widen the standard errors by under 2%. The log likelihood needs a determinant and is not available.
 
 Source: Hutchinson (1990); Stein, Chen & Anitescu (2013) on stochastic score equations.
 """
@@ -21,7 +21,9 @@ PROBES = 32
 class IterativeSystem(RatingSystem):
     """The system as a product only; the same probes are used at every step, so the fit is deterministic."""
 
-    def __init__(self, big: Ints, small: Ints, value: Floats, fixed: Ints | None = None, *, seed: int = 0) -> None:
+    def __init__(
+        self, big: Ints, small: Ints, value: Floats, fixed: Ints | None = None, *, seed: int = 0
+    ) -> None:
         super().__init__(big, small, value, fixed)
         signs = stream(seed, "reliability", "trace probes").integers(0, 2, (self.m, PROBES))
         self._probes = (2.0 * signs - 1.0).astype(np.float64)
@@ -88,7 +90,13 @@ class IterativeSystem(RatingSystem):
         py, big_sums, small_sums = self._residual_quadratics(root * solution, shares, factor)
         inverse_trace = float((self._probes[: self.q] * probed[: self.q]).sum(0).mean())
         forms = self._k.level_forms(
-            self.bounds, self.levels, self.weights, shares**2, root, self._probes, np.ascontiguousarray(probed)
+            self.bounds,
+            self.levels,
+            self.weights,
+            shares**2,
+            root,
+            self._probes,
+            np.ascontiguousarray(probed),
         )
         trace_big = float((self.sizes * shares).sum()) - float(forms.mean())
         trace_small = (self.q - inverse_trace) / small

@@ -1,14 +1,14 @@
 """Two-way jackknife: the variance of a statistic of ratings whose items and raters are both samples.
 
-The statistic is recomputed without each item, without each rater and without each rating. Leaving out items shows the
-sampling of items and of their ratings; leaving out raters adds what raters do beyond the ratings they give:
-V = V(items) + max(V(raters) - V(ratings), 0). This is the inclusion and exclusion of two-way clusters (Cameron,
-Gelbach & Miller, 2011), with the raters' own part held at or above zero. It assumes neither normal ratings nor raters
-of equal quality, which intervals from a likelihood do.
+The statistic is recomputed without each item, without each rater and without each rating. Leaving out items
+shows the sampling of items and of their ratings; leaving out raters adds what raters do beyond the ratings
+they give: V = V(items) + max(V(raters) - V(ratings), 0). This is the inclusion and exclusion of two-way
+clusters (Cameron, Gelbach & Miller, 2011), with the raters' own part held at or above zero. It assumes
+neither normal ratings nor raters of equal quality, which intervals from a likelihood do.
 
-Reliabilities move on the scale of log F, F = 1 + k r / (1 - r) being the ratio of mean squares that a reliability r of
-single ratings implies for k of them. The recomputed statistics are moment estimates, functions of a few sums, so the
-whole costs one pass over the ratings.
+Reliabilities move on the scale of log F, F = 1 + k r / (1 - r) being the ratio of mean squares that a
+reliability r of single ratings implies for k of them. The recomputed statistics are moment estimates,
+functions of a few sums, so the whole costs one pass over the ratings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from heartfelt.stats.reliability.design import Design
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 
-Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], Floats]
+Rows: TypeAlias = npt.NDArray[np.float64]
+Statistic: TypeAlias = Callable[[Rows], Floats]
 
 NAME = "two-way jackknife over items and raters"
 BLOCK = 200_000
@@ -51,7 +52,7 @@ def half_width(variance: float, units: int, confidence: float) -> float:
 
 
 class MomentJackknife:
-    """Moment sums of the ratings without each unit; ``cells`` gives each item's cell, whose mean is taken off."""
+    """Moment sums without each unit; ``cells`` gives each item's cell, whose mean is taken off."""
 
     def __init__(self, d: Design, cells: Ints | None = None) -> None:
         from heartfelt.stats import _kernels_reliability as kernels
@@ -63,25 +64,39 @@ class MomentJackknife:
         rater = _sums(d.rater, y, len(d.raters))
         cell = np.zeros((int(cell_of.max()) + 1, 2))
         np.add.at(cell, cell_of, item)
-        self.total = np.array(
-            [y.size, len(item), len(cell), y @ y, _squares(item), _squares(cell), len(rater), _squares(rater)]
-            + [item[:, 0] @ item[:, 0], rater[:, 0] @ rater[:, 0]]
-        )
-        rest = (d.item, d.rater, y, cell_of, item, rater, cell, self.total)
-        self.items = kernels.without_groups(*kernels.group(d.item, len(item)), False, *rest)
-        self.raters = kernels.without_groups(*kernels.group(d.rater, len(rater)), True, *rest)
-        self._rating_block = lambda first, last: kernels.without_ratings(*rest, first, last)
+        levels = [
+            y.size,
+            len(item),
+            len(cell),
+            y @ y,
+            _squares(item),
+            _squares(cell),
+            len(rater),
+            _squares(rater),
+        ]
+        self.total = np.array([*levels, item[:, 0] @ item[:, 0], rater[:, 0] @ rater[:, 0]])
+        self._ratings = (d.item, d.rater, y, cell_of, item, rater, cell, self.total)
+        by_item, by_rater = kernels.group(d.item, len(item)), kernels.group(d.rater, len(rater))
+        self.items: Rows = kernels.without_groups(*by_item, False, *self._ratings)
+        self.raters: Rows = kernels.without_groups(*by_rater, True, *self._ratings)
+
+    def ratings(self, first: int, last: int) -> Rows:
+        """The sums without each rating from ``first`` up to ``last``."""
+        from heartfelt.stats import _kernels_reliability as kernels
+
+        rows: Rows = kernels.without_ratings(*self._ratings, first, last)
+        return rows
 
     @property
     def units(self) -> int:
-        """The number of items less cells, or of raters, whichever is smaller, plus one degree of freedom."""
+        """Items less cells plus one, or raters, whichever are fewer."""
         return int(min(self.total[1] - self.total[2] + 1, self.total[6]))
 
     def variances(self, *statistics: Statistic) -> list[float]:
         """Two-way variance of each statistic, given as functions of rows of sums."""
         ratings: list[list[Floats]] = [[] for _ in statistics]
         for first in range(0, self._d.size, BLOCK):
-            block = self._rating_block(first, min(first + BLOCK, self._d.size))
+            block = self.ratings(first, min(first + BLOCK, self._d.size))
             for kept, statistic in zip(ratings, statistics, strict=True):
                 kept.append(statistic(block))
         return [
@@ -90,18 +105,18 @@ class MomentJackknife:
         ]
 
 
-def log_f(sums: npt.NDArray[np.float64]) -> Floats:
+def log_f(sums: Rows) -> Floats:
     """Log ratio of the mean squares between items (within cells) and within items."""
     between, within = _mean_squares(sums)
     return np.log(np.maximum(between, 1e-12 * within) / within)
 
 
-def log_within(sums: npt.NDArray[np.float64]) -> Floats:
+def log_within(sums: Rows) -> Floats:
     """Log mean square within items: the error variance of one rating."""
     return np.log(_mean_squares(sums)[1])
 
 
-def log_consistency(sums: npt.NDArray[np.float64], k: float) -> Floats:
+def log_consistency(sums: Rows, k: float) -> Floats:
     """Log of 1 + k times the ratio of item to residual variance, by moments (Gao & Owen, 2017); no cells."""
     ratings, items, squares, by_item, grand = sums[:, 0], sums[:, 1], sums[:, 3], sums[:, 4], sums[:, 5]
     within_items = (squares - by_item) / np.maximum(ratings - items, 1.0)
@@ -118,7 +133,7 @@ def moved(reliability: float, k: float, by: float) -> float:
     return (f - 1.0) / (f - 1.0 + k)
 
 
-def _mean_squares(sums: npt.NDArray[np.float64]) -> tuple[Floats, Floats]:
+def _mean_squares(sums: Rows) -> tuple[Floats, Floats]:
     between = (sums[:, 4] - sums[:, 5]) / np.maximum(sums[:, 1] - sums[:, 2], 1.0)
     within = (sums[:, 3] - sums[:, 4]) / np.maximum(sums[:, 0] - sums[:, 1], 1.0)
     return between, np.maximum(within, 1e-12 * np.maximum(sums[:, 3], 1e-300) / sums[:, 0])
@@ -128,14 +143,14 @@ def _sums(codes: Ints, y: Floats, count: int) -> npt.NDArray[np.float64]:
     return np.column_stack([np.bincount(codes, minlength=count), np.bincount(codes, y, minlength=count)])
 
 
-def _squares(sums: npt.NDArray[np.float64]) -> float:
+def _squares(sums: Rows) -> float:
     return float((sums[:, 1] ** 2 / np.maximum(sums[:, 0], 1.0)).sum())
 
 
 def group_variance(
     d: Design, statistic: Callable[[npt.NDArray[np.bool_]], float | None], groups: int, seed: int
 ) -> tuple[float, int] | None:
-    """Two-way variance by leaving out groups of items, raters and ratings at a time, and the number of groups.
+    """Two-way variance by leaving out groups of items, raters and ratings, and the number of groups.
 
     ``statistic`` takes the ratings to keep. None where it cannot be computed without some group.
     """

@@ -1,11 +1,11 @@
 """What bare cell means, and single raters, achieve against mean labels.
 
-A label is the mean of an item's ratings. The cell mean of an item is the mean label of the *other* items of its cell
-(leave-one-out), since a mean that contains the item's own label would be rewarded for its noise; the plain figure is
-kept beside it as ``in sample``. Leaving one out pushes the other way: within a cell the items with high labels get
-low means, so the figure is a lower estimate of what the true cell means would reach, the plain one an upper.
-A single rater is compared with the mean of the item's other ratings. Items alone in their cell, and items with one
-rating, cannot take part and are left out.
+A label is the mean of an item's ratings. The cell mean of an item is the mean label of the *other* items of
+its cell (leave-one-out), since a mean that contains the item's own label would be rewarded for its noise;
+the plain figure is kept beside it as ``in sample``. Leaving one out pushes the other way: within a cell the
+items with high labels get low means, so the figure is a lower estimate of what the true cell means would
+reach, the plain one an upper. A single rater is compared with the mean of the item's other ratings. Items
+alone in their cell, and items with one rating, cannot take part and are left out.
 """
 
 from __future__ import annotations

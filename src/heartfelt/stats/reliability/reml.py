@@ -1,7 +1,8 @@
-"""Restricted maximum likelihood for crossed ratings: Newton steps on the variance ratios with the average information.
+"""Restricted maximum likelihood for crossed ratings: Newton steps on the variance ratios with the average
+information.
 
-A ratio may end at zero; then the other is optimised along that edge. The likelihood is never allowed to fall
-where it is known (direct systems); where it is not, steps are limited instead.
+A ratio may end at zero; then the other is optimised along that edge. The likelihood is never allowed to
+fall where it is known (direct systems); where it is not, steps are limited instead.
 """
 
 from __future__ import annotations
@@ -99,4 +100,3 @@ def _solve(curvature: Floats, gradient: Floats) -> Floats:
     ridge = 1e-10 * np.trace(curvature) + 1e-300
     out: Floats = np.linalg.solve(curvature + ridge * np.eye(len(gradient)), gradient)
     return out
-

@@ -1,9 +1,9 @@
 """How reliability grows with the number of raters averaged, and how many raters a target needs.
 
-Spearman (1910) and Brown (1910): with reliability r of one rating, the mean of k ratings has reliability
-k r / (1 + (k - 1) r). Which r to start from decides what is asked: ICC(1) or ICC(2) where each item may be rated by
-other raters (their level counts as error), ICC(3) where the same raters rate everything. Both directions are
-monotone, so bounds of r carry over. A number of raters is rounded up to a whole one.
+Spearman (1910) and Brown (1910): with reliability r of one rating, the mean of k ratings has reliability k
+r / (1 + (k - 1) r). Which r to start from decides what is asked: ICC(1) or ICC(2) where each item may be
+rated by other raters (their level counts as error), ICC(3) where the same raters rate everything. Both
+directions are monotone, so bounds of r carry over. A number of raters is rounded up to a whole one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def stepped_down(r: float, k: float) -> float:
 def reliability_with(single: Estimate | float, k: float) -> Estimate:
     """Reliability of the mean of ``k`` ratings, from the reliability of a single one."""
     if not (math.isfinite(k) and k > 0):
-        raise InputError(f"A number of raters must be positive; got {k}.", "Pass the number of ratings averaged per item.")
+        raise InputError(
+            f"A number of raters must be positive; got {k}.", "Pass the number of ratings averaged per item."
+        )
     start = _checked(single)
     if start.value is None:
         return Estimate.missing(start.why_missing or "", _method(start, k), start.counts)
@@ -44,15 +46,23 @@ def reliability_with(single: Estimate | float, k: float) -> Estimate:
             start.counts,
         )
     return Estimate(
-        value, low, high, _method(start, k), _interval(start), start.level, start.counts, None, start.why_no_interval
+        value,
+        low,
+        high,
+        _method(start, k),
+        _interval(start),
+        start.level,
+        start.counts,
+        None,
+        start.why_no_interval,
     )
 
 
 def raters_needed(single: Estimate | float, target: float) -> Estimate:
     """Raters per item needed for a reliability of ``target``, from the reliability of a single rating.
 
-    The bounds swap: the upper bound of the reliability gives the lower bound of the number. An upper bound is absent
-    where the reliability may be zero or below, since then no number suffices.
+    The bounds swap: the upper bound of the reliability gives the lower bound of the number. An upper bound
+    is absent where the reliability may be zero or below, since then no number suffices.
     """
     if not 0.0 < target < 1.0:
         raise InputError(f"A target reliability lies between 0 and 1; got {target}.", "Pass for example 0.8.")
@@ -62,7 +72,9 @@ def raters_needed(single: Estimate | float, target: float) -> Estimate:
         return Estimate.missing(start.why_missing or "", method, start.counts)
     if start.value <= 0:
         return Estimate.missing(
-            "a single rating has no reliability, so no number of raters reaches the target", method, start.counts
+            "a single rating has no reliability, so no number of raters reaches the target",
+            method,
+            start.counts,
         )
     bounded = start.low is not None and start.high is not None
     interval = _interval(start)
@@ -97,7 +109,9 @@ def _checked(single: Estimate | float) -> Estimate:
             "Pass an intraclass correlation of single ratings, such as icc(...).icc2.",
         )
     return Estimate(
-        float(single), method="a given reliability", why_no_interval="the reliability was given without an interval"
+        float(single),
+        method="a given reliability",
+        why_no_interval="the reliability was given without an interval",
     )
 
 

@@ -1,13 +1,13 @@
 """Split-half reliability: how well the means of two random halves of each item's ratings agree.
 
-In each split every item's ratings are dealt into two halves (the odd one to either), the half means are correlated
-over the items, and the correlation averaged over splits is stepped up by Spearman-Brown to the full number of
-ratings. The step is 2 for equal even counts; in general it is the ratio of the mean error variances, mean of
-(1/a + 1/b)/2 over mean of 1/n for halves a and b. Halves are dealt anew for each item, so raters' levels count as
-error, as in ICC(1,k) and ICC(2,k).
+In each split every item's ratings are dealt into two halves (the odd one to either), the half means are
+correlated over the items, and the correlation averaged over splits is stepped up by Spearman-Brown to the
+full number of ratings. The step is 2 for equal even counts; in general it is the ratio of the mean error
+variances, mean of (1/a + 1/b)/2 over mean of 1/n for halves a and b. Halves are dealt anew for each item,
+so raters' levels count as error, as in ICC(1,k) and ICC(2,k).
 
-Range: up to 1; may be negative. Items with one rating are left out and counted. Interval: two-way jackknife on
-Fisher's z of the correlation, carried through Spearman-Brown.
+Range: up to 1; may be negative. Items with one rating are left out and counted. Interval: two-way jackknife
+on Fisher's z of the correlation, carried through Spearman-Brown.
 """
 
 from __future__ import annotations
@@ -38,14 +38,18 @@ def split_half(
     """Reliability of the items' mean ratings from random halves of each item's ratings."""
     check_confidence(confidence)
     if splits < 1:
-        raise InputError(f"A split-half reliability needs a split; got splits={splits}.", "Pass splits=100 or more.")
+        raise InputError(
+            f"A split-half reliability needs a split; got splits={splits}.", "Pass splits=100 or more."
+        )
     d = rating_design(rater, item, value)
     enough = int(np.count_nonzero(d.per_item >= 2))
     counts = d.counts | {"splits": splits}
     if enough < d.per_item.size:
         counts["items_with_one_rating"] = int(d.per_item.size - enough)
     if enough < 3:
-        return Estimate.missing(f"{enough} items have two or more ratings; a correlation needs three", METHOD, counts)
+        return Estimate.missing(
+            f"{enough} items have two or more ratings; a correlation needs three", METHOD, counts
+        )
 
     from heartfelt.stats import _kernels_reliability as kernels
 
@@ -75,10 +79,16 @@ def _close(
 ) -> Estimate:
     value = stepped_up(r, step)
     if not np.isfinite(value):
-        return Estimate.missing(f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts)
+        return Estimate.missing(
+            f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts
+        )
     if abs(r) >= 1.0 - 1e-12:
         return Estimate(
-            value, method=METHOD, level=confidence, counts=counts, why_no_interval="the halves agree perfectly"
+            value,
+            method=METHOD,
+            level=confidence,
+            counts=counts,
+            why_no_interval="the halves agree perfectly",
         )
     limit = 1.0 - 1e-12
     on_z = [np.arctanh(np.clip(part, -limit, limit)) for part in without]

@@ -32,8 +32,8 @@ COMPILED_LIMIT = 250
 class Step:
     """The restricted likelihood at one pair of ratios, with the residual variance at its best or as given.
 
-    ``deviance`` is -2 log likelihood without its constant; ``score`` its gradient and ``information`` half its
-    expected curvature, both in the variances (big, small, residual).
+    ``deviance`` is -2 log likelihood without its constant; ``score`` its gradient and ``information`` half
+    its expected curvature, both in the variances (big, small, residual).
     """
 
     ratios: tuple[float, float]
@@ -85,7 +85,9 @@ class RatingSystem:
         small = self._k.gather(self.small, self.fixed, py, self.q, self.m)[: self.q]
         return py, big, small
 
-    def _working(self, py: Floats, big: Floats, small: Floats, factor: Floats) -> tuple[list[Floats], list[Floats]]:
+    def _working(
+        self, py: Floats, big: Floats, small: Floats, factor: Floats
+    ) -> tuple[list[Floats], list[Floats]]:
         """The working variates V_k P y and W times them."""
         variates = [self._k.spread(self.starts, big), small[self.small], py]
         return variates, [self._k.shrink(self.starts, f, factor) for f in variates]
@@ -110,8 +112,8 @@ class DenseSystem(RatingSystem):
                 stack[s] += np.tril(stack[s], -1).T
             self._stack = stack.reshape(distinct.size, -1)
 
-    def _factor(self, big: float, small: float) -> tuple[Floats, Floats, float, float]:
-        """Root scaling R, Cholesky factor of S, the solution's right side, the log determinant and y'P0y."""
+    def _factor(self, big: float, small: float) -> tuple[Floats, Floats, Floats, float]:
+        """Diagonal of R, Cholesky factor of S, shrinkage of each big level, log determinant."""
         from scipy.linalg import lapack
 
         factor = big / (1.0 + big * self.sizes)
@@ -185,17 +187,15 @@ class DenseSystem(RatingSystem):
         from scipy.linalg import lapack
 
         if self.m <= COMPILED_LIMIT:
-            out: Floats = self._k.inverse_of_factor(chol.T)
-            return out
+            compiled: Floats = self._k.inverse_of_factor(chol.T)
+            return compiled
         inverse, _ = lapack.dpotri(chol, lower=0, overwrite_c=1)
-        out = inverse.T
-        return out
+        lower: Floats = inverse.T
+        return lower
 
     def _pair_trace(self, inverse: Floats, root: Floats, shares: Floats) -> float:
         if self._stack is None:
-            return float(
-                self._k.pairs_sum(self.bounds, self.levels, self.weights, shares**2, inverse, root)
-            )
+            return float(self._k.pairs_sum(self.bounds, self.levels, self.weights, shares**2, inverse, root))
         scaled = np.tril(inverse) * root[:, None] * root
         scaled += np.tril(scaled, -1).T
         of_size = np.empty(self._distinct.size)

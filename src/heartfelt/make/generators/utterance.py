@@ -1,0 +1,194 @@
+"""From a feeling to a babbled utterance: which syllables, how fast, how high, how loud, with which voice.
+
+Valence and arousal on 1-9 set the vocal means that listeners are known to read them from. Arousal: pitch level
+and range, speech rate, loudness, a bright source, short pauses. Valence: where phrases turn at their end,
+roughness, and the shorter vocal tract of a smile. The words are babble, so only the voice can tell.
+
+Source: Juslin & Laukka 2003 and Scherer 2003 (vocal expression of emotion); Tartter 1980 (smiles are heard);
+Peterson & Barney 1952 (formants of the vowels, men's means).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+
+Formants = tuple[float, float, float]
+
+VOWELS: dict[str, Formants] = {
+    "i": (270, 2290, 3010),
+    "e": (530, 1840, 2480),
+    "ae": (660, 1720, 2410),
+    "a": (730, 1090, 2440),
+    "o": (570, 840, 2410),
+    "u": (300, 870, 2240),
+    "uh": (640, 1190, 2390),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A stretch of speech: how strong the voice and the noise are, the noise's band, and the formants (Hz)."""
+
+    seconds: float
+    voice: float
+    formants: Formants
+    noise: float = 0.0
+    centre: float = 3000.0
+    width: float = 1500.0
+
+
+CONSONANTS: dict[str, tuple[Sound, ...]] = {
+    "m": (Sound(0.07, 0.35, (250, 1000, 2200)),),
+    "n": (Sound(0.06, 0.35, (250, 1500, 2500)),),
+    "l": (Sound(0.06, 0.55, (350, 1150, 2600)),),
+    "w": (Sound(0.06, 0.50, (300, 700, 2200)),),
+    "y": (Sound(0.06, 0.50, (280, 2200, 2900)),),
+    "b": (Sound(0.05, 0.12, (220, 900, 2200)), Sound(0.010, 0.30, (350, 900, 2200), 0.25, 700, 700)),
+    "d": (Sound(0.05, 0.12, (220, 1750, 2600)), Sound(0.012, 0.30, (350, 1750, 2600), 0.30, 3600, 1400)),
+    "g": (Sound(0.05, 0.12, (220, 2000, 2400)), Sound(0.016, 0.30, (350, 2000, 2400), 0.30, 1900, 700)),
+    "p": (Sound(0.06, 0.00, (300, 900, 2200)), Sound(0.030, 0.00, (400, 900, 2200), 0.25, 1000, 1200)),
+    "t": (Sound(0.06, 0.00, (300, 1750, 2600)), Sound(0.035, 0.00, (400, 1750, 2600), 0.40, 4200, 1600)),
+    "k": (Sound(0.06, 0.00, (300, 2000, 2400)), Sound(0.040, 0.00, (400, 2000, 2400), 0.35, 2000, 900)),
+    "s": (Sound(0.10, 0.00, (320, 1600, 2600), 0.45, 6400, 1700),),
+    "sh": (Sound(0.10, 0.00, (320, 1800, 2500), 0.45, 3300, 1200),),
+    "z": (Sound(0.08, 0.25, (320, 1600, 2600), 0.25, 6200, 1700),),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The vocal means that carry one feeling.
+
+    ``rate`` is in syllables a second, ``phrase`` in syllables, ``pause`` in seconds, ``pitch`` and ``range`` in
+    semitones, ``smile`` a factor on the formants; the others are shares from 0 to 1, ``lift`` from -1 to 1.
+    """
+
+    rate: float
+    phrase: float
+    pause: float
+    pitch: float
+    range: float
+    level_db: float
+    tension: float
+    breath: float
+    roughness: float
+    smile: float
+    lift: float
+    emphasis: float
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """Sounds one after another, and the pitch contour as points (seconds, semitones)."""
+
+    sounds: list[Sound]
+    contour: list[tuple[float, float]]
+    syllables: int
+
+
+def delivery(valence: float, arousal: float) -> Delivery:
+    """Choose the means for a feeling on 1-9."""
+    high, awake = (min(max(x, 1.0), 9.0) / 8.0 - 0.125 for x in (valence, arousal))
+    return Delivery(
+        rate=2.4 + 3.6 * awake,
+        phrase=4.0 + 5.0 * awake,
+        pause=0.55 - 0.37 * awake,
+        pitch=9.0 * (awake - 0.5) + 2.0 * (high - 0.5),
+        range=1.2 + 5.5 * awake + 1.3 * high,
+        level_db=-29.0 + 12.0 * awake,
+        tension=0.10 + 0.70 * awake + 0.15 * (1.0 - high),
+        breath=0.04 + 0.40 * (1.0 - awake) ** 1.5,
+        roughness=0.05 + 0.75 * (1.0 - high) * (0.3 + 0.7 * awake),
+        smile=1.0 + 0.10 * (high - 0.5),
+        lift=2.0 * high - 1.0,
+        emphasis=0.25 + 0.4 * awake,
+    )
+
+
+_MEANS = {
+    "tempo": lambda share: {"rate": 1.3 + 6.2 * share, "pause": 0.9 * (1.0 - share) ** 2 + 0.08},
+    "phrasing": lambda share: {"phrase": 1.0 + 30.0 * share**2, "pause": 0.75 - 0.67 * share},
+    "range": lambda share: {"range": 14.0 * share},
+    "emphasis": lambda share: {"emphasis": share},
+}
+MEANS = tuple(_MEANS)
+"""Means that can be asked for by name, as a share from 0 to 1 of what the voice can do."""
+
+
+def shaped(means: Delivery, shares: Mapping[str, float]) -> Delivery:
+    """The delivery with some of :data:`MEANS` as asked for instead of as the feeling would have them."""
+    for name, share in shares.items():
+        if name not in _MEANS:
+            raise InputError(f"The voice has no means called '{name}'.", suggestion(name, _MEANS, "It has"))
+        if not 0.0 <= share <= 1.0:
+            raise InputError(f"A {name} of {share:g} is out of reach.", "Give a share from 0 to 1.")
+        means = replace(means, **_MEANS[name](share))
+    return means
+
+
+def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utterance:
+    """Babble for ``seconds``: phrases of syllables with pauses between them, silence before and after."""
+    sounds: list[Sound] = []
+    contour: list[tuple[float, float]] = []
+    time, count = _pause(sounds, 0.0, 0.08), 0
+    while True:
+        room = int((seconds - 0.12 - time) * means.rate * 0.9)
+        length = min(max(1, round(means.phrase * float(rng.uniform(0.75, 1.25)))), room)
+        if length < 1:
+            break
+        time = _phrase(means, length, time, sounds, contour, rng)
+        count += length
+        time = _pause(sounds, time, means.pause * float(rng.uniform(0.7, 1.3)))
+    _pause(sounds, time, max(seconds - time, 0.0))
+    return Utterance(sounds, contour, count)
+
+
+def _pause(sounds: list[Sound], time: float, seconds: float) -> float:
+    resting = sounds[-1].formants if sounds else VOWELS["uh"]
+    sounds.append(Sound(seconds, 0.0, resting))
+    return time + seconds
+
+
+def _phrase(
+    means: Delivery,
+    length: int,
+    time: float,
+    sounds: list[Sound],
+    contour: list[tuple[float, float]],
+    rng: np.random.Generator,
+) -> float:
+    stressed = int(rng.integers(0, 2))
+    for place in range(length):
+        strong = place % 3 == stressed % 3
+        last = place == length - 1 and length > 1
+        span = (1.0 + 0.45 * means.emphasis * (1.0 if strong else -0.35)) * (1.25 if last else 1.0)
+        weight = 10.0 ** ((6.0 if strong else -5.0) * means.emphasis / 20.0)
+        begin = time
+        for sound in _syllable(span / means.rate, weight, rng):
+            sounds.append(sound)
+            time += sound.seconds
+        here = 0.25 - 0.5 * place / max(length - 1, 1)
+        here += (0.45 if strong else -0.15) + float(rng.normal(0.0, 0.12))
+        here += 0.55 * means.lift if last else 0.0
+        contour.append(((begin + time) / 2.0, means.range * here))
+    return time
+
+
+def _syllable(seconds: float, weight: float, rng: np.random.Generator) -> list[Sound]:
+    onset = CONSONANTS[str(rng.choice(list(CONSONANTS)))]
+    vowel = VOWELS[str(rng.choice(list(VOWELS)))]
+    # However slow the speech, consonants stay short: it is the vowels that are drawn out.
+    shrink = min(1.0, 0.45 * seconds / sum(sound.seconds for sound in onset))
+    made = [
+        replace(sound, seconds=shrink * sound.seconds, voice=weight * sound.voice, noise=weight * sound.noise)
+        for sound in onset
+    ]
+    rest = seconds - sum(sound.seconds for sound in made)
+    if rng.random() < 0.2 and rest > 0.12:
+        return [*made, Sound(rest - 0.05, weight, vowel), Sound(0.05, 0.35 * weight, (250, 1500, 2500))]
+    return [*made, Sound(rest, weight, vowel)]

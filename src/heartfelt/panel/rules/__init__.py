@@ -1,0 +1,27 @@
+"""One file per rule; importing this package registers them all."""
+
+from heartfelt.panel.rules import (
+    agreement,
+    anchor,
+    bias,
+    collusion,
+    identical_answers,
+    informativeness,
+    longest_run,
+    repeat_difference,
+    response_time,
+    spread,
+)
+
+__all__ = [
+    "agreement",
+    "anchor",
+    "bias",
+    "collusion",
+    "identical_answers",
+    "informativeness",
+    "longest_run",
+    "repeat_difference",
+    "response_time",
+    "spread",
+]

@@ -1,0 +1,369 @@
+"""Compiled loops of the aggregation methods. Ratings come sorted by item; ``starts`` marks the items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = Any
+
+TIE = 1e-9
+EPSILON = 1e-8
+
+
+@njit(cache=True)
+def group(codes: Array, count: int) -> tuple[Array, Array]:
+    """Starts of each group and the order that sorts ratings by group, keeping the order within one."""
+    starts = np.zeros(count + 1, np.int64)
+    for c in codes:
+        starts[c + 1] += 1
+    for g in range(count):
+        starts[g + 1] += starts[g]
+    fill = starts[:-1].copy()
+    order = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        c = codes[i]
+        order[fill[c]] = i
+        fill[c] += 1
+    return starts, order
+
+
+@njit(cache=True)
+def item_means(starts: Array, value: Array) -> tuple[Array, Array]:
+    """Mean and sample standard deviation of each item's values (NaN below two)."""
+    items = starts.size - 1
+    mean = np.full(items, np.nan)
+    sd = np.full(items, np.nan)
+    for g in range(items):
+        n = starts[g + 1] - starts[g]
+        if n == 0:
+            continue
+        s = 0.0
+        for i in range(starts[g], starts[g + 1]):
+            s += value[i]
+        m = s / n
+        mean[g] = m
+        if n > 1:
+            q = 0.0
+            for i in range(starts[g], starts[g + 1]):
+                q += (value[i] - m) ** 2
+            sd[g] = np.sqrt(q / (n - 1))
+    return mean, sd
+
+
+@njit(cache=True)
+def sort_items(starts: Array, value: Array) -> Array:
+    """Values sorted within each item."""
+    out = value.copy()
+    for g in range(starts.size - 1):
+        out[starts[g] : starts[g + 1]] = np.sort(out[starts[g] : starts[g + 1]])
+    return out
+
+
+@njit(cache=True)
+def median_moments(
+    starts: Array,
+    value: Array,
+    offset: Array,
+    lower: Array,
+    upper: Array,
+    left: Array,
+    right: Array,
+    tail: Array,
+) -> tuple[Array, Array]:
+    """Median and its exact bootstrap standard error per item, from weight tables found at ``offset[n]``."""
+    items = starts.size - 1
+    median = np.full(items, np.nan)
+    error = np.full(items, np.nan)
+    for g in range(items):
+        lo = starts[g]
+        n = starts[g + 1] - lo
+        if n == 0:
+            continue
+        middle = 0.5 * (value[lo + (n - 1) // 2] + value[lo + n // 2])
+        median[g] = middle
+        if n == 1:
+            continue
+        at = offset[n]
+        first_l = 0.0
+        first_u = 0.0
+        second_l = 0.0
+        second_u = 0.0
+        cross = 0.0
+        running = 0.0
+        for i in range(n):
+            x = value[lo + i] - middle
+            first_l += lower[at + i] * x
+            first_u += upper[at + i] * x
+            second_l += lower[at + i] * x * x
+            second_u += upper[at + i] * x * x
+            cross += running * right[at + i] * x + (lower[at + i] - left[at + i] * tail[at + i]) * x * x
+            running += left[at + i] * x
+        mean = 0.5 * (first_l + first_u)
+        error[g] = np.sqrt(max(0.25 * (second_l + second_u + 2.0 * cross) - mean * mean, 0.0))
+    return median, error
+
+
+@njit(cache=True)
+def plurality(starts: Array, category: Array, categories: int) -> tuple[Array, Array, Array]:
+    """Per item the votes of its most frequent category, and which categories have as many (ascending)."""
+    items = starts.size - 1
+    votes = np.zeros(items, np.int64)
+    bounds = np.zeros(items + 1, np.int64)
+    winners = np.empty(category.size, np.int64)
+    count = np.zeros(categories, np.int64)
+    at = 0
+    for g in range(items):
+        best = 0
+        for i in range(starts[g], starts[g + 1]):
+            count[category[i]] += 1
+            best = max(best, count[category[i]])
+        votes[g] = best
+        head = at
+        for i in range(starts[g], starts[g + 1]):
+            c = category[i]
+            if count[c] == best and best > 0:
+                winners[at] = c
+                at += 1
+            count[c] = 0
+        winners[head:at] = np.sort(winners[head:at])
+        bounds[g + 1] = at
+    return votes, bounds, winners[:at].copy()
+
+
+@njit(cache=True)
+def outlying(starts: Array, rater: Array, value: Array, raters: int, sample: bool) -> tuple[Array, Array]:
+    """BT.500 counts per rater of ratings at or above the upper limit and at or below the lower."""
+    above = np.zeros(raters)
+    below = np.zeros(raters)
+    for g in range(starts.size - 1):
+        lo, hi = starts[g], starts[g + 1]
+        n = hi - lo
+        if n < 2:
+            continue
+        mean = 0.0
+        for i in range(lo, hi):
+            mean += value[i]
+        mean /= n
+        m2 = 0.0
+        m4 = 0.0
+        size = 0.0
+        for i in range(lo, hi):
+            d = (value[i] - mean) ** 2
+            m2 += d
+            m4 += d * d
+            size = max(size, abs(value[i]))
+        m2 /= n
+        m4 /= n
+        if m2 <= (1e-12 * size) ** 2:
+            continue
+        kurtosis = m4 / (m2 * m2)
+        sd = np.sqrt(m2 * n / (n - 1)) if sample else np.sqrt(m2)
+        normal = 2.0 * (1.0 - TIE) <= kurtosis <= 4.0 * (1.0 + TIE)
+        limit = (2.0 if normal else np.sqrt(20.0)) * sd * (1.0 - TIE)
+        for i in range(lo, hi):
+            d = value[i] - mean
+            if d >= limit:
+                above[rater[i]] += 1.0
+            elif d <= -limit:
+                below[rater[i]] += 1.0
+    return above, below
+
+
+@njit(cache=True)
+def rater_bias(starts: Array, rater: Array, value: Array, quality: Array, raters: int) -> tuple[Array, Array]:
+    """Mean difference of each rater's ratings from the items' quality, and the number of ratings."""
+    bias = np.zeros(raters)
+    count = np.zeros(raters)
+    for g in range(starts.size - 1):
+        for i in range(starts[g], starts[g + 1]):
+            bias[rater[i]] += value[i] - quality[g]
+            count[rater[i]] += 1.0
+    for r in range(raters):
+        if count[r] > 0:
+            bias[r] /= count[r]
+    return bias, count
+
+
+@njit(cache=True)
+def inconsistency(
+    starts: Array, rater: Array, value: Array, quality: Array, bias: Array, count: Array
+) -> Array:
+    """Population standard deviation of each rater's residuals; the pooled one for raters with one rating."""
+    raters = bias.size
+    first = np.zeros(raters)
+    second = np.zeros(raters)
+    for g in range(starts.size - 1):
+        s = quality[g]
+        for i in range(starts[g], starts[g + 1]):
+            r = rater[i]
+            e = value[i] - s - bias[r]
+            first[r] += e
+            second[r] += e * e
+    pooled = 0.0
+    total = 0.0
+    out = np.zeros(raters)
+    for r in range(raters):
+        pooled += second[r]
+        total += count[r]
+        if count[r] > 1:
+            m = first[r] / count[r]
+            out[r] = np.sqrt(max(second[r] / count[r] - m * m, 0.0))
+    shared = np.sqrt(pooled / max(total, 1.0))
+    for r in range(raters):
+        if count[r] <= 1:
+            out[r] = shared
+    return out
+
+
+@njit(cache=True)
+def alternate(
+    starts: Array, rater: Array, value: Array, raters: int, floor: float, tolerance: float, limit: int
+) -> tuple[Array, Array, Array, int, float]:
+    """P.910 alternating projection: quality, bias, inconsistency, iterations and the last change."""
+    items = starts.size - 1
+    quality, _ = item_means(starts, value)
+    bias, count = rater_bias(starts, rater, value, quality, raters)
+    for r in range(raters):
+        if count[r] <= 1:
+            bias[r] = 0.0
+    spread = np.zeros(raters)
+    weight = np.zeros(raters)
+    iterations = 0
+    change = np.inf
+    while iterations < limit and change >= tolerance:
+        spread = inconsistency(starts, rater, value, quality, bias, count)
+        for r in range(raters):
+            weight[r] = 1.0 / (max(spread[r], floor) ** 2 + EPSILON)
+        fresh = np.zeros(raters)
+        moved = 0.0
+        for g in range(items):
+            top = 0.0
+            low = 0.0
+            for i in range(starts[g], starts[g + 1]):
+                r = rater[i]
+                top += weight[r] * (value[i] - bias[r])
+                low += weight[r]
+            s = top / low
+            moved += (s - quality[g]) ** 2
+            quality[g] = s
+            for i in range(starts[g], starts[g + 1]):
+                fresh[rater[i]] += value[i] - s
+        for r in range(raters):
+            bias[r] = fresh[r] / count[r] if count[r] > 1 else 0.0
+        change = np.sqrt(moved)
+        iterations += 1
+    return quality, bias, spread, iterations, change
+
+
+@njit(cache=True)
+def precision(starts: Array, rater: Array, weight: Array) -> Array:
+    """Sum of the raters' weights over each item's ratings."""
+    out = np.zeros(starts.size - 1)
+    for g in range(starts.size - 1):
+        for i in range(starts[g], starts[g + 1]):
+            out[g] += weight[rater[i]]
+    return out
+
+
+@njit(cache=True)
+def components(starts: Array, rater: Array, raters: int) -> int:
+    """How many parts the raters and items fall into when ratings are the links."""
+    parent = np.arange(raters)
+    for g in range(starts.size - 1):
+        if starts[g] == starts[g + 1]:
+            continue
+        a = rater[starts[g]]
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        for i in range(starts[g] + 1, starts[g + 1]):
+            b = rater[i]
+            while parent[b] != b:
+                parent[b] = parent[parent[b]]
+                b = parent[b]
+            if a != b:
+                parent[b] = a
+    parts = 0
+    for r in range(raters):
+        if parent[r] == r:
+            parts += 1
+    return parts
+
+
+@njit(cache=True)
+def vote_shares(starts: Array, category: Array, categories: int) -> Array:
+    """Shares of each category among the item's ratings."""
+    out = np.zeros((starts.size - 1, categories))
+    for g in range(starts.size - 1):
+        n = starts[g + 1] - starts[g]
+        for i in range(starts[g], starts[g + 1]):
+            out[g, category[i]] += 1.0 / n
+    return out
+
+
+@njit(cache=True)
+def maximise(
+    starts: Array, rater: Array, category: Array, posterior: Array, raters: int, prior_weight: float
+) -> tuple[Array, Array]:
+    """Class shares, and answer probabilities as [rater, answer, class], from the posterior."""
+    items, k = posterior.shape
+    table = np.full((raters, k, k), prior_weight)
+    for g in range(items):
+        for i in range(starts[g], starts[g + 1]):
+            r, c = rater[i], category[i]
+            for t in range(k):
+                table[r, c, t] += posterior[g, t]
+    for r in range(raters):
+        for t in range(k):
+            total = 0.0
+            for c in range(k):
+                total += table[r, c, t]
+            if total > 0.0:
+                for c in range(k):
+                    table[r, c, t] /= total
+    shares = np.zeros(k)
+    for g in range(items):
+        for t in range(k):
+            shares[t] += posterior[g, t]
+    return shares / items, table
+
+
+@njit(cache=True)
+def expect(
+    starts: Array, rater: Array, category: Array, shares: Array, table: Array, posterior: Array
+) -> float:
+    """Write the posterior of every item; return the log likelihood."""
+    items, k = posterior.shape
+    logs = np.empty(table.shape)
+    floor = -700.0
+    for r in range(table.shape[0]):
+        for c in range(k):
+            for t in range(k):
+                p = table[r, c, t]
+                logs[r, c, t] = np.log(p) if p > 1e-300 else floor
+    start = np.empty(k)
+    for t in range(k):
+        start[t] = np.log(shares[t]) if shares[t] > 1e-300 else floor
+    total = 0.0
+    line = np.empty(k)
+    for g in range(items):
+        for t in range(k):
+            line[t] = start[t]
+        for i in range(starts[g], starts[g + 1]):
+            r, c = rater[i], category[i]
+            for t in range(k):
+                line[t] += logs[r, c, t]
+        top = line[0]
+        for t in range(1, k):
+            top = max(top, line[t])
+        low = 0.0
+        for t in range(k):
+            line[t] = np.exp(line[t] - top)
+            low += line[t]
+        for t in range(k):
+            posterior[g, t] = line[t] / low
+        total += top + np.log(low)
+    return total

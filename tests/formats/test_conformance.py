@@ -1,0 +1,154 @@
+"""What every registered format must do. A new format is tested by being registered."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import heartfelt
+from heartfelt.cli import main
+from heartfelt.errors import HeartfeltError
+from heartfelt.formats import FORMATS
+from heartfelt.snapshot import Snapshot
+from heartfelt.tables import RATINGS, STIMULI
+
+every_format = pytest.mark.parametrize("name", FORMATS.names())
+
+
+def example(name: str, folder: Path) -> tuple[Path, Snapshot]:
+    source = FORMATS[name].example(folder)
+    return source, heartfelt.read(source, name, **FORMATS[name].example_options())
+
+
+@every_format
+def test_reads_its_own_example(name: str, tmp_path: Path) -> None:
+    _, snapshot = example(name, tmp_path / "in")
+    assert snapshot.source.format == name
+    assert snapshot.counts["stimuli"] > 0
+    assert snapshot.ratings.height + snapshot.means.height > 0
+    RATINGS.check(snapshot.ratings, name)
+    STIMULI.check(snapshot.stimuli, name)
+
+
+@every_format
+def test_reading_twice_gives_the_same_snapshot(name: str, tmp_path: Path) -> None:
+    source, snapshot = example(name, tmp_path / "in")
+    assert heartfelt.read(source, name, **FORMATS[name].example_options()).hash == snapshot.hash
+
+
+@every_format
+def test_a_written_snapshot_loads_the_same(name: str, tmp_path: Path) -> None:
+    _, snapshot = example(name, tmp_path / "in")
+    snapshot.write(tmp_path / "out")
+    assert heartfelt.load(tmp_path / "out").hash == snapshot.hash
+
+
+@every_format
+def test_writing_and_reading_again_loses_nothing(name: str, tmp_path: Path) -> None:
+    if not FORMATS[name].writes:
+        with pytest.raises(HeartfeltError, match="read but not written"):
+            FORMATS[name].write(example(name, tmp_path / "in")[1], tmp_path)
+        return
+    _, snapshot = example(name, tmp_path / "in")
+    heartfelt.export(snapshot, name, tmp_path / "out")
+    again = heartfelt.read(tmp_path / "out", name, **FORMATS[name].example_options())
+    assert again.table_hashes["ratings"] == snapshot.table_hashes["ratings"]
+    assert again.table_hashes["means"] == snapshot.table_hashes["means"]
+    assert again.table_hashes["fields"] == snapshot.table_hashes["fields"]
+    assert set(again.stimuli["stimulus"]) >= set(snapshot.found.stimuli)
+
+
+@every_format
+def test_unknown_options_are_refused_with_the_known_ones(name: str, tmp_path: Path) -> None:
+    source = FORMATS[name].example(tmp_path)
+    with pytest.raises(HeartfeltError, match="has no option 'nonsense'"):
+        heartfelt.read(source, name, nonsense="1")
+
+
+@every_format
+def test_a_source_that_is_not_there_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(HeartfeltError, match="no file or folder"):
+        heartfelt.read(tmp_path / "nowhere", name)
+
+
+@every_format
+def test_an_empty_folder_is_told_in_words(name: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(HeartfeltError):
+        heartfelt.read(tmp_path / "empty", name)
+
+
+def _files(source: Path) -> list[Path]:
+    if source.is_file():
+        return [source]
+    return [path for path in sorted(source.rglob("*")) if path.is_file() and path.suffix in {".csv", ".txt", ".jsonl", ".json", ".tsv"}]
+
+
+@every_format
+@pytest.mark.parametrize("damage", ["empty", "cut", "binary", "doubled header", "latin-1", "crlf", "cr", "bom", "no newline"])
+def test_damaged_files_give_an_error_or_are_read_and_leave_nothing_half_done(name: str, damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Through the command line, as users meet it: exit code 0 with a whole folder, or 2 with two lines and none."""
+    options = [part for key, value in FORMATS[name].example_options().items() for part in ("--map", f"{key}={value}")]
+    count = len(_files(FORMATS[name].example(tmp_path / "count")))
+    for place in range(count):
+        home = tmp_path / f"{place}"
+        source = FORMATS[name].example(home / "in")
+        path = _files(source)[place]
+        path.write_bytes(_damaged(path.read_bytes(), damage))
+        code = main(["import", name, str(source), str(home / "out"), *options])
+        said = capsys.readouterr().err.strip().splitlines()
+        if code == 0:
+            assert heartfelt.load(home / "out").counts["stimuli"] > 0
+        else:
+            assert code == 2, said
+            assert len(said) == 2, said
+            assert not (home / "out").exists()
+        assert [p.name for p in home.iterdir() if p.name.startswith(".")] == []
+        if damage in {"crlf", "bom", "no newline"}:
+            assert code == 0, (path.name, said)
+
+
+def _damaged(content: bytes, damage: str) -> bytes:
+    lines = content.replace(b"\r\n", b"\n")
+    match damage:
+        case "empty":
+            return b""
+        case "cut":
+            return lines[: max(1, len(lines) * 2 // 3)].rstrip(b"\n") + b"\n\"x"
+        case "binary":
+            return os.urandom(8) + b"\0" + content
+        case "doubled header":
+            head, _, rest = lines.partition(b"\n")
+            first = head.split(b",")[0].split(b"\t")[0]
+            return head + b"," + first + b"\n" + rest
+        case "latin-1":
+            return lines.replace(b"a", "á".encode("latin-1"), 1) if b"a" in lines else lines
+        case "crlf":
+            return lines.replace(b"\n", b"\r\n")
+        case "cr":
+            return lines.replace(b"\n", b"\r")
+        case "bom":
+            return b"\xef\xbb\xbf" + lines
+        case _:
+            return lines.rstrip(b"\n")
+
+
+@every_format
+def test_it_has_a_section_in_the_docs(name: str) -> None:
+    docs = Path(__file__).resolve().parents[2] / "docs" / "formats"
+    text = (docs / f"{name}.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {name}\n")
+    for option in FORMATS[name].options:
+        assert f"`{option}`" in text, f"docs/formats/{name}.md does not explain the option '{option}'"
+
+
+def test_guessing_only_when_unmistakable(tmp_path: Path) -> None:
+    assert heartfelt.read(FORMATS["aimoclips"].example(tmp_path / "a")).source.format == "aimoclips"
+    assert heartfelt.read(FORMATS["long"].example(tmp_path / "b")).source.format == "long"
+    path = tmp_path / "c.csv"
+    pl.DataFrame({"x": [1], "y": [2]}).write_csv(path)
+    with pytest.raises(HeartfeltError, match="cannot be told what format"):
+        heartfelt.read(path)

@@ -1,0 +1,189 @@
+"""Classification measures against scikit-learn, hand counts and simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from heartfelt.errors import InputError
+from heartfelt.stats import classify
+from heartfelt.stats.estimate import Estimate
+
+SOURCE = "scikit-learn 1.9 metrics; DeLong's variance and Wilson bounds by direct formula"
+
+
+def _labels(n: int, seed: int, classes: int = 4, right: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    label = rng.choice(classes, n, p=np.arange(1, classes + 1) / np.arange(1, classes + 1).sum())
+    said = np.where(rng.random(n) < right, label, rng.integers(0, classes, n))
+    return label, said
+
+
+@pytest.mark.peer
+def test_category_measures_equal_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    label, said = _labels(300, 1)
+    words = np.array(["calm", "dull", "happy", "sad"])
+    a, b = words[label], words[said]
+    assert classify.accuracy(a, b).value == pytest.approx(metrics.accuracy_score(a, b))
+    assert classify.balanced_accuracy(a, b).value == pytest.approx(metrics.balanced_accuracy_score(a, b))
+    assert classify.macro_f1(a, b).value == pytest.approx(metrics.f1_score(a, b, average="macro"))
+    for ours, theirs in (
+        (classify.precision, metrics.precision_score),
+        (classify.recall, metrics.recall_score),
+        (classify.f1, metrics.f1_score),
+    ):
+        assert ours(a, b, positive="sad").value == pytest.approx(theirs(a == "sad", b == "sad"))
+    table = classify.confusion(a, b)
+    assert table.categories == ("calm", "dull", "happy", "sad")
+    assert np.array_equal(table.counts, metrics.confusion_matrix(a, b))
+    kappa = metrics.cohen_kappa_score(label, said, weights="quadratic")
+    assert classify.quadratic_kappa(label, said).value == pytest.approx(kappa)
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("tied", [False, True])
+def test_score_measures_equal_scikit_learn(tied: bool) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(2)
+    label = rng.random(200) < 0.3
+    score = label + rng.normal(size=200)
+    score = np.round(score) if tied else score
+    assert classify.auroc(label, score).value == pytest.approx(metrics.roc_auc_score(label, score))
+    expected = metrics.average_precision_score(label, score)
+    assert classify.average_precision(label, score).value == pytest.approx(expected)
+    probability = 1 / (1 + np.exp(-score))
+    expected = metrics.brier_score_loss(label, probability)
+    assert classify.brier(label, probability).value == pytest.approx(expected)
+
+
+def test_delong_by_direct_formula() -> None:
+    rng = np.random.default_rng(3)
+    up, down = rng.normal(1, 1, 25), rng.normal(0, 1, 40)
+    wins = (up[:, None] > down).astype(float)
+    variance = wins.mean(axis=1).var(ddof=1) / 25 + wins.mean(axis=0).var(ddof=1) / 40
+    area = wins.mean()
+    found = classify.auroc([1] * 25 + [0] * 40, np.concatenate([up, down]))
+    half = 1.959963984540054 * variance**0.5 / (area * (1 - area))
+    centre = np.log(area / (1 - area))
+    assert found.low == pytest.approx(1 / (1 + np.exp(half - centre)))
+    assert found.high == pytest.approx(1 / (1 + np.exp(-half - centre)))
+
+
+def test_wilson_equals_scipy() -> None:
+    for hits, total in ((0, 9), (3, 9), (9, 9), (50, 400)):
+        label = np.ones(total, int)
+        found = classify.accuracy(label, (np.arange(total) < hits).astype(int))
+        theirs = stats.binomtest(hits, total).proportion_ci(method="wilson")
+        assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+def _cover(measure: Callable[[int], Estimate], truth: float, runs: int = 300) -> float:
+    hits = 0
+    for seed in range(runs):
+        found = measure(seed)
+        if found.low is not None and found.high is not None:
+            hits += found.low <= truth <= found.high
+    return hits / runs
+
+
+@pytest.mark.parametrize("name", ["balanced_accuracy", "macro_f1", "quadratic_kappa", "accuracy"])
+def test_category_intervals_cover(name: str) -> None:
+    measure = getattr(classify, name)
+    truth = measure(*_labels(400_000, 9)).value
+    assert 0.91 <= _cover(lambda seed: measure(*_labels(150, seed)), truth) <= 0.985
+
+
+@pytest.mark.parametrize("name", ["auroc", "average_precision"])
+def test_score_intervals_cover(name: str) -> None:
+    def draw(n: int, seed: int) -> Estimate:
+        rng = np.random.default_rng(seed)
+        label = rng.random(n) < 0.4
+        found: Estimate = getattr(classify, name)(label, label + rng.normal(size=n))
+        return found
+
+    truth = draw(400_000, 77).value
+    assert truth is not None
+    assert 0.91 <= _cover(lambda seed: draw(150, seed), truth) <= 0.985
+
+
+@pytest.mark.parametrize("name", ["f1", "precision", "recall"])
+def test_two_class_intervals_cover(name: str) -> None:
+    def draw(n: int, seed: int) -> Estimate:
+        rng = np.random.default_rng(seed)
+        label = rng.random(n) < 0.3
+        said = np.where(rng.random(n) < 0.8, label, ~label)
+        found: Estimate = getattr(classify, name)(label, said)
+        return found
+
+    truth = draw(400_000, 5).value
+    assert truth is not None
+    assert 0.91 <= _cover(lambda seed: draw(120, seed), truth) <= 0.985
+
+
+def test_quadratic_kappa_keeps_the_distance_of_unused_categories() -> None:
+    # Hand: squared differences 0 0 9 over the independent expectation, values 1, 2 and 5.
+    label, said = [1, 2, 5], [1, 2, 2]
+    observed = 9 / 3
+    expected = np.mean([(a - b) ** 2 for a in label for b in said])
+    assert classify.quadratic_kappa(label, said).value == pytest.approx(1 - observed / expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda: classify.accuracy([], []), "no pairs"),
+        (lambda: classify.balanced_accuracy([None], ["a"]), "no pairs"),
+        (lambda: classify.macro_f1([], []), "no pairs"),
+        (lambda: classify.precision([1, 0], [0, 0]), "nothing was predicted positive"),
+        (lambda: classify.recall([0, 0], [1, 0]), "no label is positive"),
+        (lambda: classify.f1([0, 0], [0, 0]), "nothing is positive"),
+        (lambda: classify.auroc([1, 1], [0.1, 0.2]), "no label is negative"),
+        (lambda: classify.average_precision([0, 0], [0.1, 0.2]), "no label is positive"),
+        (lambda: classify.auroc([], []), "no pairs"),
+        (lambda: classify.brier([1], [0.5]), "at least 2"),
+        (lambda: classify.quadratic_kappa([2, 2, 2], [2, 2, 2]), "neither column varies"),
+    ],
+)
+def test_degenerate_input_gives_a_reason(call: Callable[[], Estimate], why: str) -> None:
+    found = call()
+    assert found.is_missing
+    assert why in (found.why_missing or "")
+
+
+def test_perfect_prediction_still_has_a_value() -> None:
+    label = [0, 0, 1, 1]
+    assert classify.auroc(label, [1, 2, 3, 4]).value == 1.0
+    assert classify.auroc(label, [1, 2, 3, 4]).why_no_interval == "the classes do not overlap"
+    assert classify.macro_f1(label, label).value == 1.0
+    assert classify.macro_f1(label, label).low is None
+    low = classify.balanced_accuracy(label, label).low
+    assert low is not None
+    assert low < 1
+
+
+def test_a_class_that_is_only_predicted_counts_for_f1_not_for_recall() -> None:
+    label, said = ["a", "a", "b"], ["a", "c", "b"]
+    assert classify.balanced_accuracy(label, said).value == pytest.approx((0.5 + 1) / 2)
+    assert classify.macro_f1(label, said).value == pytest.approx((2 / 3 + 1 + 0) / 3)
+
+
+def test_confusion_leaves_out_and_counts_missing_entries() -> None:
+    table = classify.confusion(["a", None, "b", "b"], ["a", "a", "a", "b"])
+    assert table.matrix == ((1, 0), (1, 1))
+    assert table.left_out == 1
+    assert table.value == pytest.approx(2 / 3)
+    assert table.recall("b").value == 0.5
+    assert table.to_json()["matrix"] == [[1, 0], [1, 1]]
+
+
+def test_misuse_is_refused_with_a_fix() -> None:
+    with pytest.raises(InputError, match="different kinds"):
+        classify.accuracy(["1", "2"], [1, 2])
+    with pytest.raises(InputError, match="Two-class labels"):
+        classify.auroc([1, 2, 3], [0.1, 0.2, 0.3])
+    with pytest.raises(InputError, match="between 0 and 1"):
+        classify.brier([0, 1], [0.2, 1.4])
