@@ -16,7 +16,9 @@ from heartfelt.stats.estimate import Estimate
 
 Correlate = Callable[..., Estimate]
 
-SOURCE = "scipy.stats 1.17 (pearsonr, spearmanr, kendalltau) for correlations; formulas written out for the rest"
+SOURCE = (
+    "scipy.stats 1.17 (pearsonr, spearmanr, kendalltau) for correlations; formulas written out for the rest"
+)
 
 
 def _data(n: int, slope: float, tied: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +108,9 @@ def test_kendall_interval_covers_with_ties() -> None:
         ([1.0, np.nan, np.inf, 2.0], [1.0, 2.0, 3.0, 4.0], "2 pairs"),
     ],
 )
-def test_degenerate_input_gives_a_reason(measure: Correlate, x: list[float], y: list[float], why: str) -> None:
+def test_degenerate_input_gives_a_reason(
+    measure: Correlate, x: list[float], y: list[float], why: str
+) -> None:
     found = measure(x, y)
     assert found.is_missing
     assert why in (found.why_missing or "")

@@ -53,14 +53,25 @@ def test_interval_covers_a_planted_error() -> None:
 
 
 def test_a_calibrated_predictor_is_not_called_miscalibrated() -> None:
-    hits = 0
-    for seed in range(200):
+    above, rejected = 0, 0
+    for seed in range(300):
         rng = np.random.default_rng(seed)
-        p = rng.uniform(size=300)
-        found = expected_calibration_error(rng.random(300) < p, p, seed=seed)
+        p = rng.uniform(size=200)
+        found = calibration(rng.random(200) < p, p, seed=seed)
         assert found.low is not None
-        hits += found.low <= 0.02
-    assert hits / 200 >= 0.95
+        assert found.p_calibrated is not None
+        above += found.low > 0
+        rejected += found.p_calibrated <= 0.05
+    assert above / 300 <= 0.05
+    assert 0.02 <= rejected / 300 <= 0.09
+
+
+def test_error_of_a_calibrated_predictor_is_expected_to_be_above_zero() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.uniform(size=500)
+    mean = np.mean([calibration(rng.random(500) < p, p, resamples=32).value for _ in range(200)])
+    expected = calibration(rng.random(500) < p, p, resamples=2000).error_if_calibrated
+    assert expected == pytest.approx(mean, rel=0.05)
 
 
 def test_degenerate_and_misuse() -> None:

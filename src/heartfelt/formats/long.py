@@ -174,6 +174,8 @@ def _spooled(table: pl.LazyFrame, roles: Roles, opened: Delimited | None, where:
     """The ratings under their contract: numbers made strictly first, and forgivingly where that fails."""
     try:
         spooled = spool(_shaped(table, roles, where, strict=True), where)
+        if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
+            unparsed_moment(table, roles.others["at"], where)
         names = (*spooled.found.raters, *spooled.found.stimuli)
         if not any(name[:1].isspace() or name[-1:].isspace() for name in names):
             return spooled, opened

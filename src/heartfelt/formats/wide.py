@@ -165,7 +165,7 @@ def _ratings(
         mine = {cell.column: cell.other for cell in cells if cell.question == question}
         scale = stated_scale(question, options)
         if scale is None and _in_words(frame, list(mine)):
-            words = frame.select(mine).unpivot().get_column("value").drop_nulls().unique().sort().to_list()
+            words = frame.select(list(mine)).unpivot().get_column("value").drop_nulls().unique().sort().to_list()
             scale = Categories(type="categories", categories=words) if len(words) > 1 else None
         scales[question] = scale or Numeric(type="numeric")
         if scale is not None and scale.level in {"nominal", "ordinal", "text"}:

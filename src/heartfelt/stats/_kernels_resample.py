@@ -27,7 +27,7 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
 _MASK = np.uint64(0xFFFFFFFF)
-_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -321,4 +321,20 @@ def binned_gap(counts: Counts, gap: Floats, which: Ints, bins: int) -> Floats:
             out[lane] += abs(sums[b, lane])
     for lane in range(lanes):
         out[lane] = out[lane] / weights[lane] if weights[lane] > 0 else np.nan
+    return out
+
+
+@compiled
+def calibrated_gap(probability: Floats, which: Ints, bins: int, resamples: int, state: Any) -> Floats:
+    """Per resample: the same, of outcomes drawn from the probabilities themselves."""
+    n = probability.size
+    sums = np.zeros(bins)
+    out = np.empty(resamples)
+    for r in range(resamples):
+        sums[:] = 0.0
+        for row in range(n):
+            state += _GOLDEN
+            true = np.float64(mix(state) >> _S11) * 2.0**-53 < probability[row]
+            sums[which[row]] += probability[row] - (1.0 if true else 0.0)
+        out[r] = np.sum(np.abs(sums)) / n
     return out

@@ -2,9 +2,12 @@
 
 ``calibration`` bins the probabilities, compares each bin's mean probability with the share that came true,
 and sums up by the expected calibration error (the bins' absolute gaps weighted by their size; 0 is best, at
-most 1) and the Brier score. The error of a finite sample is biased upwards, so its interval is the basic
-bootstrap, which takes the same bias off; it can therefore reach below the value, or not contain it. Naeini
-et al. (2015); Brier (1950).
+most 1) and the Brier score. A finite sample shows an error even when every probability is right:
+``error_if_calibrated`` is what to expect then, and ``p_calibrated`` tests it, both by drawing outcomes from
+the probabilities (Bröcker and Smith 2007).
+
+The error's interval is the basic bootstrap, which takes the sample's upward bias off, so that it can lie
+below the value; its lower end is 0 unless the test rejects calibration. Naeini et al. (2015); Brier (1950).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from heartfelt.stats._paired import Column, as_flags, counted
 from heartfelt.stats._replicates import Sample, weight_batches
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.streams import derived_seed
 
 Binning = Literal["width", "count"]
 
@@ -53,6 +57,8 @@ class Calibration:
     error: Estimate
     brier: Estimate
     bins: tuple[CalibrationBin, ...]
+    error_if_calibrated: float | None = None
+    p_calibrated: float | None = None
 
     @property
     def value(self) -> float | None:
@@ -74,6 +80,8 @@ class Calibration:
         return {
             "error": self.error.to_json(),
             "brier": self.brier.to_json(),
+            "error_if_calibrated": self.error_if_calibrated,
+            "p_calibrated": self.p_calibrated,
             "bins": [one.to_json() for one in self.bins],
         }
 
@@ -121,10 +129,13 @@ def calibration(
     gap = data.y - data.x
     value = float(np.abs(np.bincount(which, weights=gap, minlength=bins)).sum()) / data.n
     found = _resampled(data, gap, which, edges.size - 1, resamples, seed)
+    null = _calibrated(data, which, edges.size - 1, resamples, seed)
+    p = float(1 + np.count_nonzero(null >= value - 1e-12)) / (1 + resamples)
     plain = Estimate(value, method=name, counts=counts | {"resamples": resamples})
     low, high = _bounds.basic(value, found, level)
-    error = plain.with_interval(max(low, 0.0), min(max(high, 0.0), 1.0), "basic bootstrap", level)
-    return Calibration(error, score, _table(data, which, edges, level))
+    low = max(low, 0.0) if p <= (1 - level) / 2 else 0.0
+    error = plain.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", level)
+    return Calibration(error, score, _table(data, which, edges, level), float(null.mean()), p)
 
 
 def expected_calibration_error(
@@ -147,6 +158,13 @@ def _resampled(data: Rows, gap: Floats, which: Ints, bins: int, resamples: int, 
     batches = -(-resamples // LANES)
     drawn = weight_batches(Sample(data), batches, seed)
     return np.concatenate([binned_gap(counts, gap, which, bins) for counts in drawn])[:resamples]
+
+
+def _calibrated(data: Rows, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
+    from heartfelt.stats._kernels_resample import calibrated_gap
+
+    state = np.uint64(derived_seed(seed, "calibration"))
+    return calibrated_gap(data.y, which.astype(np.int64), bins, resamples, state)
 
 
 def _table(data: Rows, which: Ints, edges: Floats, level: float) -> tuple[CalibrationBin, ...]:

@@ -84,8 +84,8 @@ def render_voice(
 ) -> Samples:
     """Render one clip meant to convey ``valence`` and ``arousal`` (1-9): mono samples, float32.
 
-    ``name`` is the stimulus id; with ``seed`` it decides everything chance decides. ``means`` ask for a tempo,
-    phrasing, range or emphasis of their own, as shares from 0 to 1.
+    ``name`` is the stimulus id; with ``seed`` it decides everything chance decides. ``means`` ask for a
+    tempo, phrasing, range or emphasis of their own, as shares from 0 to 1.
     """
     if not 1.0 <= seconds <= 600 or not 8_000 <= rate <= 96_000:
         raise InputError(

@@ -1,8 +1,8 @@
 """From a feeling to a babbled utterance: which syllables, how fast, how high, how loud, with which voice.
 
-Valence and arousal on 1-9 set the vocal means that listeners are known to read them from. Arousal: pitch level
-and range, speech rate, loudness, a bright source, short pauses. Valence: where phrases turn at their end,
-roughness, and the shorter vocal tract of a smile. The words are babble, so only the voice can tell.
+Valence and arousal on 1-9 set the vocal means that listeners are known to read them from. Arousal: pitch
+level and range, speech rate, loudness, a bright source, short pauses. Valence: where phrases turn at their
+end, roughness, and the shorter vocal tract of a smile. The words are babble, so only the voice can tell.
 
 Source: Juslin & Laukka 2003 and Scherer 2003 (vocal expression of emotion); Tartter 1980 (smiles are heard);
 Peterson & Barney 1952 (formants of the vowels, men's means).
@@ -32,7 +32,7 @@ VOWELS: dict[str, Formants] = {
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A stretch of speech: how strong the voice and the noise are, the noise's band, and the formants (Hz)."""
+    """A stretch of speech: the strengths of voice and noise, the noise's band, and the formants (hertz)."""
 
     seconds: float
     voice: float
@@ -64,8 +64,8 @@ CONSONANTS: dict[str, tuple[Sound, ...]] = {
 class Delivery:
     """The vocal means that carry one feeling.
 
-    ``rate`` is in syllables a second, ``phrase`` in syllables, ``pause`` in seconds, ``pitch`` and ``range`` in
-    semitones, ``smile`` a factor on the formants; the others are shares from 0 to 1, ``lift`` from -1 to 1.
+    ``rate`` is in syllables a second, ``phrase`` in syllables, ``pause`` in seconds, ``pitch`` and ``range``
+    in semitones, ``smile`` a factor on the formants; ``lift`` runs from -1 to 1, the rest from 0 to 1.
     """
 
     rate: float
@@ -88,7 +88,11 @@ class Utterance:
 
     sounds: list[Sound]
     contour: list[tuple[float, float]]
-    syllables: int
+
+    @property
+    def syllables(self) -> int:
+        """How many syllables there are: each has its point in the contour."""
+        return len(self.contour)
 
 
 def delivery(valence: float, arousal: float) -> Delivery:
@@ -133,50 +137,43 @@ def shaped(means: Delivery, shares: Mapping[str, float]) -> Delivery:
 
 def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utterance:
     """Babble for ``seconds``: phrases of syllables with pauses between them, silence before and after."""
-    sounds: list[Sound] = []
+    sounds = [Sound(0.06, 0.0, VOWELS["uh"])]
     contour: list[tuple[float, float]] = []
-    time, count = _pause(sounds, 0.0, 0.08), 0
+    time = 0.06
     while True:
-        room = int((seconds - 0.12 - time) * means.rate * 0.9)
-        length = min(max(1, round(means.phrase * float(rng.uniform(0.75, 1.25)))), room)
-        if length < 1:
-            break
-        time = _phrase(means, length, time, sounds, contour, rng)
-        count += length
-        time = _pause(sounds, time, means.pause * float(rng.uniform(0.7, 1.3)))
-    _pause(sounds, time, max(seconds - time, 0.0))
-    return Utterance(sounds, contour, count)
+        room = (seconds - 0.08 - time) * means.rate
+        spans = _spans(means, round(means.phrase * float(rng.uniform(0.75, 1.25))), room)
+        if not spans and not contour:
+            spans = [room]
+        for place, span in enumerate(spans):
+            loud = (6.0 if place % 3 == 0 else -5.0) * means.emphasis
+            made = _syllable(span / means.rate, 10.0 ** (loud / 20.0), rng)
+            sounds += made
+            length = sum(sound.seconds for sound in made)
+            contour.append((time + length / 2.0, means.range * _height(means, place, len(spans), rng)))
+            time += length
+        rest = min(means.pause * float(rng.uniform(0.7, 1.3)), seconds - time) if spans else seconds - time
+        sounds.append(Sound(rest, 0.0, sounds[-1].formants))
+        time += rest
+        if not spans:
+            return Utterance(sounds, contour)
 
 
-def _pause(sounds: list[Sound], time: float, seconds: float) -> float:
-    resting = sounds[-1].formants if sounds else VOWELS["uh"]
-    sounds.append(Sound(seconds, 0.0, resting))
-    return time + seconds
+def _spans(means: Delivery, length: int, room: float) -> list[float]:
+    """How long the syllables of a phrase are, in ordinary syllables; no more of them than there is room for."""
+    for count in range(max(length, 1), 0, -1):
+        spans = [1.0 + 0.45 * means.emphasis * (1.0 if place % 3 == 0 else -0.35) for place in range(count)]
+        spans[-1] *= 1.25
+        if sum(spans) <= room:
+            return spans
+    return []
 
 
-def _phrase(
-    means: Delivery,
-    length: int,
-    time: float,
-    sounds: list[Sound],
-    contour: list[tuple[float, float]],
-    rng: np.random.Generator,
-) -> float:
-    stressed = int(rng.integers(0, 2))
-    for place in range(length):
-        strong = place % 3 == stressed % 3
-        last = place == length - 1 and length > 1
-        span = (1.0 + 0.45 * means.emphasis * (1.0 if strong else -0.35)) * (1.25 if last else 1.0)
-        weight = 10.0 ** ((6.0 if strong else -5.0) * means.emphasis / 20.0)
-        begin = time
-        for sound in _syllable(span / means.rate, weight, rng):
-            sounds.append(sound)
-            time += sound.seconds
-        here = 0.25 - 0.5 * place / max(length - 1, 1)
-        here += (0.45 if strong else -0.15) + float(rng.normal(0.0, 0.12))
-        here += 0.55 * means.lift if last else 0.0
-        contour.append(((begin + time) / 2.0, means.range * here))
-    return time
+def _height(means: Delivery, place: int, length: int, rng: np.random.Generator) -> float:
+    """How high a syllable lies, in shares of the range: falling along the phrase, up where it is stressed."""
+    fall = 0.25 - 0.5 * place / max(length - 1, 1)
+    turn = 0.55 * means.lift if place == length - 1 and length > 1 else 0.0
+    return fall + (0.45 if place % 3 == 0 else -0.15) + turn + float(rng.normal(0.0, 0.12))
 
 
 def _syllable(seconds: float, weight: float, rng: np.random.Generator) -> list[Sound]:

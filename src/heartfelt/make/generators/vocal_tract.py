@@ -1,10 +1,10 @@
-"""A voice as source and filter: glottal pulses and noise through formants that move with the sounds. NumPy only.
+"""A voice as source and filter: glottal pulses and noise through formants that move. NumPy only.
 
 The source is a band-limited pulse read once a period, each period a little off in length and strength. The
-filter is a cascade of resonances whose frequency response is worked out every 5 ms; every 10 ms stretch of the
-source is passed through its own response and the stretches are added up, so the formants glide.
+filter is a cascade of resonances whose frequency response is worked out every 5 ms; every 10 ms stretch of
+the source is passed through its own response and the stretches are added up, so the formants glide.
 
-Source: Fant 1960 (source and filter); Klatt 1980 (cascade of formants, bandwidths); Rosenberg 1971 (the pulse).
+Source: Fant 1960 (source and filter); Klatt 1980 (cascade of formants); Rosenberg 1971 (the pulse).
 """
 
 from __future__ import annotations
@@ -26,15 +26,8 @@ _TAIL_SECONDS = 0.05
 _BLOCK = 400
 _MOVING = (70.0, 100.0, 150.0)
 """Bandwidths of the three formants that move."""
-_FIXED = (
-    (3400.0, 250.0),
-    (4300.0, 350.0),
-    (5300.0, 450.0),
-    (6300.0, 550.0),
-    (7300.0, 650.0),
-    (8300.0, 750.0),
-)
-"""Formants that stay, with their bandwidths: they are the speaker's, and keep the voice from ending at 4 kHz."""
+_FIXED = tuple((3400.0 + 980.0 * number, 250.0 + 100.0 * number) for number in range(6))
+"""Formants that stay, with their bandwidths: the speaker's own, without which a voice would end at 4 kHz."""
 _OPEN, _CLOSED = 0.40, 0.60
 
 
@@ -58,7 +51,7 @@ def sound_out(said: Utterance, means: Delivery, tract: Tract, rate: int, rng: np
     breath = np.diff(rng.standard_normal(size), prepend=0.0) * (0.3 + 0.7 * opening)
     excited = voice * ((1.0 - 0.5 * means.breath) * pulses + 0.5 * means.breath * breath)
     hiss = np.interp(time, at, tracks.noise) * rng.standard_normal(size)
-    axis = np.fft.rfftfreq(_points(step, rate), 1.0 / rate)
+    axis = np.fft.rfftfreq(_points(step, rate), 1.0 / rate).astype(np.float64)
     formants = tracks.formants * (tract.scale * means.smile)
     out = np.zeros(size + axis.size * 2)
     for start in range(0, frames, _BLOCK):
@@ -160,7 +153,8 @@ def _denominator(centre: Wave, bandwidth: float, axis: Wave) -> Spectra:
 
 
 def _band(centre: Wave, width: Wave, axis: Wave) -> Spectra:
-    return np.exp(-0.5 * ((axis - centre[:, None]) / width[:, None]) ** 2).astype(np.complex128)
+    shape: Spectra = np.exp(-0.5 * ((axis - centre[:, None]) / width[:, None]) ** 2).astype(np.complex128)
+    return shape
 
 
 def _add(out: Wave, source: Wave, part: slice, step: int, response: Spectra) -> None:

@@ -1,0 +1,275 @@
+"""One AIGIEmo record: what a person judged, what a machine filled in, what is known of the image.
+
+A record may be nested (a JSON object with an object ``fields``) or flat (columns such as ``style_machine``). Everything a
+record says ends in one of three places; a key this module does not know is kept as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from heartfelt.errors import InputError, nearest, suggestion
+from heartfelt.formats.columns import MISSING
+
+EMOTIONS = ("amusement", "awe", "contentment", "excitement", "anger", "disgust", "fear", "sadness")
+TEXTS = ("caption", "reason")
+JUDGED = ("emotion", "valence", "arousal", *TEXTS)
+FIELDS = ("style", "scene", "objects", "facial_expression", "human_action", "colour", "brightness")
+ABOUT_IMAGE = ("system", "intent", "prompt", "split", "path")
+PARTS = ("machine", "source", "verdict", "final", "verified_by", "at")
+ALIASES = {
+    "image": ("image_id", "id"),
+    "path": ("image_path", "file_name", "filename"),
+    "annotator": ("annotator_id", "rater"),
+    "system": ("model", "generator"),
+    "intent": ("target_emotion", "intended_emotion"),
+    "at": ("created_at",),
+    "emotion": ("emotion_category",),
+    "reason": ("emotion_reason", "reasoning"),
+    "style": ("visual_style",),
+    "scene": ("scene_type",),
+    "objects": ("object",),
+    "facial_expression": ("facial_expressions",),
+    "human_action": ("human_actions",),
+    "colour": ("color", "colors", "colours"),
+}
+VERDICTS = {
+    "accepted": "accepted", "accept": "accepted", "fixed": "fixed", "fix": "fixed", "edited": "fixed",
+    "corrected": "fixed", "rejected": "rejected", "reject": "rejected",
+}  # fmt: skip
+_CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """What a machine said of one field and what a person made of it."""
+
+    name: str
+    machine: str | None = None
+    source: str | None = None
+    verdict: str | None = None
+    final: str | None = None
+    verified_by: str | None = None
+    at: str | None = None
+
+
+@dataclass(slots=True)
+class Record:
+    """One annotation of one image, and the line it stands on."""
+
+    image: str
+    line: int = 0
+    annotator: str | None = None
+    about: dict[str, str] = field(default_factory=dict)
+    emotion: str | None = None
+    numbers: dict[str, float] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+    at: str | None = None
+    fields: list[FieldValue] = field(default_factory=list)
+    extras: dict[str, str] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=4096)
+def canonical(key: str) -> str:
+    """A key's usual name: lower case, underscores, an alias resolved, also before a part such as ``_machine``."""
+    plain = key.strip().casefold().replace(" ", "_").replace("-", "_").replace(".", "_")
+    if plain in _CANONICAL:
+        return _CANONICAL[plain]
+    for part in PARTS:
+        base = plain.removesuffix(f"_{part}")
+        if base != plain and base in _CANONICAL and _CANONICAL[base] in {*FIELDS, *TEXTS}:
+            return f"{_CANONICAL[base]}_{part}"
+    return plain
+
+
+@lru_cache(maxsize=4096)
+def flat_part(key: str) -> tuple[str, str] | None:
+    """``("style", "machine")`` for ``style_machine``; None for a key that is no part of a known field."""
+    for part in PARTS:
+        base = key.removesuffix(f"_{part}")
+        if base != key and base in {*FIELDS, *TEXTS}:
+            return base, part
+    return None
+
+
+def plain_text(value: Any) -> str | None:
+    """A value as text: tags joined with ``;``, numbers as written, structures as JSON; None where there is nothing."""
+    if value is None or value == "" or value == []:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
+        return ";".join(str(one).strip() for one in value)
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return str(value)
+
+
+def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> Record:
+    """Understand one record; ``where`` names its file and line in errors."""
+    known, extras = _sorted_out(raw, where)
+    image = plain_text(known.pop("image", None) or known.get("path"))
+    if image is None:
+        raise InputError(f"{where}: the record names no image.", "Give every record an 'image'.")
+    record = Record(image.strip(), extras=extras)
+    _inside(record.image, where)
+    annotator = plain_text(known.pop("annotator", None))
+    record.annotator = annotator.strip() or None if annotator else None
+    record.about = {name: text for name in ABOUT_IMAGE if (text := plain_text(known.pop(name, None))) is not None}
+    _inside(record.about.get("path", ""), where)
+    record.emotion = _emotion(known.pop("emotion", None), where)
+    for name in ("valence", "arousal"):
+        number = _number(known.pop(name, None), name, where)
+        if number is not None:
+            if not bounds[0] <= number <= bounds[1]:
+                raise InputError(
+                    f"{where}: the {name} {number:g} is not between {bounds[0]:g} and {bounds[1]:g}.",
+                    "Correct it, or state the range that was used, such as range=1..9.",
+                )
+            record.numbers[name] = number
+    record.seconds = _number(known.pop("seconds", None), "seconds", where)
+    record.at = plain_text(known.pop("at", None))
+    record.fields = list(_fields(known, record.annotator, where))
+    machine_texts = {one.name for one in record.fields}
+    for name in TEXTS:
+        text = plain_text(known.get(name))
+        if text is not None and name not in machine_texts:
+            record.texts[name] = text
+    return record
+
+
+def _sorted_out(raw: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The known keys under their usual names, and the rest as text."""
+    usual = {"image", "annotator", "seconds", "at", "fields", *ABOUT_IMAGE, *JUDGED, *FIELDS}
+    known: dict[str, Any] = {}
+    extras: dict[str, str] = {}
+    for key, value in raw.items():
+        name = canonical(key)
+        if name not in usual and flat_part(name) is None:
+            text = plain_text(value)
+            if text is not None:
+                extras[key.strip()] = text
+        elif known.get(name) is None:
+            known[name] = value
+        elif value is not None and value != known[name]:
+            if name in {"image", "path"}:
+                extras[key.strip()] = plain_text(value) or ""
+                continue
+            raise InputError(f"{where}: '{key}' says '{value}' where another key for {name} says '{known[name]}'.", "Keep one of the two.")
+    return known, extras
+
+
+def _inside(path: str, where: str) -> None:
+    pure = PurePosixPath(path.replace("\\", "/"))
+    if pure.is_absolute() or ".." in pure.parts or ":" in path[:3]:
+        raise InputError(f"{where}: the path '{path}' leads out of the media folder.", "Use names relative to that folder, and keep the images inside it.")
+
+
+def _emotion(value: Any, where: str) -> str | None:
+    text = plain_text(value)
+    if text is None or not text.strip():
+        return None
+    name = text.strip().casefold()
+    if name not in EMOTIONS:
+        raise InputError(f"{where}: '{text}' is not one of the eight emotions.", suggestion(name, EMOTIONS, "Emotions"))
+    return name
+
+
+def _number(value: Any, name: str, where: str) -> float | None:
+    if value is None or (isinstance(value, str) and value.strip() in MISSING):
+        return None
+    try:
+        if isinstance(value, bool | list | dict):
+            raise ValueError
+        return float(value.strip().replace(",", ".") if isinstance(value, str) else value)
+    except ValueError:
+        raise InputError(f"{where}: the {name} '{value}' is not a number.", "Write a number, or nothing where there is none.") from None
+
+
+def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterator[FieldValue]:
+    """Every field the record holds: nested, flat, or both."""
+    nested = known.pop("fields", None)
+    if isinstance(nested, str) and nested.strip():
+        try:
+            nested = json.loads(nested)
+        except ValueError:
+            raise InputError(f"{where}: 'fields' is not valid JSON.", "Write an object, such as {\"style\": \"oil painting\"}.") from None
+    if nested and not isinstance(nested, dict):
+        raise InputError(f"{where}: 'fields' is no object.", "Write an object, such as {\"style\": \"oil painting\"}.")
+    values: dict[str, Any] = {canonical(name): value for name, value in (nested or {}).items()}
+    for name in (*FIELDS, *TEXTS):
+        parts = {part: known.pop(f"{name}_{part}") for part in PARTS if f"{name}_{part}" in known}
+        parts = {part: value for part, value in parts.items() if plain_text(value) is not None}
+        flat = known.get(name) if name in TEXTS else known.pop(name, None)
+        if parts or isinstance(flat, dict) or (isinstance(flat, list) and flat and isinstance(flat[0], dict)):
+            whole = {**parts, **({"final": flat} if plain_text(flat) is not None else {})} if parts else flat
+        else:
+            whole = flat if name in FIELDS and plain_text(flat) is not None else None
+        if whole is not None:
+            if name in values:
+                raise InputError(f"{where}: the field '{name}' is there twice, in 'fields' and beside it.", "Keep one of the two.")
+            values[name] = whole
+    for name, value in values.items():
+        for one in value if isinstance(value, list) and value and all(isinstance(v, dict) for v in value) else [value]:
+            found = _field(name, one, annotator, where)
+            if found is not None:
+                yield found
+
+
+def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldValue | None:
+    if not isinstance(value, dict) or not (_part_names(name, value, where)):
+        text = _tags(plain_text(value))
+        return None if text is None else FieldValue(name, final=text, verified_by=annotator)
+    parts = {part: _tags(plain_text(value.get(part))) for part in PARTS}
+    verdict = parts["verdict"]
+    if verdict is not None:
+        word = verdict.strip().casefold()
+        if word not in VERDICTS:
+            raise InputError(f"{where}: '{verdict}' is no verdict on '{name}'.", suggestion(word, set(VERDICTS.values()), "Verdicts"))
+        verdict = VERDICTS[word]
+    machine, final = parts["machine"], parts["final"]
+    if verdict == "accepted" and final is None:
+        final = machine
+    _hold_together(name, machine, verdict, final, where)
+    if machine is None and final is None and verdict is None:
+        return None
+    by = parts["verified_by"] or (annotator if verdict is not None or final is not None else None)
+    return FieldValue(name, machine, parts["source"], verdict, final, by, parts["at"])
+
+
+def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
+    """Whether an object gives a field's parts, and not a value that happens to be an object."""
+    strangers = [key for key in value if key not in PARTS]
+    meant = len(strangers) < len(value) or any(nearest(key, PARTS) for key in strangers)
+    if strangers and meant:
+        raise InputError(f"{where}: the field '{name}' has no part '{strangers[0]}'.", suggestion(strangers[0], PARTS, "Parts"))
+    return bool(value) and meant
+
+
+def _hold_together(name: str, machine: str | None, verdict: str | None, final: str | None, where: str) -> None:
+    if verdict == "accepted" and final != machine:
+        raise InputError(
+            f"{where}: '{name}' was accepted, but the final '{final}' is not the machine's '{machine}'.",
+            "The verdict on a value that was changed is 'fixed'.",
+        )
+    if verdict == "rejected" and final is not None:
+        raise InputError(f"{where}: '{name}' was rejected, yet has a final value '{final}'.", "The verdict on a value that was replaced is 'fixed'.")
+    if verdict == "fixed" and final is None:
+        raise InputError(f"{where}: '{name}' was fixed, but has no final value.", "Give the final value; without one the verdict is 'rejected'.")
+
+
+def _tags(text: str | None) -> str | None:
+    """A list that a CSV cell holds as JSON is joined like any other list."""
+    if text is not None and text.startswith("[") and text.endswith("]"):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return text
+        return plain_text(value) if isinstance(value, list) else text
+    return text
