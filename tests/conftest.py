@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def shared_data() -> Path:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With REQUIRE_ALL set, a test that would be skipped fails and says what was missing."""
     report = yield
     if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):

@@ -23,7 +23,12 @@ def test_an_error_has_a_problem_and_a_fix_and_survives_pickling() -> None:
 
 @pytest.mark.parametrize(
     ("name", "known", "expected"),
-    [("valense", ["valence", "arousal"], "valence"), ("Valence", ["valence"], "valence"), ("xyz", ["valence"], None), ("a", [], None)],
+    [
+        ("valense", ["valence", "arousal"], "valence"),
+        ("Valence", ["valence"], "valence"),
+        ("xyz", ["valence"], None),
+        ("a", [], None),
+    ],
 )
 def test_nearest(name: str, known: list[str], expected: str | None) -> None:
     assert nearest(name, known) == expected
@@ -50,7 +55,9 @@ class TestRegistry:
         assert "Known things: one, two." in caught.value.fix
         assert "Did you mean 'two'?" in caught.value.fix
 
-    def test_other_packages_register_by_entry_points(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_other_packages_register_by_entry_points(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (tmp_path / "their_package.py").write_text("THING = 7\n")
         info = tmp_path / "their_package-1.0.dist-info"
         info.mkdir()
@@ -62,7 +69,9 @@ class TestRegistry:
         assert registry["theirs"] == 7
         assert registry.names() == ["ours", "theirs"]
 
-    def test_a_plugin_that_does_not_load_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_plugin_that_does_not_load_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         info = tmp_path / "broken-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")

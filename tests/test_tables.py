@@ -26,7 +26,9 @@ def test_a_missing_column_names_the_nearest() -> None:
 
 
 def test_extra_columns_are_kept_behind_the_contract() -> None:
-    out = RATINGS.check(ratings(device=["phone"]).select("device", "value", "question", "stimulus", "rater"), "x")
+    out = RATINGS.check(
+        ratings(device=["phone"]).select("device", "value", "question", "stimulus", "rater"), "x"
+    )
     assert out.columns == ["rater", "stimulus", "question", "value", "device"]
 
 
@@ -43,7 +45,9 @@ def test_two_rows_with_one_key_are_named() -> None:
 
 
 def test_ratings_without_a_rater_may_repeat() -> None:
-    frame = pl.concat([ratings(rater=[None]), ratings(rater=[None])]).with_columns(pl.col("rater").cast(pl.String))
+    frame = pl.concat([ratings(rater=[None]), ratings(rater=[None])]).with_columns(
+        pl.col("rater").cast(pl.String)
+    )
     assert RATINGS.check(frame, "x").height == 2
 
 
@@ -65,7 +69,18 @@ def test_an_empty_table_keeps_its_contract(contract: object) -> None:
     assert contract.check(contract.empty(), "x").height == 0
 
 
-@given(st.lists(st.one_of(st.none(), st.text(max_size=6), st.integers(-10**6, 10**6).map(str), st.floats(allow_nan=False, allow_infinity=False, width=32).map(str)), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.one_of(
+            st.none(),
+            st.text(max_size=6),
+            st.integers(-(10**6), 10**6).map(str),
+            st.floats(allow_nan=False, allow_infinity=False, width=32).map(str),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
 @settings(deadline=None, max_examples=80)
 def test_typing_text_loses_nothing(cells: list[str | None]) -> None:
     frame = pl.DataFrame({"x": pl.Series(cells, dtype=pl.String)})
@@ -73,5 +88,7 @@ def test_typing_text_loses_nothing(cells: list[str | None]) -> None:
 
 
 def test_numbers_become_numbers_only_when_all_of_them_do() -> None:
-    frame = lossless_types(pl.DataFrame({"a": ["1", "2"], "b": ["4.0", "2.833"], "c": ["007", "8"], "d": ["1.50", "2.0"]}))
-    assert [dtype for dtype in frame.dtypes] == [pl.Int64, pl.Float64, pl.String, pl.String]
+    frame = lossless_types(
+        pl.DataFrame({"a": ["1", "2"], "b": ["4.0", "2.833"], "c": ["007", "8"], "d": ["1.50", "2.0"]})
+    )
+    assert frame.dtypes == [pl.Int64, pl.Float64, pl.String, pl.String]

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Snapshot", "__version__", "export", "load", "read", "stats"]
 
-_HOMES = {"read": "heartfelt.formats", "export": "heartfelt.formats", "load": "heartfelt.snapshot", "Snapshot": "heartfelt.snapshot"}
+_HOMES = {
+    "read": "heartfelt.formats",
+    "export": "heartfelt.formats",
+    "load": "heartfelt.snapshot",
+    "Snapshot": "heartfelt.snapshot",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -80,7 +80,9 @@ class Contract:
                 casts.append(_cast(column, have[column.name]))
         extras = [name for name in have.names() if name not in self.names]
         ordered = [column.name for column in self.columns if column.name in have]
-        return frame.with_columns(casts).select(*ordered, *extras) if casts else frame.select(*ordered, *extras)
+        return (
+            frame.with_columns(casts).select(*ordered, *extras) if casts else frame.select(*ordered, *extras)
+        )
 
     def check_key(self, frame: pl.DataFrame, where: str) -> None:
         """Raise if two rows share the contract's key."""
@@ -94,7 +96,9 @@ class Contract:
             raise InputError(
                 f"{where}: {doubled.height} rows of {self.name} share their key; the first is {first}.",
                 f"Keep one row per {' x '.join(key)}"
-                + ("; number repeated presentations in a column 'repeat'." if self.name == "ratings" else "."),
+                + (
+                    "; number repeated presentations in a column 'repeat'." if self.name == "ratings" else "."
+                ),
             )
 
 
@@ -102,8 +106,11 @@ def _cast(column: Column, have: pl.DataType) -> pl.Expr:
     source = pl.col(column.name)
     if column.dtype == pl.String and have.is_float():
         whole = source.cast(pl.Int64, strict=False)
-        return pl.when(whole.cast(pl.Float64) == source).then(whole.cast(pl.String)).otherwise(source.cast(pl.String)).alias(
-            column.name
+        return (
+            pl.when(whole.cast(pl.Float64) == source)
+            .then(whole.cast(pl.String))
+            .otherwise(source.cast(pl.String))
+            .alias(column.name)
         )
     if column.dtype == MOMENT and isinstance(have, pl.Datetime) and have.time_zone is None:
         return source.dt.cast_time_unit("us").dt.replace_time_zone("UTC")
@@ -123,7 +130,9 @@ STIMULI = Contract(
         _text("intent", "what it was meant to convey", required=False, nullable=True),
         _text("prompt", "the text it was made from, or that text's id", required=False, nullable=True),
         _text("path", "its media file, relative to the media root", required=False, nullable=True),
-        Column("found", pl.Boolean, "whether the media file was there when read", required=False, nullable=True),
+        Column(
+            "found", pl.Boolean, "whether the media file was there when read", required=False, nullable=True
+        ),
         Column("duration", pl.Float64, "seconds", required=False, nullable=True),
         Column("rate", pl.Int64, "samples a second", required=False, nullable=True),
         Column("channels", pl.Int64, "audio channels", required=False, nullable=True),
@@ -150,10 +159,22 @@ RATINGS = Contract(
         _text("question", "the question id"),
         Column("value", pl.Float64, "the answer as a number, or the category's code", nullable=True),
         _text("answer", "the answer in words", required=False, nullable=True),
-        Column("position", pl.Int64, "place in the rater's presentation order, from 1", required=False, nullable=True),
+        Column(
+            "position",
+            pl.Int64,
+            "place in the rater's presentation order, from 1",
+            required=False,
+            nullable=True,
+        ),
         Column("seconds", pl.Float64, "time taken to answer", required=False, nullable=True),
         Column("at", MOMENT, "when", required=False, nullable=True),
-        Column("repeat", pl.Int64, "0 for a first presentation, 1 for its first repeat", required=False, nullable=True),
+        Column(
+            "repeat",
+            pl.Int64,
+            "0 for a first presentation, 1 for its first repeat",
+            required=False,
+            nullable=True,
+        ),
     ),
     key=("rater", "stimulus", "question", "repeat"),
 )
@@ -208,8 +229,12 @@ def lossless_schema(frame: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl
         return {}
     kinds: dict[str, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64()}
     checks = [
-        (pl.col(name).is_not_null().any() & (pl.col(name).cast(dtype, strict=False).cast(pl.String) == pl.col(name)).fill_null(
-            pl.col(name).is_null()).all()).alias(f"{kind} {name}")
+        (
+            pl.col(name).is_not_null().any()
+            & (pl.col(name).cast(dtype, strict=False).cast(pl.String) == pl.col(name))
+            .fill_null(pl.col(name).is_null())
+            .all()
+        ).alias(f"{kind} {name}")
         for name in texts
         for kind, dtype in kinds.items()
     ]

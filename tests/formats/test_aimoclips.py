@@ -28,16 +28,36 @@ class TestRealData:
     def test_counts(self, shared_data: Path) -> None:
         snapshot = heartfelt.read(shared_data / "aimoclips")
         counts = snapshot.counts
-        assert (counts["rated"], counts["unrated"], counts["raters"], counts["systems"], counts["intents"]) == (991, 17, 111, 6, 12)
-        assert {name: facts.ratings for name, facts in snapshot.found.questions.items()} == {"valence": 6162, "arousal": 6162}
-        per_clip = snapshot.ratings.filter(pl.col("question") == "valence").group_by("stimulus").len()["len"].value_counts().sort("len").rows()
+        assert (
+            counts["rated"],
+            counts["unrated"],
+            counts["raters"],
+            counts["systems"],
+            counts["intents"],
+        ) == (991, 17, 111, 6, 12)
+        assert {name: facts.ratings for name, facts in snapshot.found.questions.items()} == {
+            "valence": 6162,
+            "arousal": 6162,
+        }
+        per_clip = (
+            snapshot.ratings.filter(pl.col("question") == "valence")
+            .group_by("stimulus")
+            .len()["len"]
+            .value_counts()
+            .sort("len")
+            .rows()
+        )
         assert per_clip == [(4, 67), (5, 205), (6, 315), (7, 270), (8, 117), (9, 17)]
         assert snapshot.ledger.height == 17
 
     def test_the_clip_means_are_those_of_the_ratings(self, shared_data: Path) -> None:
         snapshot = heartfelt.read(shared_data / "aimoclips")
         for question in ("valence", "arousal"):
-            means = snapshot.ratings.filter(pl.col("question") == question).group_by("stimulus").agg(pl.mean("value"))
+            means = (
+                snapshot.ratings.filter(pl.col("question") == question)
+                .group_by("stimulus")
+                .agg(pl.mean("value"))
+            )
             both = snapshot.stimuli.join(means, on="stimulus")
             assert float((both[f"mean_{question}"] - both["value"]).abs().max() or 0.0) <= 0.00051  # type: ignore[arg-type]
 
@@ -66,7 +86,9 @@ class TestExample:
         assert snapshot.counts["unrated"] == 1
 
     def test_row_order_within_a_rater_is_presentation_order(self, source: Path) -> None:
-        ratings = heartfelt.read(source).ratings.filter((pl.col("rater") == "P2") & (pl.col("question") == "valence"))
+        ratings = heartfelt.read(source).ratings.filter(
+            (pl.col("rater") == "P2") & (pl.col("question") == "valence")
+        )
         assert ratings["position"].to_list() == list(range(1, 12))
 
     def test_columns_nobody_asked_for_are_kept(self, source: Path, tmp_path: Path) -> None:
@@ -77,22 +99,35 @@ class TestExample:
         heartfelt.export(snapshot, "aimoclips", tmp_path / "out")
         assert (tmp_path / "out" / RATINGS).read_bytes() == (source / RATINGS).read_bytes()
 
-    def test_another_study_can_be_written_in_this_format(self, source: Path, tmp_path: Path) -> None:
+    def test_another_study_can_be_written_in_this_format(self, tmp_path: Path) -> None:
         path = tmp_path / "r.csv"
         path.write_text("rater,stimulus,system,intent,valence,arousal\nu,a,S,happy,3,4\nw,a,S,happy,4,4\n")
         snapshot = heartfelt.read(path, "long", value="valence,arousal")
         heartfelt.export(snapshot, "aimoclips", tmp_path / "out")
-        assert (tmp_path / "out" / CLIPS).read_text() == "index,audio_file,model,emotion,file_index,valence,arousal,num_annotators\n1,a,S,happy,1,3.5,4.0,2\n"
+        assert (
+            (tmp_path / "out" / CLIPS).read_text()
+            == "index,audio_file,model,emotion,file_index,valence,arousal,num_annotators\n1,a,S,happy,1,3.5,4.0,2\n"
+        )
 
     @pytest.mark.parametrize(
         ("name", "old", "new", "problem"),
         [
             (RATINGS, "user,", "usr,", "has no column 'user'"),
             (CLIPS, "file_index", "fileindex", "has no column 'file_index'"),
-            (RATINGS, "P1,One_happy_1_crop.wav,3", "P1,One_happy_1_crop.wav,12", "the first is 12 by rater 'P1'"),
+            (
+                RATINGS,
+                "P1,One_happy_1_crop.wav,3",
+                "P1,One_happy_1_crop.wav,12",
+                "the first is 12 by rater 'P1'",
+            ),
             (RATINGS, "P1,One_happy_1_crop.wav,3", "P1,One_happy_1_crop.wav,x", "'x' is not a number"),
             (RATINGS, "P1,One_happy_2", "P1,One_happy_1", "is there more than once"),
-            (RATINGS, "P1,One_happy_2_crop.wav", "P1,One_hapy_2_crop.wav", f"of clips that {CLIPS} does not list"),
+            (
+                RATINGS,
+                "P1,One_happy_2_crop.wav",
+                "P1,One_hapy_2_crop.wav",
+                f"of clips that {CLIPS} does not list",
+            ),
             (CLIPS, ",4\n", ",5\n", "has 4 ratings of"),
             (INTENTS, "gt_arousal", "arousal", "has no column 'gt_arousal'"),
             (INTENTS, "sad", "happy", "emotion 'happy' is there more than once"),

@@ -84,14 +84,24 @@ def test_an_empty_folder_is_told_in_words(name: str, tmp_path: Path) -> None:
 def _files(source: Path) -> list[Path]:
     if source.is_file():
         return [source]
-    return [path for path in sorted(source.rglob("*")) if path.is_file() and path.suffix in {".csv", ".txt", ".jsonl", ".json", ".tsv"}]
+    return [
+        path
+        for path in sorted(source.rglob("*"))
+        if path.is_file() and path.suffix in {".csv", ".txt", ".jsonl", ".json", ".tsv"}
+    ]
 
 
 @every_format
-@pytest.mark.parametrize("damage", ["empty", "cut", "binary", "doubled header", "latin-1", "crlf", "cr", "bom", "no newline"])
-def test_damaged_files_give_an_error_or_are_read_and_leave_nothing_half_done(name: str, damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "damage", ["empty", "cut", "binary", "doubled header", "latin-1", "crlf", "cr", "bom", "no newline"]
+)
+def test_damaged_files_give_an_error_or_are_read_and_leave_nothing_half_done(
+    name: str, damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Through the command line, as users meet it: exit code 0 with a whole folder, or 2 with two lines and none."""
-    options = [part for key, value in FORMATS[name].example_options().items() for part in ("--map", f"{key}={value}")]
+    options = [
+        part for key, value in FORMATS[name].example_options().items() for part in ("--map", f"{key}={value}")
+    ]
     count = len(_files(FORMATS[name].example(tmp_path / "count")))
     for place in range(count):
         home = tmp_path / f"{place}"
@@ -117,7 +127,7 @@ def _damaged(content: bytes, damage: str) -> bytes:
         case "empty":
             return b""
         case "cut":
-            return lines[: max(1, len(lines) * 2 // 3)].rstrip(b"\n") + b"\n\"x"
+            return lines[: max(1, len(lines) * 2 // 3)].rstrip(b"\n") + b'\n"x'
         case "binary":
             return os.urandom(8) + b"\0" + content
         case "doubled header":

@@ -36,7 +36,7 @@ TWO = {"a": ["1", "3"], "b": ["2", "4"]}
         (b"a|b\n1|2\n3|4\n", TWO),
         (b"a,b\n\n1,2\n\n3,4\n\n", TWO),
         (b"\na,b\n1,2\n3,4\n", None),
-        (" a , b \n1,2\n3,4\n".encode(), TWO),
+        (b" a , b \n1,2\n3,4\n", TWO),
         ("a,b\n1,2\n3,4\n".encode("utf-16"), TWO),
         ("a,b\nné,2\n".encode("latin-1"), {"a": ["né"], "b": ["2"]}),
         ("a,b\nné,2\n".encode(), {"a": ["né"], "b": ["2"]}),
@@ -50,7 +50,9 @@ TWO = {"a": ["1", "3"], "b": ["2", "4"]}
         (b"a;b\n1,5;2\n", {"a": ["1,5"], "b": ["2"]}),
     ],
 )
-def test_harmless_differences_are_read_correctly(tmp_path: Path, content: bytes, expected: dict[str, list[str]] | None) -> None:
+def test_harmless_differences_are_read_correctly(
+    tmp_path: Path, content: bytes, expected: dict[str, list[str]] | None
+) -> None:
     if expected is None:
         with pytest.raises(InputError, match="is empty"):
             read(tmp_path, content)
@@ -63,7 +65,10 @@ def test_harmless_differences_are_read_correctly(tmp_path: Path, content: bytes,
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (b"a,b\n1,2\n3", "line 3: 1 fields where the header has 2. It is the last line: the file seems to be cut off"),
+        (
+            b"a,b\n1,2\n3",
+            "line 3: 1 fields where the header has 2. It is the last line: the file seems to be cut off",
+        ),
         (b"a,b\n1,2,3\n4,5\n", "line 2: 3 fields where the header has 2."),
         (b"a,b\n1\n4,5\n", "line 2: 1 fields where the header has 2."),
         (b'a,b\n1,"2\n3,4\n', "never closed"),
@@ -84,14 +89,24 @@ def test_compensating_ragged_lines_are_caught(tmp_path: Path) -> None:
         read(tmp_path, b'a,b\n1,2,"3"\n4\n')
 
 
-_cell = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r\x00", exclude_categories=["Cs"]), max_size=5)
+_cell = st.text(
+    alphabet=st.characters(codec="utf-8", exclude_characters="\r\x00", exclude_categories=["Cs"]), max_size=5
+)
 
 
-@given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(_cell, min_size=n, max_size=n), min_size=1, max_size=6)))
+@given(
+    st.integers(1, 4).flatmap(
+        lambda n: st.lists(st.lists(_cell, min_size=n, max_size=n), min_size=1, max_size=6)
+    )
+)
 @settings(deadline=None, max_examples=60)
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]) -> None:
     columns = [f"c{i}" for i in range(len(rows[0]))]
-    frame = pl.DataFrame([[cell or None for cell in row] for row in rows], schema=dict.fromkeys(columns, pl.String), orient="row")
+    frame = pl.DataFrame(
+        [[cell or None for cell in row] for row in rows],
+        schema=dict.fromkeys(columns, pl.String),
+        orient="row",
+    )
     if frame.width == 1:
         frame = frame.drop_nulls()
     path = tmp_path_factory.mktemp("d") / "t.csv"

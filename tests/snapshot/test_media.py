@@ -24,7 +24,11 @@ def test_audio_and_images(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
-    [("a.wav", b"not audio", "not readable as audio"), ("b.png", b"not an image", "not readable as an image"), ("c.wav", b"", "empty")],
+    [
+        ("a.wav", b"not audio", "not readable as audio"),
+        ("b.png", b"not an image", "not readable as an image"),
+        ("c.wav", b"", "empty"),
+    ],
 )
 def test_broken_media_have_a_reason(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     (tmp_path / name).write_bytes(content)

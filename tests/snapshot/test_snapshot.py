@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import polars as pl
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 import heartfelt
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.simulate import study_ratings
 from heartfelt.simulate import stimuli as simulated_stimuli
+from heartfelt.simulate import study_ratings
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.snapshot import spool
@@ -25,10 +26,14 @@ STUDY = parse_study(
 )
 
 
-def build(ratings: pl.DataFrame | pl.LazyFrame, study: Study = STUDY, stimuli: pl.DataFrame | None = None) -> Snapshot:
+def build(
+    ratings: pl.DataFrame | pl.LazyFrame, study: Study = STUDY, stimuli: pl.DataFrame | None = None
+) -> Snapshot:
     lazy = ratings.lazy()
     if stimuli is None:
-        stimuli = lazy.select(pl.col("stimulus").cast(pl.String)).unique().sort("stimulus").collect().drop_nulls()
+        stimuli = (
+            lazy.select(pl.col("stimulus").cast(pl.String)).unique().sort("stimulus").collect().drop_nulls()
+        )
     return Snapshot.build(study, stimuli=stimuli, ratings=ratings)
 
 
@@ -41,7 +46,10 @@ def made() -> Snapshot:
 
 def plain(**columns: list[object]) -> pl.DataFrame:
     base: dict[str, list[object]] = {
-        "rater": ["a", "a", "b"], "stimulus": ["s1", "s2", "s1"], "question": ["valence", "valence", "arousal"], "value": [1.0, 9.0, 5.0]
+        "rater": ["a", "a", "b"],
+        "stimulus": ["s1", "s2", "s1"],
+        "question": ["valence", "valence", "arousal"],
+        "value": [1.0, 9.0, 5.0],
     }
     return pl.DataFrame(base | columns)
 
@@ -49,20 +57,26 @@ def plain(**columns: list[object]) -> pl.DataFrame:
 class TestHash:
     @given(st.randoms(use_true_random=False))
     @settings(deadline=None, max_examples=15)
-    def test_order_of_rows_and_columns_does_not_matter(self, made: Snapshot, random: object) -> None:
-        seed = getattr(random, "randrange")(10**6)
+    def test_order_of_rows_and_columns_does_not_matter(self, made: Snapshot, random: Random) -> None:
+        seed = random.randrange(10**6)
         ratings = made.ratings.sample(fraction=1.0, shuffle=True, seed=seed)
         columns = pl.Series(ratings.columns).sample(fraction=1.0, shuffle=True, seed=seed).to_list()
         again = Snapshot.build(
-            STUDY, stimuli=made.stimuli.reverse(), ratings=ratings.select(columns), raters=made.raters.sample(fraction=1.0, shuffle=True, seed=seed)
+            STUDY,
+            stimuli=made.stimuli.reverse(),
+            ratings=ratings.select(columns),
+            raters=made.raters.sample(fraction=1.0, shuffle=True, seed=seed),
         )
         assert again.hash == made.hash
 
     @pytest.mark.parametrize(
         "change",
         [
-            pl.col("value").replace({1.0: 2.0}), pl.lit("x").alias("device"), pl.col("rater") + "0",
-            (pl.col("position") + 1), pl.col("seconds") * (1 + 1e-12),
+            pl.col("value").replace({1.0: 2.0}),
+            pl.lit("x").alias("device"),
+            pl.col("rater") + "0",
+            (pl.col("position") + 1),
+            pl.col("seconds") * (1 + 1e-12),
         ],
     )
     def test_any_change_of_content_changes_it(self, made: Snapshot, change: pl.Expr) -> None:
@@ -83,13 +97,21 @@ class TestHash:
 
     def test_it_is_what_it_was(self) -> None:
         """A change here means published hashes no longer match: raise the schema version with it."""
-        frame = pl.DataFrame({"a": ["x", None, "é"], "b": [1.5, -0.0, None], "c": [1, 2, 3], "d": [True, False, None]})
+        frame = pl.DataFrame(
+            {"a": ["x", None, "é"], "b": [1.5, -0.0, None], "c": [1, 2, 3], "d": [True, False, None]}
+        )
         assert table_hash("t", frame) == "cfc8c578fa5342d0ba029ae6e4e3eef20796e34f63ef5af020fce0b333f0f59f"
 
     def test_minus_zero_is_zero_and_a_number_is_a_number(self) -> None:
-        assert table_hash("t", pl.DataFrame({"a": [0.0, 2.0]})) == table_hash("t", pl.DataFrame({"a": [-0.0, 2.0]}))
-        assert table_hash("t", pl.DataFrame({"a": [1, 2]})) == table_hash("t", pl.DataFrame({"a": [1.0, 2.0]}))
-        assert table_hash("t", pl.DataFrame({"a": ["1", "2"]})) != table_hash("t", pl.DataFrame({"a": [1.0, 2.0]}))
+        assert table_hash("t", pl.DataFrame({"a": [0.0, 2.0]})) == table_hash(
+            "t", pl.DataFrame({"a": [-0.0, 2.0]})
+        )
+        assert table_hash("t", pl.DataFrame({"a": [1, 2]})) == table_hash(
+            "t", pl.DataFrame({"a": [1.0, 2.0]})
+        )
+        assert table_hash("t", pl.DataFrame({"a": ["1", "2"]})) != table_hash(
+            "t", pl.DataFrame({"a": [1.0, 2.0]})
+        )
 
     @given(st.lists(st.text(max_size=4), min_size=2, max_size=6, unique=True))
     @settings(deadline=None, max_examples=60)
@@ -101,7 +123,9 @@ class TestHash:
         assert len(set(text_bits(pa.array(texts)).tolist())) == len(texts)
 
     def test_media_at_hand_are_no_part_of_it(self, made: Snapshot) -> None:
-        probed = made.stimuli.with_columns(pl.lit(True).alias("found"), pl.lit(9.5).alias("duration"), pl.lit("x.wav").alias("path"))
+        probed = made.stimuli.with_columns(
+            pl.lit(True).alias("found"), pl.lit(9.5).alias("duration"), pl.lit("x.wav").alias("path")
+        )
         assert Snapshot.build(STUDY, stimuli=probed, ratings=made.ratings).hash == made.hash
 
 
@@ -109,12 +133,18 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("frame", "problem"),
         [
-            (plain(value=[1.0, 10.0, 5.0]), "1 answers to 'valence' are off its scale; the first is 10 by rater 'a' on stimulus 's2'"),
+            (
+                plain(value=[1.0, 10.0, 5.0]),
+                "1 answers to 'valence' are off its scale; the first is 10 by rater 'a' on stimulus 's2'",
+            ),
             (plain(value=[1.0, 2.5, 5.0]), "the first is 2.5"),
             (plain(value=[1.0, float("inf"), 5.0]), "the first is inf"),
             (plain(question=["valence", "valenc", "arousal"]), "a question 'valenc' the study does not ask"),
             (plain(stimulus=["s1", None, "s1"]), "rating 2 has no stimulus"),
-            (plain(stimulus=["s1", "s1", "s1"], question=["valence"] * 3, rater=["a", "a", "b"]), "rater 'a' on stimulus 's1', question 'valence' (2 times: 1, 9)"),
+            (
+                plain(stimulus=["s1", "s1", "s1"], question=["valence"] * 3, rater=["a", "a", "b"]),
+                "rater 'a' on stimulus 's1', question 'valence' (2 times: 1, 9)",
+            ),
         ],
     )
     @pytest.mark.parametrize("lazily", [False, True])
@@ -128,8 +158,16 @@ class TestChecks:
             build(plain(), stimuli=pl.DataFrame({"stimulus": ["s1"]}))
 
     def test_raters_seen_only_in_ratings_are_added(self) -> None:
-        snapshot = Snapshot.build(STUDY, stimuli=pl.DataFrame({"stimulus": ["s1", "s2"]}), ratings=plain(), raters=pl.DataFrame({"rater": ["b"], "age": [30]}))
-        assert snapshot.raters.sort("rater").to_dicts() == [{"rater": "a", "age": None}, {"rater": "b", "age": 30}]
+        snapshot = Snapshot.build(
+            STUDY,
+            stimuli=pl.DataFrame({"stimulus": ["s1", "s2"]}),
+            ratings=plain(),
+            raters=pl.DataFrame({"rater": ["b"], "age": [30]}),
+        )
+        assert snapshot.raters.sort("rater").to_dicts() == [
+            {"rater": "a", "age": None},
+            {"rater": "b", "age": 30},
+        ]
 
     def test_no_ratings_at_all_is_a_snapshot_too(self, tmp_path: Path) -> None:
         empty = Snapshot.build(STUDY, stimuli=pl.DataFrame({"stimulus": ["s1"]}))
@@ -169,7 +207,9 @@ class TestFolder:
 
     def test_a_changed_rating_is_noticed(self, made: Snapshot, tmp_path: Path) -> None:
         made.write(tmp_path / "x")
-        made.ratings.with_columns(pl.col("value").replace({5.0: 6.0})).write_parquet(tmp_path / "x" / "ratings.parquet")
+        made.ratings.with_columns(pl.col("value").replace({5.0: 6.0})).write_parquet(
+            tmp_path / "x" / "ratings.parquet"
+        )
         with pytest.raises(DamagedError, match="its table of ratings is not the one"):
             load(tmp_path / "x")
 
@@ -210,5 +250,13 @@ def test_pandas_for_those_who_want_it(made: Snapshot) -> None:
 
 def test_every_pair_is_an_item_unless_listed(made: Snapshot) -> None:
     assert made.items.height == made.stimuli.height * 2
-    listed = Snapshot.build(STUDY, stimuli=made.stimuli, items=pl.DataFrame({"stimulus": [made.stimuli["stimulus"][0]], "question": ["valence"], "why": ["x"]}))
-    assert listed.items.to_dicts() == [{"stimulus": made.stimuli["stimulus"][0], "question": "valence", "why": "x"}]
+    listed = Snapshot.build(
+        STUDY,
+        stimuli=made.stimuli,
+        items=pl.DataFrame(
+            {"stimulus": [made.stimuli["stimulus"][0]], "question": ["valence"], "why": ["x"]}
+        ),
+    )
+    assert listed.items.to_dicts() == [
+        {"stimulus": made.stimuli["stimulus"][0], "question": "valence", "why": "x"}
+    ]

@@ -70,17 +70,62 @@ def test_the_hash_does_not_depend_on_layout() -> None:
     ("old", "new", "problem", "fix"),
     [
         ("name: small", "nam: small", "line 1, nam: there is no such key here", "Did you mean 'name'?"),
-        ("scale: nine,", "scale: nne,", "line 18, questions.0.scale: no scale is called 'nne'", "Did you mean 'nine'?"),
-        ("axis: valence,", "axis: valance,", "line 18, questions.0.axis: no intent has a coordinate 'valance'", "Did you mean 'valence'?"),
-        ("type: points", "type: point", "line 10, scales.nine: 'point' is not one of the choices", "Did you mean 'points'?"),
-        ("points: 9,", "pionts: 9,", "line 10, scales.nine.pionts: there is no such key here", "Did you mean 'points'?"),
+        (
+            "scale: nine,",
+            "scale: nne,",
+            "line 18, questions.0.scale: no scale is called 'nne'",
+            "Did you mean 'nine'?",
+        ),
+        (
+            "axis: valence,",
+            "axis: valance,",
+            "line 18, questions.0.axis: no intent has a coordinate 'valance'",
+            "Did you mean 'valence'?",
+        ),
+        (
+            "type: points",
+            "type: point",
+            "line 10, scales.nine: 'point' is not one of the choices",
+            "Did you mean 'points'?",
+        ),
+        (
+            "points: 9,",
+            "pionts: 9,",
+            "line 10, scales.nine.pionts: there is no such key here",
+            "Did you mean 'points'?",
+        ),
         ("9: {en: high", "11: {en: high", "line 10, scales.nine: there is no point 11", "Correct the value"),
-        ("ratings_per_item: 6", "ratings_per_item: six", "line 24, design.ratings_per_item", "Correct the value"),
-        ("ratings_per_item: 6", "ratings_per_itm: 6", "line 24, design.ratings_per_itm", "Did you mean 'ratings_per_item'?"),
-        ("emotion: perceived", "emotion: percieved", "'percieved' is not one of the choices", "Did you mean 'perceived'?"),
+        (
+            "ratings_per_item: 6",
+            "ratings_per_item: six",
+            "line 24, design.ratings_per_item",
+            "Correct the value",
+        ),
+        (
+            "ratings_per_item: 6",
+            "ratings_per_itm: 6",
+            "line 24, design.ratings_per_itm",
+            "Did you mean 'ratings_per_item'?",
+        ),
+        (
+            "emotion: perceived",
+            "emotion: percieved",
+            "'percieved' is not one of the choices",
+            "Did you mean 'perceived'?",
+        ),
         ("id: again", "id: real", "line 20, probes: two probes are called 'real'", "heartfelt schema"),
-        ("question: valence, at_least", "question: valenc, at_least", "line 21, probes.0.question: no question is called 'valenc'", "Did you mean 'valence'?"),
-        ("systems: [One]", "systems: [Oen]", "line 8, prompts.0.systems: no system is called 'Oen'", "Did you mean 'One'?"),
+        (
+            "question: valence, at_least",
+            "question: valenc, at_least",
+            "line 21, probes.0.question: no question is called 'valenc'",
+            "Did you mean 'valence'?",
+        ),
+        (
+            "systems: [One]",
+            "systems: [Oen]",
+            "line 8, prompts.0.systems: no system is called 'Oen'",
+            "Did you mean 'One'?",
+        ),
         (", at_least: 3", "", "line 21, probes.0: an anchor needs at_least or at_most", "Correct"),
         ("low: 0, high: 1", "low: 1, high: 0", "line 16, scales.slider: low must be below high", "Correct"),
         ("languages: [en, ko]", "languages: [english]", "line 2, languages.0", "Correct"),
@@ -101,7 +146,10 @@ def test_mistakes_are_told_with_place_and_fix(old: str, new: str, problem: str, 
 @pytest.mark.parametrize(
     "text",
     [
-        "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "\n".join(f"{b}: &{b} [{', '.join(['*' + a] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+        "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+        + "\n".join(
+            f"{b}: &{b} [{', '.join(['*' + a] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+        ),
         "a: &a [*a]",
         "[" * 100 + "]" * 100,
         "x: " + "{a: " * 60 + "1" + "}" * 60,
@@ -113,7 +161,10 @@ def test_a_yaml_bomb_does_not_go_off(text: str) -> None:
         parse_study(text)
 
 
-@pytest.mark.parametrize("text", ["a: !!python/object/apply:os.getcwd []", "a: !custom 1", "? [a, b]\n: 1", "", "- 1", "3", "a: \x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["a: !!python/object/apply:os.getcwd []", "a: !custom 1", "? [a, b]\n: 1", "", "- 1", "3", "a: \x00"],
+)
 def test_odd_files_are_refused_in_words(text: str) -> None:
     with pytest.raises(StudyError):
         parse_study(text)
@@ -130,18 +181,41 @@ class TestScales:
     @pytest.mark.parametrize(
         ("scale", "answer", "expected"),
         [
-            ("nine", "3", (3.0, None)), ("nine", 9, (9.0, None)), ("kinds", "fear", (7.0, "fear")), ("kinds", 7, (7.0, "fear")),
-            ("levels", "weakly_present", (1.0, "weakly_present")), ("yn", "Yes", (1.0, "yes")), ("yn", 0, (0.0, "no")),
-            ("words", "a b", (None, "a b")), ("labels", ["a", "b"], (None, "a;b")), ("slider", "0,5", (0.5, None)),
+            ("nine", "3", (3.0, None)),
+            ("nine", 9, (9.0, None)),
+            ("kinds", "fear", (7.0, "fear")),
+            ("kinds", 7, (7.0, "fear")),
+            ("levels", "weakly_present", (1.0, "weakly_present")),
+            ("yn", "Yes", (1.0, "yes")),
+            ("yn", 0, (0.0, "no")),
+            ("words", "a b", (None, "a b")),
+            ("labels", ["a", "b"], (None, "a;b")),
+            ("slider", "0,5", (0.5, None)),
         ],
     )
-    def test_answers_on_the_scale(self, scale: str, answer: object, expected: tuple[float | None, str | None]) -> None:
+    def test_answers_on_the_scale(
+        self, scale: str, answer: object, expected: tuple[float | None, str | None]
+    ) -> None:
         assert self.study.scales[scale].read(answer) == expected
 
     @pytest.mark.parametrize(
         ("scale", "answer"),
-        [("nine", 0), ("nine", 10), ("nine", 2.5), ("nine", "x"), ("nine", True), ("nine", "nan"), ("kinds", "feer"), ("kinds", 3),
-         ("levels", ""), ("yn", "maybe"), ("words", "a b c d e f"), ("labels", "c"), ("slider", 1.01), ("slider", "inf")],
+        [
+            ("nine", 0),
+            ("nine", 10),
+            ("nine", 2.5),
+            ("nine", "x"),
+            ("nine", True),
+            ("nine", "nan"),
+            ("kinds", "feer"),
+            ("kinds", 3),
+            ("levels", ""),
+            ("yn", "maybe"),
+            ("words", "a b c d e f"),
+            ("labels", "c"),
+            ("slider", 1.01),
+            ("slider", "inf"),
+        ],
     )
     def test_answers_off_the_scale(self, scale: str, answer: object) -> None:
         with pytest.raises(InputError):
@@ -174,7 +248,9 @@ class TestRecipes:
         study = recipe_study("aimoclips")
         assert len(study.systems) == 6
         assert len(study.intents) == 12
-        assert {len([i for i in study.intents if i.group == g]) for g in ("hv_ha", "lv_ha", "lv_la", "hv_la")} == {3}
+        assert {
+            len([i for i in study.intents if i.group == g]) for g in ("hv_ha", "lv_ha", "lv_la", "hv_la")
+        } == {3}
         assert [study.scale_of(q).bounds() for q in ("valence", "arousal")] == [(1.0, 9.0)] * 2
         assert (study.design.stimuli_per_rater, study.design.distinct) == (56, ["system", "intent"])
 
@@ -188,5 +264,17 @@ def test_a_text_falls_back_to_a_language_there_is() -> None:
 def test_the_schema_describes_every_key() -> None:
     schema = json_schema()
     assert schema["$schema"].startswith("https://json-schema.org/")
-    assert {"systems", "intents", "prompts", "stimuli", "scales", "questions", "probes", "design", "consent", "demographics", "languages"} <= set(schema["properties"])
+    assert {
+        "systems",
+        "intents",
+        "prompts",
+        "stimuli",
+        "scales",
+        "questions",
+        "probes",
+        "design",
+        "consent",
+        "demographics",
+        "languages",
+    } <= set(schema["properties"])
     json.dumps(schema, allow_nan=False)

@@ -22,7 +22,11 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except OSError as error:
-        code = _say(f"{error.filename or 'The system'}: {error.strerror or error}.", "Check the path, its permissions and the space left.", 2)
+        code = _say(
+            f"{error.filename or 'The system'}: {error.strerror or error}.",
+            "Check the path, its permissions and the space left.",
+            2,
+        )
     except Exception as error:  # noqa: BLE001 - the outermost edge: whatever happens, a person gets two lines
         code = _edge(error)
     if arguments is None:
@@ -34,7 +38,11 @@ def _edge(error: Exception) -> int:
     """Usage mistakes carry their own words; anything else is a fault of heartfelt's."""
     words = getattr(error, "format_message", None)
     if words is not None:
-        return _say(words() or "The command is incomplete.", "See 'heartfelt --help' or 'heartfelt COMMAND --help'.", 2)
+        return _say(
+            words() or "The command is incomplete.",
+            "See 'heartfelt --help' or 'heartfelt COMMAND --help'.",
+            2,
+        )
     if type(error).__name__ == "Exit":
         return int(getattr(error, "exit_code", 0))
     if type(error).__name__ == "Abort":

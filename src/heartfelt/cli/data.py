@@ -16,40 +16,64 @@ def parse_map(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip() or not value.strip():
-            raise InputError(f"'{pair}' is not of the form OPTION=VALUE.", "Write for example --map rater=user_id.")
+            raise InputError(
+                f"'{pair}' is not of the form OPTION=VALUE.", "Write for example --map rater=user_id."
+            )
         if name.strip() in out:
-            raise InputError(f"The option '{name.strip()}' is given twice.", "Give it once; several columns go with commas.")
+            raise InputError(
+                f"The option '{name.strip()}' is given twice.",
+                "Give it once; several columns go with commas.",
+            )
         out[name.strip()] = value.strip()
     return out
 
 
 def import_(
-    format: Annotated[str, typer.Argument(metavar="FORMAT", help="The format of the source; 'auto' to find out.")],
+    format: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="The format of the source; 'auto' to find out.")
+    ],
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file or folder to read.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The snapshot folder to make.")],
-    map: Annotated[list[str] | None, typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format, such as a column name. May be repeated.")] = None,
+    map: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            "-m",
+            metavar="OPTION=VALUE",
+            help="An option of the format, such as a column name. May be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Read somebody's data into a snapshot folder."""
     from heartfelt.cli.overview import print_overview
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.formats import read
+    from heartfelt.formats.reading import read_with
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} already exists and is not empty.", "Choose another folder, or remove this one first.")
+        raise InputError(
+            f"{folder} already exists and is not empty.", "Choose another folder, or remove this one first."
+        )
     with progress_bar(f"reading {source}") as report:
-        snapshot = read(source, None if format == "auto" else format, progress=report, **parse_map(map or []))
+        snapshot = read_with(source, None if format == "auto" else format, parse_map(map or []), report)
         snapshot.write(folder)
     print_overview(snapshot, folder)
 
 
-def show(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A snapshot folder, or anything 'import' can read without options.")]) -> None:
+def show(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="A snapshot folder, or anything 'import' can read without options."
+        ),
+    ],
+) -> None:
     """Show what is in a snapshot, at a glance."""
     from heartfelt.cli.overview import print_overview
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.formats import read
+    from heartfelt.formats.reading import read_with
 
     with progress_bar(f"reading {folder}") as report:
-        snapshot = read(folder, progress=report)
+        snapshot = read_with(folder, None, {}, report)
     print_overview(snapshot, folder)
 
 

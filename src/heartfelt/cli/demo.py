@@ -60,7 +60,8 @@ def design(demo: Demo) -> str:
 
     with progress_bar("rendering clips") as report:
         made = start_study("aimoclips", demo.study_folder, StarterOptions(per_cell=1, seed=demo.seed), report)
-    return f"{made.stimuli.height} clips by {len(made.study.systems)} systems for {len(made.study.intents)} intents in {demo.study_folder}"
+    study = made.study
+    return f"{made.stimuli.height} clips by {len(study.systems)} systems for {len(study.intents)} intents in {demo.study_folder}"
 
 
 def collect(demo: Demo) -> str:
@@ -75,15 +76,23 @@ def collect(demo: Demo) -> str:
     opened = open_study(demo.study_folder)
     axes = {q.id: opened.study.reference(str(q.axis)) for q in opened.study.asked}
     stimuli = opened.stimuli.select("stimulus", "system", "intent").with_columns(
-        pl.col("intent").replace_strict(reference, return_dtype=pl.Float64).alias(question) for question, reference in axes.items()
+        pl.col("intent").replace_strict(reference, return_dtype=pl.Float64).alias(question)
+        for question, reference in axes.items()
     )
     planted = TruthOptions(systems={name: system.conveyance for name, system in MUSIC_SYSTEMS.items()})
     made = study_ratings(
-        stimuli, RATERS, truth_options=planted, mix=RaterMix(shares=CARELESS, hazard=0.004),
-        design=DesignOptions(per_rater=TRIALS_PER_RATER, clip_seconds=6.0), seed=demo.seed,
+        stimuli,
+        RATERS,
+        truth_options=planted,
+        mix=RaterMix(shares=CARELESS, hazard=0.004),
+        design=DesignOptions(per_rater=TRIALS_PER_RATER, clip_seconds=6.0),
+        seed=demo.seed,
     )
     demo.snapshot = Snapshot.build(
-        opened.study, stimuli=opened.stimuli, ratings=made.ratings, raters=made.raters.select("rater"),
+        opened.study,
+        stimuli=opened.stimuli,
+        ratings=made.ratings,
+        raters=made.raters.select("rater"),
         source=Source("simulation", "demo", {"seed": str(demo.seed)}, opened.media_root),
     )
     return f"{made.ratings.height:,} ratings by {RATERS} simulated raters"
@@ -123,7 +132,8 @@ def demo(
         if not replace or not (folder / MARKER).is_file():
             raise InputError(
                 f"{folder} already exists" + ("." if not replace else " and is not a demo."),
-                "Choose another folder" + (", or pass --replace to make the demo anew." if not replace else "."),
+                "Choose another folder"
+                + (", or pass --replace to make the demo anew." if not replace else "."),
             )
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +143,10 @@ def demo(
     for place, stage in enumerate(STAGES, 1):
         screen.out.print(f"[{place}/{len(STAGES)}] {stage.words} …", markup=False)
         screen.out.print(f"      {stage.run(made)}", markup=False)
-    screen.out.print(f"Done in {time.monotonic() - begun:.0f} s. Open {(folder / 'report.html').resolve()} in a browser.", markup=False)
+    screen.out.print(
+        f"Done in {time.monotonic() - begun:.0f} s. Open {(folder / 'report.html').resolve()} in a browser.",
+        markup=False,
+    )
 
 
 def add_to(app: typer.Typer) -> None:

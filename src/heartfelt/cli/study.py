@@ -13,7 +13,9 @@ def new(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="One of 'heartfelt recipes'.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder to make.")],
     per_cell: Annotated[int, typer.Option(min=1, max=100, help="Example stimuli per system and intent.")] = 1,
-    media: Annotated[bool, typer.Option(help="Render example stimuli, so that the study can be run at once.")] = True,
+    media: Annotated[
+        bool, typer.Option(help="Render example stimuli, so that the study can be run at once.")
+    ] = True,
     seed: Annotated[int | None, typer.Option(help="Seed of the study; the recipe's own if left out.")] = None,
 ) -> None:
     """Start a study from a published design: a folder that is valid and ready to run."""
@@ -22,21 +24,31 @@ def new(
 
     with screen.progress_bar(f"starting {folder}") as report:
         made = start_study(recipe, folder, StarterOptions(per_cell=per_cell, media=media, seed=seed), report)
-    screen.out.print(f"[bold]{folder}[/bold]: a study after '{recipe}' with {made.stimuli.height} stimuli and {len(made.study.asked)} questions")
-    screen.out.print("  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' holds it to the rules")
+    screen.out.print(
+        f"[bold]{folder}[/bold]: a study after '{recipe}' with {made.stimuli.height} stimuli and {len(made.study.asked)} questions"
+    )
+    screen.out.print(
+        "  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' holds it to the rules"
+    )
     screen.out.print("  stimuli.csv  the stimuli: put your own here, and their files into media/")
 
 
-def check(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder or a study.yaml.")]) -> None:
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder or a study.yaml.")],
+) -> None:
     """Check a study: its study.yaml, its stimuli and their media."""
     from heartfelt.cli import screen
     from heartfelt.formats.manifest import open_study
 
     opened = open_study(folder)
     lost = opened.missing_media
-    screen.out.print(f"{folder}: valid. {opened.stimuli.height} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items.")
+    screen.out.print(
+        f"{folder}: valid. {opened.stimuli.height} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
+    )
     if lost:
-        screen.out.print(f"  {len(lost)} media files are missing or unreadable: {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}")
+        screen.out.print(
+            f"  {len(lost)} media files are missing or unreadable: {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}"
+        )
 
 
 def schema() -> None:

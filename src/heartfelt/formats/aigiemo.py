@@ -1,9 +1,10 @@
-"""AIGIEmo: emotion, valence, arousal, caption and reason of AI-generated images, and fields a machine filled in first.
+"""AIGIEmo: emotion of AI-generated images as people judge it, and fields a machine filled in first.
 
 JSON Lines or CSV, one record per image (the final human annotation) or per image and annotator. What a person judged
-becomes ratings. What a machine filled in goes to the table of fields with the machine's value, which machine it was, the
-verdict (accepted, fixed, rejected), the final value and who verified it. No file of the data set was at hand when this
-was written: the layout is this project's, documented in ``docs/formats/aigiemo.md``.
+(emotion, valence, arousal, caption, reason) becomes ratings. What a machine filled in goes to the table of fields
+with the machine's value, which machine it was, the verdict (accepted, fixed, rejected), the final value and who
+verified it. No file of the data set was at hand when this was written: the layout is this project's own, see
+``docs/formats/aigiemo.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_text
 from heartfelt.formats.aigiemo_files import jsonl_line, write_records
-from heartfelt.formats.aigiemo_records import EMOTIONS, FIELDS, JUDGED, TEXTS, Record, canonical, flat_part, parse
+from heartfelt.formats.aigiemo_records import EMOTIONS, EMPTY, FIELDS, Record, canonical, flat_part, parse
 from heartfelt.formats.columns import moment_expr, moments, read_table
 from heartfelt.formats.delimited import line_ends
 from heartfelt.formats.format import FORMATS, Format, Progress
@@ -34,8 +35,10 @@ from heartfelt.tables import lossless_types
 JSONL, CSV = "annotations.jsonl", "annotations.csv"
 _NEEDED = ("emotion", "valence", "arousal")
 _RANGE = re.compile(r"^\s*(-?\d+(?:\.\d+)?)\s*\.\.\s*(-?\d+(?:\.\d+)?)\s*$")
-_TAKEN = {"stimulus", "rater", "question", "value", "answer", "position", "repeat", "found", "duration", "rate", "channels",
-          "width", "height", "bytes", "media_problem"}  # fmt: skip
+_TAKEN = {
+    "stimulus", "rater", "question", "value", "answer", "position", "repeat", "found", "duration", "rate",
+    "channels", "width", "height", "bytes", "media_problem",
+}  # fmt: skip
 
 
 class Aigiemo(Format):
@@ -72,10 +75,16 @@ class Aigiemo(Format):
             report = None if progress is None else lambda done, total: progress("probing media", done, total)
             stimuli = probe_stimuli(stimuli, media, str(path), report)
         form = "jsonl" if path.suffix.lower() in {".jsonl", ".ndjson"} else "csv"
-        where = Source(self.name, source.name, dict(options), media, {"form": form, path.name: line_ends(path), "file": path.name})
+        where = Source(
+            self.name,
+            source.name,
+            dict(options),
+            media,
+            {"form": form, path.name: line_ends(path), "file": path.name},
+        )
         return Snapshot.build(
             _study(stimuli, bounds), stimuli=stimuli, ratings=_ratings(records, extras, str(path)),
-            fields=_field_rows(records, str(path)), source=where,
+            fields=_field_rows(records, str(path)), ledger=_ledger(records), source=where,
         )  # fmt: skip
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -84,33 +93,64 @@ class Aigiemo(Format):
         write_records(snapshot, target, snapshot.source.layout if own else {})
 
     def example(self, folder: Path) -> Path:
-        """Three images, two annotators on the first; accepted, fixed and rejected fields; one field nobody verified."""
+        """Three images, two annotators on one; fields accepted, fixed, rejected, and one nobody verified."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / JSONL
-        seen = {"source": "Qwen2-VL-7B", "verdict": "accepted"}
-        records: list[dict[str, Any]] = [
-            {
-                "image": "a/0001.png", "annotator": "7", "system": "SDXL", "prompt": "a storm at sea", "split": "train",
-                "emotion": "fear", "valence": 0.2, "arousal": 0.85, "caption": "A ship in a storm; waves “like walls”.",
-                "reason": "The ship looks lost.", "seconds": 41.5, "at": "2026-01-05T10:00:00+00:00",
-                "fields": {
-                    "style": {"machine": "oil painting", **seen, "final": "oil painting"},
-                    "objects": {"machine": ["ship", "wave", "dog"], "source": "Qwen2-VL-7B", "verdict": "fixed", "final": ["ship", "wave"]},
-                    "facial_expression": {"machine": "smile", "source": "Qwen2-VL-7B", "verdict": "rejected"},
-                    "brightness": {"machine": "0.31", "source": "opencv"},
-                },
+        write_text(folder / JSONL, "".join(jsonl_line(record) for record in _EXAMPLE))
+        return folder / JSONL
+
+
+_ACCEPTED = {
+    "machine": "oil painting",
+    "source": "Qwen2-VL-7B",
+    "verdict": "accepted",
+    "final": "oil painting",
+}
+_STORM = {"system": "SDXL", "prompt": "a storm at sea", "split": "train"}
+_EXAMPLE: list[dict[str, Any]] = [
+    {
+        "image": "a/0001.png",
+        "annotator": "7",
+        **_STORM,
+        "emotion": "fear",
+        "valence": 0.2,
+        "arousal": 0.85,
+        "caption": "A ship in a storm; waves “like walls”.",
+        "reason": "The ship looks lost.",
+        "seconds": 41.5,
+        "at": "2026-01-05T10:00:00+00:00",
+        "fields": {
+            "style": _ACCEPTED,
+            "objects": {
+                "machine": ["ship", "wave", "dog"],
+                "source": "Qwen2-VL-7B",
+                "verdict": "fixed",
+                "final": ["ship", "wave"],
             },
-            {
-                "image": "a/0001.png", "annotator": "8", "system": "SDXL", "prompt": "a storm at sea", "split": "train",
-                "emotion": "awe", "valence": 0.5, "arousal": 0.9, "reason": "Nature is strong.",
-                "fields": {"style": {"machine": "oil painting", **seen, "final": "oil painting"}},
-            },
-            {"image": "a/0002.png", "system": "Flux", "split": "test", "emotion": "amusement", "valence": 1.0, "arousal": 0.0,
-             "caption": "A cat in a hat", "fields": {"colour": "red;white", "scene": "kitchen"}},
-            {"image": "a/0003.png", "system": "Flux", "split": "test", "emotion": "sadness", "valence": 0.0, "arousal": 0.25},
-        ]  # fmt: skip
-        write_text(path, "".join(jsonl_line(record) for record in records))
-        return path
+            "facial_expression": {"machine": "smile", "source": "Qwen2-VL-7B", "verdict": "rejected"},
+            "brightness": {"machine": "0.31", "source": "opencv"},
+        },
+    },
+    {
+        "image": "a/0001.png",
+        "annotator": "8",
+        **_STORM,
+        "emotion": "awe",
+        "valence": 0.5,
+        "arousal": 0.9,
+        "reason": "Nature is strong.",
+        "fields": {"style": _ACCEPTED},
+    },
+    {
+        "image": "a/0002.png",
+        "system": "Flux",
+        "emotion": "amusement",
+        "valence": 1.0,
+        "arousal": 0.0,
+        "caption": "A cat in a hat",
+        "fields": {"colour": "red;white", "scene": "kitchen"},
+    },
+    {"image": "a/0003.png", "system": "Flux", "emotion": "sadness", "valence": 0.0, "arousal": 0.25},
+]
 
 
 def _file(source: Path) -> Path:
@@ -122,7 +162,8 @@ def _file(source: Path) -> Path:
     found = sorted(p for p in source.glob("*") if p.suffix.lower() in {".jsonl", ".ndjson", ".csv"})
     if len(found) != 1:
         raise InputError(
-            f"{source} holds {len(found)} files that could be the annotations" + (f": {', '.join(p.name for p in found)}." if found else "."),
+            f"{source} holds {len(found)} files that could be the annotations"
+            + (f": {', '.join(p.name for p in found)}." if found else "."),
             f"Point to the file, or call it {JSONL} or {CSV}.",
         )
     return found[0]
@@ -153,7 +194,11 @@ def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if not frame.height:
         raise InputError(f"{path} has a header but no rows.", "Point to a file with annotations.")
     for row, record in enumerate(frame.iter_rows(named=True)):
-        yield row + 2, {key: value for key, value in record.items() if value is not None} | dict.fromkeys(_only_needed(record), None)
+        yield (
+            row + 2,
+            {key: value for key, value in record.items() if value is not None}
+            | dict.fromkeys(_only_needed(record), None),
+        )
 
 
 def _only_needed(record: Mapping[str, Any]) -> list[str]:
@@ -161,7 +206,7 @@ def _only_needed(record: Mapping[str, Any]) -> list[str]:
 
 
 def _records(path: Path, bounds: tuple[float, float]) -> list[Record]:
-    """All records; the columns everything rests on must be in the file, and an image may have each annotator once."""
+    """All records; emotion, valence and arousal must be there, and each annotator once per image."""
     records: list[Record] = []
     lines: dict[tuple[str, str | None], int] = {}
     keys: set[str] = set()
@@ -183,16 +228,26 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[Record]:
             raise InputError(f"{path} has no '{name}'.", suggestion(name, keys, "It has"))
     taken = sorted({key for record in records for key in record.extras} & _TAKEN)
     if taken:
-        raise InputError(f"{path} has a key '{taken[0]}', a name that is kept for something else here.", "Rename the key.")
+        raise InputError(
+            f"{path} has a key '{taken[0]}', a name that is kept for something else here.", "Rename the key."
+        )
     return records
 
 
 def _check_moments(records: list[Record], path: Path) -> None:
-    given = [(one.line, text) for one in records for text in (one.at, *(f.at for f in one.fields)) if text is not None]
+    given = [
+        (one.line, text)
+        for one in records
+        for text in (one.at, *(f.at for f in one.fields))
+        if text is not None
+    ]
     frame = pl.DataFrame(given, schema={"line": pl.Int64, "at": pl.String}, orient="row")
     bad = frame.filter(frame.select(moment_expr("at", pl.String)).to_series().is_null())
     if bad.height:
-        raise InputError(f"{path}, line {bad['line'][0]}: '{bad['at'][0]}' is not a date and time.", "Write moments as 2026-01-05T10:00:00+00:00.")
+        raise InputError(
+            f"{path}, line {bad['line'][0]}: '{bad['at'][0]}' is not a date and time.",
+            "Write moments as 2026-01-05T10:00:00+00:00.",
+        )
 
 
 def _levels_of_extras(records: list[Record]) -> dict[str, bool]:
@@ -216,7 +271,8 @@ def _stimuli(records: list[Record], extras: Mapping[str, bool], path: Path) -> p
         for name, value in facts.items():
             if before.setdefault(name, value) != value:
                 raise InputError(
-                    f"{path}: image '{record.image}' has the {name} '{before[name]}' in one record and '{value}' in another.",
+                    f"{path}, line {record.line}: image '{record.image}' has the {name} '{value}' here"
+                    f" and '{before[name]}' above.",
                     "What is known of an image must be the same in all its records.",
                 )
     names = ["stimulus", *dict.fromkeys(name for row in rows.values() for name in row if name != "stimulus")]
@@ -228,7 +284,10 @@ def _media_root(path: Path, options: Mapping[str, str], stimuli: pl.DataFrame) -
     if "media" in options:
         root = path.parent / options["media"]
         if not root.is_dir():
-            raise InputError(f"There is no folder {root} (option 'media').", "Check the path; it is relative to the annotations.")
+            raise InputError(
+                f"There is no folder {root} (option 'media').",
+                "Check the path; it is relative to the annotations.",
+            )
         return root
     for root in (path.parent, path.parent / "images"):
         names = stimuli["path" if "path" in stimuli.columns else "stimulus"].drop_nulls().head(20)
@@ -238,19 +297,34 @@ def _media_root(path: Path, options: Mapping[str, str], stimuli: pl.DataFrame) -
 
 
 def _with_paths(stimuli: pl.DataFrame, media: Path | None) -> pl.DataFrame:
-    """Each image's file: the path given, the image's own name where that is a file's, or the only file of that stem."""
+    """Each image's file: the path given, the image's name if that is a file's, or the only file of that stem."""
     given = stimuli["path"].to_list() if "path" in stimuli.columns else [None] * stimuli.height
     names = stimuli["stimulus"].to_list()
-    lost = [path is None and Path(name).suffix.lower() not in IMAGES for path, name in zip(given, names, strict=True)]
+    lost = [
+        path is None and Path(name).suffix.lower() not in IMAGES
+        for path, name in zip(given, names, strict=True)
+    ]
     stems = find_media(media, IMAGES) if media is not None and any(lost) else {}
-    paths = [stems.get(name) if gone else (path or name) for path, name, gone in zip(given, names, lost, strict=True)]
+    paths = [
+        stems.get(name) if gone else (path or name)
+        for path, name, gone in zip(given, names, lost, strict=True)
+    ]
     return stimuli.with_columns(pl.Series("path", paths, pl.String))
 
 
 def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
     base = recipe_study("aigiemo")
-    systems = [System(id=name) for name in sorted(stimuli["system"].drop_nulls().unique())] if "system" in stimuli.columns else []
-    scales = {**base.scales, "unit": Numeric(type="numeric", low=bounds[0], high=bounds[1], step=None if bounds != (0, 1) else 0.01)}
+    systems = (
+        [System(id=name) for name in sorted(stimuli["system"].drop_nulls().unique())]
+        if "system" in stimuli.columns
+        else []
+    )
+    scales = {
+        **base.scales,
+        "unit": Numeric(
+            type="numeric", low=bounds[0], high=bounds[1], step=0.01 if bounds == (0.0, 1.0) else None
+        ),
+    }
     return base.changed(systems=systems, prompts=[], scales=scales)
 
 
@@ -266,10 +340,15 @@ def _ratings(records: list[Record], extras: Mapping[str, bool], where: str) -> p
             rows.append((*head, "emotion", codes[record.emotion], record.emotion, *tail))
         rows += [(*head, name, number, None, *tail) for name, number in record.numbers.items()]
         rows += [(*head, name, None, text, *tail) for name, text in record.texts.items()]
-    schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64, "answer": pl.String,
-              "seconds": pl.Float64, "at": pl.String, **dict.fromkeys(own, pl.String)}  # fmt: skip
+    texts = ("rater", "stimulus", "question", "answer", "at", *own)
+    names = ("rater", "stimulus", "question", "value", "answer", "seconds", "at", *own)
+    schema = {name: pl.String if name in texts else pl.Float64 for name in names}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    frame = frame.with_columns(moments(frame, "at", where)) if frame["at"].null_count() < frame.height else frame.drop("at")
+    frame = (
+        frame.with_columns(moments(frame, "at", where))
+        if frame["at"].null_count() < frame.height
+        else frame.drop("at")
+    )
     return lossless_types(frame, keep=["rater", "stimulus", "question", "answer"])
 
 
@@ -282,10 +361,24 @@ def _field_rows(records: list[Record], where: str) -> pl.DataFrame | None:
     if not rows:
         return None
     names = ("stimulus", "field", "machine", "source", "verdict", "final", "verified_by", "at")
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row").unique(maintain_order=True)
-    return frame.with_columns(moments(frame, "at", where)) if frame["at"].null_count() < frame.height else frame.drop("at")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row").unique(
+        maintain_order=True
+    )
+    return (
+        frame.with_columns(moments(frame, "at", where))
+        if frame["at"].null_count() < frame.height
+        else frame.drop("at")
+    )
+
+
+def _ledger(records: list[Record]) -> pl.DataFrame | None:
+    rows = [
+        ("row", one.annotator, one.image, EMPTY, "source")
+        for one in records
+        if one.annotator and not one.judged
+    ]
+    names = ("what", "rater", "stimulus", "reason", "stage")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row") if rows else None
 
 
 FORMATS.add(Aigiemo.name, Aigiemo())
-
-__all__ = ["EMOTIONS", "FIELDS", "JUDGED", "TEXTS", "Aigiemo"]

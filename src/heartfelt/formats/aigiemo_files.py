@@ -11,7 +11,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.aigiemo_records import JUDGED, PARTS
+from heartfelt.formats.aigiemo_records import EMPTY, JUDGED, PARTS
 from heartfelt.formats.delimited import csv_text, with_line_ends
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
@@ -34,13 +34,19 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
             f"It needs the questions {', '.join(JUDGED[:3])}; choose another format.",
         )
     records = _records(snapshot)
-    flat = layout.get("form") == "csv" and all(not isinstance(v, list) for r in records for v in r.get("fields", {}).values())
+    flat = layout.get("form") == "csv" and all(
+        not isinstance(v, list) for r in records for v in r.get("fields", {}).values()
+    )
     name = "annotations.csv" if flat else "annotations.jsonl"
     if layout.get("form", "jsonl") == ("csv" if flat else "jsonl"):
         ends = layout.get(layout.get("file", ""), "lf")
     else:
         ends = "lf"
-    text = _csv(records) if flat else "".join(jsonl_line(_with_lists(record, _tag_fields(snapshot))) for record in records)
+    text = (
+        _csv(records)
+        if flat
+        else "".join(jsonl_line(_with_lists(record, _tag_fields(snapshot))) for record in records)
+    )
     write_text(target / name, with_line_ends(text, ends))
 
 
@@ -52,16 +58,27 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
     def record(image: str, rater: str | None) -> dict[str, Any]:
         key = (image, rater)
         if key not in records:
-            records[key] = {"image": image, **({"annotator": rater} if rater is not None else {}), **about.get(image, {})}
+            records[key] = {
+                "image": image,
+                **({"annotator": rater} if rater is not None else {}),
+                **about.get(image, {}),
+            }
         return records[key]
 
     for row in _plain(snapshot.ratings).iter_rows(named=True):
         one = record(row["stimulus"], row["rater"])
-        question, value, answer = row["question"], row["value"], row["answer"] if "answer" in row else None
+        question, value, answer = row["question"], row["value"], row.get("answer")
         if question in JUDGED:
             one[question] = answer if answer is not None else value
-        further = {k: v for k, v in row.items() if v is not None and k not in {"rater", "stimulus", "question", "value", "answer", "repeat", "position"}}
+        further = {
+            k: v
+            for k, v in row.items()
+            if v is not None
+            and k not in {"rater", "stimulus", "question", "value", "answer", "repeat", "position"}
+        }
         one.update({k: v for k, v in further.items() if k not in one})
+    for row in snapshot.ledger.filter(pl.col("reason") == EMPTY).iter_rows(named=True):
+        record(row["stimulus"], row["rater"])
     raters: dict[str, list[str | None]] = {}
     for image, rater in records:
         raters.setdefault(image, []).append(rater)
@@ -80,7 +97,11 @@ def _about(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for row in stimuli.iter_rows(named=True):
         image = row.pop("stimulus")
-        out[image] = {name: value for name, value in row.items() if value is not None and not (name == "path" and value == image)}
+        out[image] = {
+            name: value
+            for name, value in row.items()
+            if value is not None and not (name == "path" and value == image)
+        }
     return out
 
 
@@ -111,7 +132,11 @@ def _ordered(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tag_fields(snapshot: Snapshot) -> set[str]:
-    return {question.id for question in snapshot.study.asked if isinstance(snapshot.study.scales[question.scale], Tags)}
+    return {
+        question.id
+        for question in snapshot.study.asked
+        if isinstance(snapshot.study.scales[question.scale], Tags)
+    }
 
 
 def _with_lists(record: dict[str, Any], tags: set[str]) -> dict[str, Any]:
@@ -119,7 +144,10 @@ def _with_lists(record: dict[str, Any], tags: set[str]) -> dict[str, Any]:
     fields = {}
     for name, value in record.get("fields", {}).items():
         if name in tags and isinstance(value, dict):
-            value = {part: v.split(";") if part in {"machine", "final"} and ";" in v else v for part, v in value.items()}
+            value = {
+                part: v.split(";") if part in {"machine", "final"} and ";" in v else v
+                for part, v in value.items()
+            }
         fields[name] = value
     return {**record, **({"fields": fields} if fields else {})}
 
@@ -133,5 +161,7 @@ def _csv(records: list[dict[str, Any]]) -> str:
             row.update({name if part == "final" else f"{name}_{part}": one for part, one in parts.items()})
         rows.append(row)
     names = list(dict.fromkeys(name for row in rows for name in row))
-    texts = {name: [None if (value := row.get(name)) is None else str(value) for row in rows] for name in names}
+    texts = {
+        name: [None if (value := row.get(name)) is None else str(value) for row in rows] for name in names
+    }
     return csv_text(pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String)))

@@ -1,7 +1,7 @@
 """One AIGIEmo record: what a person judged, what a machine filled in, what is known of the image.
 
-A record may be nested (a JSON object with an object ``fields``) or flat (columns such as ``style_machine``). Everything a
-record says ends in one of three places; a key this module does not know is kept as it is.
+A record may be nested (a JSON object with an object ``fields``) or flat (columns such as ``style_machine``).
+Everything a record says ends in one of these three places; a key that is not known is kept as it is.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ ALIASES = {
     "human_action": ("human_actions",),
     "colour": ("color", "colors", "colours"),
 }
+EMPTY = "the annotator's record holds no judgement"
 VERDICTS = {
     "accepted": "accepted", "accept": "accepted", "fixed": "fixed", "fix": "fixed", "edited": "fixed",
     "corrected": "fixed", "rejected": "rejected", "reject": "rejected",
@@ -74,10 +75,15 @@ class Record:
     fields: list[FieldValue] = field(default_factory=list)
     extras: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def judged(self) -> bool:
+        """Whether a person judged anything in it."""
+        return bool(self.emotion or self.numbers or self.texts)
+
 
 @lru_cache(maxsize=4096)
 def canonical(key: str) -> str:
-    """A key's usual name: lower case, underscores, an alias resolved, also before a part such as ``_machine``."""
+    """A key's usual name: lower case, underscores, aliases resolved, also before a part such as ``_machine``."""
     plain = key.strip().casefold().replace(" ", "_").replace("-", "_").replace(".", "_")
     if plain in _CANONICAL:
         return _CANONICAL[plain]
@@ -99,7 +105,7 @@ def flat_part(key: str) -> tuple[str, str] | None:
 
 
 def plain_text(value: Any) -> str | None:
-    """A value as text: tags joined with ``;``, numbers as written, structures as JSON; None where there is nothing."""
+    """A value as text: lists joined with ``;``, structures as JSON; None where there is nothing."""
     if value is None or value == "" or value == []:
         return None
     if isinstance(value, bool):
@@ -121,7 +127,9 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> Re
     _inside(record.image, where)
     annotator = plain_text(known.pop("annotator", None))
     record.annotator = annotator.strip() or None if annotator else None
-    record.about = {name: text for name in ABOUT_IMAGE if (text := plain_text(known.pop(name, None))) is not None}
+    record.about = {
+        name: text for name in ABOUT_IMAGE if (text := plain_text(known.pop(name, None))) is not None
+    }
     _inside(record.about.get("path", ""), where)
     record.emotion = _emotion(known.pop("emotion", None), where)
     for name in ("valence", "arousal"):
@@ -139,7 +147,7 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> Re
     machine_texts = {one.name for one in record.fields}
     for name in TEXTS:
         text = plain_text(known.get(name))
-        if text is not None and name not in machine_texts:
+        if text is not None and name not in machine_texts and not isinstance(known[name], dict):
             record.texts[name] = text
     return record
 
@@ -161,14 +169,20 @@ def _sorted_out(raw: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
             if name in {"image", "path"}:
                 extras[key.strip()] = plain_text(value) or ""
                 continue
-            raise InputError(f"{where}: '{key}' says '{value}' where another key for {name} says '{known[name]}'.", "Keep one of the two.")
+            raise InputError(
+                f"{where}: '{key}' says '{value}' where another key for {name} says '{known[name]}'.",
+                "Keep one of the two.",
+            )
     return known, extras
 
 
 def _inside(path: str, where: str) -> None:
     pure = PurePosixPath(path.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts or ":" in path[:3]:
-        raise InputError(f"{where}: the path '{path}' leads out of the media folder.", "Use names relative to that folder, and keep the images inside it.")
+        raise InputError(
+            f"{where}: the path '{path}' leads out of the media folder.",
+            "Use names relative to that folder, and keep the images inside it.",
+        )
 
 
 def _emotion(value: Any, where: str) -> str | None:
@@ -177,7 +191,9 @@ def _emotion(value: Any, where: str) -> str | None:
         return None
     name = text.strip().casefold()
     if name not in EMOTIONS:
-        raise InputError(f"{where}: '{text}' is not one of the eight emotions.", suggestion(name, EMOTIONS, "Emotions"))
+        raise InputError(
+            f"{where}: '{text}' is not one of the eight emotions.", suggestion(name, EMOTIONS, "Emotions")
+        )
     return name
 
 
@@ -189,7 +205,10 @@ def _number(value: Any, name: str, where: str) -> float | None:
             raise ValueError
         return float(value.strip().replace(",", ".") if isinstance(value, str) else value)
     except ValueError:
-        raise InputError(f"{where}: the {name} '{value}' is not a number.", "Write a number, or nothing where there is none.") from None
+        raise InputError(
+            f"{where}: the {name} '{value}' is not a number.",
+            "Write a number, or nothing where there is none.",
+        ) from None
 
 
 def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterator[FieldValue]:
@@ -199,9 +218,13 @@ def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterato
         try:
             nested = json.loads(nested)
         except ValueError:
-            raise InputError(f"{where}: 'fields' is not valid JSON.", "Write an object, such as {\"style\": \"oil painting\"}.") from None
+            raise InputError(
+                f"{where}: 'fields' is not valid JSON.", 'Write an object, such as {"style": "oil painting"}.'
+            ) from None
     if nested and not isinstance(nested, dict):
-        raise InputError(f"{where}: 'fields' is no object.", "Write an object, such as {\"style\": \"oil painting\"}.")
+        raise InputError(
+            f"{where}: 'fields' is no object.", 'Write an object, such as {"style": "oil painting"}.'
+        )
     values: dict[str, Any] = {canonical(name): value for name, value in (nested or {}).items()}
     for name in (*FIELDS, *TEXTS):
         parts = {part: known.pop(f"{name}_{part}") for part in PARTS if f"{name}_{part}" in known}
@@ -213,10 +236,17 @@ def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterato
             whole = flat if name in FIELDS and plain_text(flat) is not None else None
         if whole is not None:
             if name in values:
-                raise InputError(f"{where}: the field '{name}' is there twice, in 'fields' and beside it.", "Keep one of the two.")
+                raise InputError(
+                    f"{where}: the field '{name}' is there twice, in 'fields' and beside it.",
+                    "Keep one of the two.",
+                )
             values[name] = whole
     for name, value in values.items():
-        for one in value if isinstance(value, list) and value and all(isinstance(v, dict) for v in value) else [value]:
+        for one in (
+            value
+            if isinstance(value, list) and value and all(isinstance(v, dict) for v in value)
+            else [value]
+        ):
             found = _field(name, one, annotator, where)
             if found is not None:
                 yield found
@@ -231,7 +261,10 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
     if verdict is not None:
         word = verdict.strip().casefold()
         if word not in VERDICTS:
-            raise InputError(f"{where}: '{verdict}' is no verdict on '{name}'.", suggestion(word, set(VERDICTS.values()), "Verdicts"))
+            raise InputError(
+                f"{where}: '{verdict}' is no verdict on '{name}'.",
+                suggestion(word, set(VERDICTS.values()), "Verdicts"),
+            )
         verdict = VERDICTS[word]
     machine, final = parts["machine"], parts["final"]
     if verdict == "accepted" and final is None:
@@ -248,20 +281,31 @@ def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
     strangers = [key for key in value if key not in PARTS]
     meant = len(strangers) < len(value) or any(nearest(key, PARTS) for key in strangers)
     if strangers and meant:
-        raise InputError(f"{where}: the field '{name}' has no part '{strangers[0]}'.", suggestion(strangers[0], PARTS, "Parts"))
+        raise InputError(
+            f"{where}: the field '{name}' has no part '{strangers[0]}'.",
+            suggestion(strangers[0], PARTS, "Parts"),
+        )
     return bool(value) and meant
 
 
-def _hold_together(name: str, machine: str | None, verdict: str | None, final: str | None, where: str) -> None:
+def _hold_together(
+    name: str, machine: str | None, verdict: str | None, final: str | None, where: str
+) -> None:
     if verdict == "accepted" and final != machine:
         raise InputError(
             f"{where}: '{name}' was accepted, but the final '{final}' is not the machine's '{machine}'.",
             "The verdict on a value that was changed is 'fixed'.",
         )
     if verdict == "rejected" and final is not None:
-        raise InputError(f"{where}: '{name}' was rejected, yet has a final value '{final}'.", "The verdict on a value that was replaced is 'fixed'.")
+        raise InputError(
+            f"{where}: '{name}' was rejected, yet has a final value '{final}'.",
+            "The verdict on a value that was replaced is 'fixed'.",
+        )
     if verdict == "fixed" and final is None:
-        raise InputError(f"{where}: '{name}' was fixed, but has no final value.", "Give the final value; without one the verdict is 'rejected'.")
+        raise InputError(
+            f"{where}: '{name}' was fixed, but has no final value.",
+            "Give the final value; without one the verdict is 'rejected'.",
+        )
 
 
 def _tags(text: str | None) -> str | None:

@@ -32,7 +32,16 @@ RATINGS = "ratings_metadata.csv"
 INTENTS = "emotion_intents_metadata.csv"
 QUESTIONS = ("valence", "arousal")
 PUBLISHED_LAYOUT = {CLIPS: "lf", RATINGS: "crlf", INTENTS: "lf, none at the end"}
-CLIP_COLUMNS = ("index", "audio_file", "model", "emotion", "file_index", "valence", "arousal", "num_annotators")
+CLIP_COLUMNS = (
+    "index",
+    "audio_file",
+    "model",
+    "emotion",
+    "file_index",
+    "valence",
+    "arousal",
+    "num_annotators",
+)
 
 
 class Aimoclips(Format):
@@ -40,7 +49,9 @@ class Aimoclips(Format):
 
     name: ClassVar[str] = "aimoclips"
     about: ClassVar[str] = "valence and arousal of text-to-music clips (three CSV files and music_clips/)"
-    options: ClassVar[Mapping[str, str]] = {"media": "folder of the audio, music_clips/ beside the files if left out"}
+    options: ClassVar[Mapping[str, str]] = {
+        "media": "folder of the audio, music_clips/ beside the files if left out"
+    }
 
     def recognises(self, source: Path) -> bool:
         """A folder with the three files."""
@@ -50,7 +61,9 @@ class Aimoclips(Format):
         """Read the three files and find the audio."""
         for name in (CLIPS, RATINGS, INTENTS):
             if not (source / name).is_file():
-                raise InputError(f"{source} has no {name}.", f"Point to the folder with {CLIPS}, {RATINGS} and {INTENTS}.")
+                raise InputError(
+                    f"{source} has no {name}.", f"Point to the folder with {CLIPS}, {RATINGS} and {INTENTS}."
+                )
         intents = _intents(source / INTENTS)
         clips = _clips(source / CLIPS)
         ratings = _ratings(source / RATINGS)
@@ -70,7 +83,12 @@ class Aimoclips(Format):
         """Write the three files. Clip means are those the source gave, or are computed and rounded to three places."""
         ratings = _wide(snapshot)
         rows = [
-            {"quadrant": i.group, "emotion": i.id, "gt_valence": i.reference.get("valence"), "gt_arousal": i.reference.get("arousal")}
+            {
+                "quadrant": i.group,
+                "emotion": i.id,
+                "gt_valence": i.reference.get("valence"),
+                "gt_arousal": i.reference.get("arousal"),
+            }
             for i in snapshot.study.intents
         ]
         intents = pl.DataFrame(rows, schema=["quadrant", "emotion", "gt_valence", "gt_arousal"])
@@ -82,8 +100,17 @@ class Aimoclips(Format):
         """Two systems, two intents, three clips a cell, four raters."""
         source = folder / "aimoclips"
         source.mkdir(parents=True)
-        write_text(source / INTENTS, "quadrant,emotion,gt_valence,gt_arousal\nhv_ha,happy,8.47,6.05\nlv_la,sad,2.1,3.49")
-        names = [(s, e, i) for s in ("One", "Two") for e in ("happy", "sad") for i in (1, 2, 3) if (s, e, i) != ("Two", "sad", 3)]
+        write_text(
+            source / INTENTS,
+            "quadrant,emotion,gt_valence,gt_arousal\nhv_ha,happy,8.47,6.05\nlv_la,sad,2.1,3.49",
+        )
+        names = [
+            (s, e, i)
+            for s in ("One", "Two")
+            for e in ("happy", "sad")
+            for i in (1, 2, 3)
+            if (s, e, i) != ("Two", "sad", 3)
+        ]
         lines, means = [], []
         for place, (s, e, i) in enumerate(names, 1):
             file = f"{s}_{e}_{i}_crop.wav"
@@ -101,7 +128,9 @@ def _intents(path: Path) -> pl.DataFrame:
     frame = read_table(path)
     need(frame, ("quadrant", "emotion", "gt_valence", "gt_arousal"), str(path))
     unique_keys(frame, ["emotion"], str(path))
-    return frame.with_columns(numbers(frame, "gt_valence", str(path)), numbers(frame, "gt_arousal", str(path)))
+    return frame.with_columns(
+        numbers(frame, "gt_valence", str(path)), numbers(frame, "gt_arousal", str(path))
+    )
 
 
 def _clips(path: Path) -> pl.DataFrame:
@@ -129,7 +158,9 @@ def _hold_together(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> 
             f" '{strangers['audio_file'][0]}'.",
             f"Use the {CLIPS} and {RATINGS} of the same release.",
         )
-    counted = clips.join(ratings.group_by("audio_file").len("have"), on="audio_file", how="left").with_columns(pl.col("have").fill_null(0))
+    counted = clips.join(
+        ratings.group_by("audio_file").len("have"), on="audio_file", how="left"
+    ).with_columns(pl.col("have").fill_null(0))
     short = counted.filter(pl.col("have") != pl.col("num_annotators"))
     if short.height:
         row = short.row(0, named=True)
@@ -142,18 +173,30 @@ def _hold_together(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> 
 
 def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """All clips of the systems x intents x indices grid, and a ledger of those the files leave out."""
-    listed = clips.rename({"audio_file": "stimulus", "model": "system", "emotion": "intent", "valence": "mean_valence", "arousal": "mean_arousal"})
-    indices = pl.DataFrame({"file_index": range(1, int(clips["file_index"].max() or 0) + 1)})  # type: ignore[call-overload,arg-type]
+    listed = clips.rename(
+        {
+            "audio_file": "stimulus",
+            "model": "system",
+            "emotion": "intent",
+            "valence": "mean_valence",
+            "arousal": "mean_arousal",
+        }
+    )
+    indices = pl.DataFrame({"file_index": range(1, int(clips["file_index"].max() or 0) + 1)})  # type: ignore[arg-type]
     grid = (
-        listed.select("system").unique(maintain_order=True)
+        listed.select("system")
+        .unique(maintain_order=True)
         .join(listed.select("intent").unique(maintain_order=True), how="cross")
         .join(indices, how="cross")
         .join(listed, on=["system", "intent", "file_index"], how="anti")
         .with_columns(pl.format("{}_{}_{}_crop.wav", "system", "intent", "file_index").alias("stimulus"))
     )
     ledger = grid.select(
-        pl.lit("stimulus").alias("what"), "stimulus",
-        pl.lit("no ratings published: clips with three or fewer ratings were left out by the authors").alias("reason"),
+        pl.lit("stimulus").alias("what"),
+        "stimulus",
+        pl.lit("no ratings published: clips with three or fewer ratings were left out by the authors").alias(
+            "reason"
+        ),
         pl.lit("source").alias("stage"),
     )
     return pl.concat([listed, grid], how="diagonal"), ledger
@@ -173,7 +216,11 @@ def _study(intents: pl.DataFrame, stimuli: pl.DataFrame) -> Study:
     known = {system.id: system for system in base.systems}
     systems = [known.get(name, System(id=name)) for name in stimuli["system"].unique(maintain_order=True)]
     rows = [
-        Intent(id=row["emotion"], group=row["quadrant"], reference={"valence": row["gt_valence"], "arousal": row["gt_arousal"]})
+        Intent(
+            id=row["emotion"],
+            group=row["quadrant"],
+            reference={"valence": row["gt_valence"], "arousal": row["gt_arousal"]},
+        )
         for row in intents.iter_rows(named=True)
     ]
     return base.model_copy(update={"systems": systems, "intents": rows, "prompts": []})
@@ -193,12 +240,23 @@ def _long(ratings: pl.DataFrame) -> pl.DataFrame:
 def _wide(snapshot: Snapshot) -> pl.DataFrame:
     frame = snapshot.ratings.filter(pl.col("question").is_in(QUESTIONS))
     extras = [name for name in frame.columns if name not in {"question", "value", "answer", "position"}]
-    wide = frame.pivot("question", index=[*extras, *(["position"] if "position" in frame.columns else [])], values="value", maintain_order=True)
+    wide = frame.pivot(
+        "question",
+        index=[*extras, *(["position"] if "position" in frame.columns else [])],
+        values="value",
+        maintain_order=True,
+    )
     need(wide, QUESTIONS, snapshot.source.name)
-    whole = [pl.col(name).cast(pl.Int64) for name in QUESTIONS if (wide[name].drop_nulls() == wide[name].drop_nulls().floor()).all()]
+    whole = [
+        pl.col(name).cast(pl.Int64)
+        for name in QUESTIONS
+        if (wide[name].drop_nulls() == wide[name].drop_nulls().floor()).all()
+    ]
     first = ["rater", "stimulus", *QUESTIONS]
     extras = [name for name in extras if name not in first and name not in {"seconds", "at", "repeat"}]
-    return wide.with_columns(whole).select(*first, *extras).rename({"rater": "user", "stimulus": "audio_file"})
+    return (
+        wide.with_columns(whole).select(*first, *extras).rename({"rater": "user", "stimulus": "audio_file"})
+    )
 
 
 def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
@@ -212,11 +270,25 @@ def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
     if "index" not in joined.columns:
         joined = joined.with_row_index("index", offset=1)
     if "file_index" not in joined.columns:
-        joined = joined.with_columns(pl.int_range(1, pl.len() + 1).over("model", "emotion").alias("file_index"))
+        joined = joined.with_columns(
+            pl.int_range(1, pl.len() + 1).over("model", "emotion").alias("file_index")
+        )
     for name in QUESTIONS:
         if f"mean_{name}" in joined.columns:
             joined = joined.with_columns(pl.col(f"mean_{name}").fill_null(pl.col(name)).alias(name))
-    own = {"mean_valence", "mean_arousal", "path", "found", "duration", "rate", "channels", "bytes", "media_problem", "prompt", *CLIP_COLUMNS}
+    own = {
+        "mean_valence",
+        "mean_arousal",
+        "path",
+        "found",
+        "duration",
+        "rate",
+        "channels",
+        "bytes",
+        "media_problem",
+        "prompt",
+        *CLIP_COLUMNS,
+    }
     extras = [name for name in joined.columns if name not in own]
     return joined.sort("index").select(*CLIP_COLUMNS, *extras)
 

@@ -24,7 +24,9 @@ def read_table(path: Path, delimiter: str | None = None) -> pl.DataFrame:
         except FileNotFoundError as error:
             raise InputError(f"There is no file {path}.", "Check the path.") from error
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{path} is not a readable Parquet file.", "Get a complete copy of the file.") from error
+            raise InputError(
+                f"{path} is not a readable Parquet file.", "Get a complete copy of the file."
+            ) from error
     return read_delimited(path, delimiter)
 
 
@@ -39,13 +41,17 @@ def number_expr(name: str) -> pl.Expr:
     """Text as a number: gaps in any spelling are null, a decimal comma is a point; what will not turn is null."""
     text = pl.col(name).cast(pl.String).str.strip_chars()
     return (
-        pl.when(text.is_in(MISSING)).then(None).otherwise(text.str.replace(",", ".", literal=True))
-        .cast(pl.Float64, strict=False).fill_nan(None).alias(name)
+        pl.when(text.is_in(MISSING))
+        .then(None)
+        .otherwise(text.str.replace(",", ".", literal=True))
+        .cast(pl.Float64, strict=False)
+        .fill_nan(None)
+        .alias(name)
     )
 
 
 def numbers(frame: pl.DataFrame, name: str, where: str, first: int = 2) -> pl.Series:
-    """A column as numbers, or an error that names the first cell that is none. ``first``: the line of the first row."""
+    """A column as numbers, or an error naming the first cell that is none. ``first``: the first row's line."""
     if frame.schema[name].is_numeric():
         return frame[name].cast(pl.Float64).fill_nan(None)
     out = frame.select(number_expr(name))[name]
@@ -81,20 +87,34 @@ def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
         return column.dt.convert_time_zone("UTC") if dtype.time_zone else column.dt.replace_time_zone("UTC")
     text = column.cast(pl.String).str.strip_chars().str.replace(r"Z$", "+00:00")
     text = pl.when(text.is_in(MISSING)).then(None).otherwise(text)
-    attempts = [text.str.to_datetime(form, time_unit="us", strict=False).dt.convert_time_zone("UTC") for form in _MOMENT_FORMATS]
+    attempts = [
+        text.str.to_datetime(form, time_unit="us", strict=False).dt.convert_time_zone("UTC")
+        for form in _MOMENT_FORMATS
+    ]
     attempts += [
-        text.str.to_datetime(form, time_unit="us", time_zone=None, strict=False).dt.replace_time_zone("UTC") for form in _LOCAL_FORMATS
+        text.str.to_datetime(form, time_unit="us", time_zone=None, strict=False).dt.replace_time_zone("UTC")
+        for form in _LOCAL_FORMATS
     ]
     epoch = text.cast(pl.Float64, strict=False)
     micros = pl.when(epoch > 1e11).then(epoch * 1e3).otherwise(epoch * 1e6).cast(pl.Int64)
-    return pl.coalesce(*attempts, micros.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")).cast(MOMENT).alias(name)
+    return (
+        pl.coalesce(*attempts, micros.cast(pl.Datetime("us")).dt.replace_time_zone("UTC"))
+        .cast(MOMENT)
+        .alias(name)
+    )
 
 
 def unparsed_moment(table: pl.LazyFrame, name: str, where: str) -> None:
     """Raise for the first cell of a column that is no moment."""
     dtype = table.collect_schema()[name]
-    frame = table.select(pl.col(name).cast(pl.String).alias("text"), moment_expr(name, dtype).alias("moment")).collect()
-    bad = frame["moment"].is_null() & frame["text"].is_not_null() & ~frame["text"].str.strip_chars().is_in(MISSING)
+    frame = table.select(
+        pl.col(name).cast(pl.String).alias("text"), moment_expr(name, dtype).alias("moment")
+    ).collect()
+    bad = (
+        frame["moment"].is_null()
+        & frame["text"].is_not_null()
+        & ~frame["text"].str.strip_chars().is_in(MISSING)
+    )
     if bad.any():
         row = int(bad.arg_max() or 0)
         raise InputError(
@@ -155,7 +175,7 @@ def filled(frame: pl.DataFrame, names: Iterable[str], where: str, first: int = 2
 
 
 def one_word_of(frame: pl.DataFrame, name: str, words: Iterable[str], where: str) -> pl.Series:
-    """A column whose cells are one of ``words``, whatever their case; another word is an error with the nearest one."""
+    """A column whose cells are one of ``words``, whatever their case; any other word is an error."""
     known = {word.casefold(): word for word in words}
     text = frame[name].cast(pl.String).str.strip_chars()
     out = text.str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.String).alias(name)
@@ -163,7 +183,8 @@ def one_word_of(frame: pl.DataFrame, name: str, words: Iterable[str], where: str
     if bad.any():
         row = int(bad.arg_max() or 0)
         raise InputError(
-            f"{where}, line {row + 2}, column '{name}': '{text[row]}' is not one of its words ({int(bad.sum())} such cells).",
+            f"{where}, line {row + 2}, column '{name}': '{text[row]}' is not one of its words"
+            f" ({int(bad.sum())} such cells).",
             suggestion(str(text[row]), known.values(), "Allowed"),
         )
     return out
@@ -172,11 +193,14 @@ def one_word_of(frame: pl.DataFrame, name: str, words: Iterable[str], where: str
 def inside_paths(series: pl.Series, where: str, first: int = 2) -> None:
     """Raise for a file name that leads out of the folder it belongs in."""
     text = series.cast(pl.String).str.replace_all("\\", "/", literal=True)
-    bad = (text.str.starts_with("/") | text.str.contains(r"^.{0,2}:") | text.str.contains(r"(^|/)\.\.(/|$)")).fill_null(False)
+    bad = (
+        text.str.starts_with("/") | text.str.contains(r"^.{0,2}:") | text.str.contains(r"(^|/)\.\.(/|$)")
+    ).fill_null(False)
     if bad.any():
         row = int(bad.arg_max() or 0)
         raise InputError(
-            f"{where}, line {row + first}, column '{series.name}': the path '{series[row]}' leads out of the media folder.",
+            f"{where}, line {row + first}, column '{series.name}': the path '{series[row]}' leads out of the"
+            " media folder.",
             "Use names relative to that folder, and keep the media inside it.",
         )
 

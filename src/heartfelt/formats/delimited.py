@@ -41,8 +41,14 @@ class Delimited:
     def scan(self) -> pl.LazyFrame:
         """All columns as text, lazily; an empty cell is null."""
         return pl.scan_csv(
-            self.readable, separator=self.delimiter, has_header=False, skip_rows=self.first_row, new_columns=list(self.header),
-            infer_schema=False, encoding="utf8", raise_if_empty=False,
+            self.readable,
+            separator=self.delimiter,
+            has_header=False,
+            skip_rows=self.first_row,
+            new_columns=list(self.header),
+            infer_schema=False,
+            encoding="utf8",
+            raise_if_empty=False,
             schema=dict.fromkeys(self.header, pl.String),
         )
 
@@ -71,7 +77,12 @@ def open_delimited(path: Path, delimiter: str | None = None, names: Sequence[str
         raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
     mark = delimiter or max(DELIMITERS, key=lambda d: _outside_quotes(first, d))
     look = _look(path, mark)
-    plain = encoding is None and look.utf8 and look.returns == look.crlf and (look.crlf == 0 or look.crlf == look.newlines)
+    plain = (
+        encoding is None
+        and look.utf8
+        and look.returns == look.crlf
+        and (look.crlf == 0 or look.crlf == look.newlines)
+    )
     keep_alive: object = None
     readable = path
     if not plain:
@@ -79,19 +90,23 @@ def open_delimited(path: Path, delimiter: str | None = None, names: Sequence[str
         look = _look(readable, mark)
     header = _header(readable, mark, path) if names is None else tuple(names)
     rows = look.newlines + (0 if look.ends_in_newline else 1)
-    if look.quotes or len(header) == 1 or look.delimiters != rows * (len(header) - 1):
-        if _check_rows(readable, mark, len(header), path):
-            readable, keep_alive = _without_blank_lines(readable, mark)
+    uneven = look.quotes or len(header) == 1 or look.delimiters != rows * (len(header) - 1)
+    if uneven and _check_rows(readable, mark, len(header), path):
+        readable, keep_alive = _without_blank_lines(readable, mark)
     return Delimited(path, readable, mark, header, keep_alive, first_row=1 if names is None else 0)
 
 
-def read_delimited(path: Path, delimiter: str | None = None, names: Sequence[str] | None = None) -> pl.DataFrame:
+def read_delimited(
+    path: Path, delimiter: str | None = None, names: Sequence[str] | None = None
+) -> pl.DataFrame:
     """All rows of a text table, every column as text; an empty cell is null. ``names``: it has no header."""
     opened = open_delimited(path, delimiter, names)
     try:
         frame = opened.scan().collect()
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX) from error
+        raise InputError(
+            f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX
+        ) from error
     return frame
 
 
@@ -102,7 +117,9 @@ def _head(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}.", "Check the path.") from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
+        ) from error
     if b"\0" in head and _bom(head) in {None, "utf-8-sig"}:
         raise InputError(f"{path} is not a text file (it holds zero bytes).", _PLAIN_TEXT_FIX)
     return head
@@ -155,7 +172,10 @@ def _rewritten(path: Path, encoding: str) -> tuple[Path, object]:
     target = room.path / "table.csv"
     for attempt in (encoding, "latin-1"):
         try:
-            with path.open(encoding=attempt, newline=None) as source, target.open("w", encoding="utf-8", newline="\n") as out:
+            with (
+                path.open(encoding=attempt, newline=None) as source,
+                target.open("w", encoding="utf-8", newline="\n") as out,
+            ):
                 while text := source.read(CHUNK):
                     out.write(text)
             break
@@ -213,7 +233,9 @@ def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
         raise InputError(
             f"{path}, line {at}: {fields} fields where the header has {width}."
             + (" It is the last line: the file seems to be cut off." if cut else ""),
-            "Get a complete copy of the file." if cut else f"Check the delimiter ('{delimiter}') and the quotes on that line.",
+            "Get a complete copy of the file."
+            if cut
+            else f"Check the delimiter ('{delimiter}') and the quotes on that line.",
         )
     return blank
 
@@ -230,7 +252,7 @@ def _without_blank_lines(readable: Path, delimiter: str) -> tuple[Path, object]:
 def csv_text(frame: pl.DataFrame, *, header: bool = True, delimiter: str = ",") -> str:
     """A table as CSV text with LF line ends; an empty cell is empty."""
     out = io.StringIO()
-    frame.write_csv(out, include_header=header, separator=delimiter)  # type: ignore[call-overload]
+    frame.write_csv(out, include_header=header, separator=delimiter)
     return out.getvalue()
 
 

@@ -1,8 +1,8 @@
-"""What the two EmoLia subsets share: finding their files, reading annotations, users and flags, writing them back.
+"""What the two EmoLia subsets share: finding their files, reading annotations, users and flags.
 
-An item is a file under a key (an emotion and a task type; a dimension, a level and a polarity). Per item and rater the
-last row by ``created_at`` counts, and of rows of the same moment the one further down; earlier rows and rows without a
-rating go to the ledger with everything they said, so that the files can be written back as they were.
+An item is a file under a key (an emotion and a task type; a dimension, a level and a polarity). Per item and rater
+the last row by ``created_at`` counts, and of rows of the same moment the one further down; earlier rows and rows
+without a rating go to the ledger with everything they said, so that the files can be written back as they were.
 """
 
 from __future__ import annotations
@@ -35,10 +35,23 @@ ANNOTATIONS, USERS, FLAGS, VARIABLES = "annotations.csv", "users.csv", "flags.cs
 SUPERSEDED = "answered again: of a rater's answers to one item the last counts"
 UNANSWERED = "no rating given"
 USER_COLUMNS = (
-    "username", "is_active", "is_admin", "onboarded", "annotation_count", "created_at", "age", "languages", "gender",
-    "consent", "degree", "expertise", "listening_setup",
+    "username", "is_active", "is_admin", "onboarded", "annotation_count", "created_at", "age", "languages",
+    "gender", "consent", "degree", "expertise", "listening_setup",
 )  # fmt: skip
-_TAKEN = ("rater", "stimulus", "question", "value", "answer", "seconds", "at", "repeat", "what", "reason", "stage", "path")
+_TAKEN = (
+    "rater",
+    "stimulus",
+    "question",
+    "value",
+    "answer",
+    "seconds",
+    "at",
+    "repeat",
+    "what",
+    "reason",
+    "stage",
+    "path",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +98,12 @@ class Files:
 
 
 def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> Files:
-    """Find a subset's files from the repository's root, its ``annotations`` folder, the subset's folder or the CSV."""
+    """Find a subset's files from the repository's root, its ``annotations``, the subset's folder or the CSV."""
     annotations = _annotations(source, subset)
     if annotations is None:
         raise InputError(
             f"{source} holds no {ANNOTATIONS} of {subset.name}.",
-            f"Point to the repository's root (with annotations/{subset.name}/), to that folder, or to the CSV file.",
+            f"Point to the repository's root (with annotations/{subset.name}/), to that folder, or to the CSV.",
         )
     folder = annotations.parent
     around = [folder, *list(folder.resolve().parents)[:2]]
@@ -99,7 +112,8 @@ def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> File
         annotations,
         _there(folder / USERS),
         _there(folder / FLAGS),
-        _named(options, "variables", source) or _first(folder / VARIABLES, *(room / VARIABLES for room in rooms)),
+        _named(options, "variables", source)
+        or _first(folder / VARIABLES, *(room / VARIABLES for room in rooms)),
         _media(options, source, rooms, subset),
     )
 
@@ -140,7 +154,9 @@ def _named(options: Mapping[str, str], option: str, source: Path) -> Path | None
         return None
     path = (source if source.is_dir() else source.parent) / options[option]
     if not path.exists():
-        raise InputError(f"There is no {path} (option '{option}').", "Check the path; it is relative to the source.")
+        raise InputError(
+            f"There is no {path} (option '{option}').", "Check the path; it is relative to the source."
+        )
     return path
 
 
@@ -174,7 +190,10 @@ def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
     numbers(frame, "sample_time_ms", where)
     _same_id_same_row(frame, where)
     frame = frame.rename({"username": "rater"}).drop("rating").with_columns(typed)
-    return lossless_types(frame, keep=["rater", *subset.keys, *subset.beside, "file_name", "annotation_id", "created_at", "answer"])
+    return lossless_types(
+        frame,
+        keep=["rater", *subset.keys, *subset.beside, "file_name", "annotation_id", "created_at", "answer"],
+    )
 
 
 def keyed(frame: pl.DataFrame, subset: Subset, where: str) -> pl.DataFrame:
@@ -203,7 +222,11 @@ def _plain_names(series: pl.Series, where: str) -> None:
 
 def _same_id_same_row(frame: pl.DataFrame, where: str) -> None:
     """An id that stands before two different rows means that a file was put together wrongly."""
-    ids_twice = frame.filter(pl.col("annotation_id").is_not_null()).unique().filter(pl.col("annotation_id").is_duplicated())
+    ids_twice = (
+        frame.filter(pl.col("annotation_id").is_not_null())
+        .unique()
+        .filter(pl.col("annotation_id").is_duplicated())
+    )
     if ids_twice.height:
         name = ids_twice["annotation_id"].sort()[0]
         line = int((frame["annotation_id"] == name).arg_max() or 0) + 2
@@ -230,7 +253,9 @@ def ledger_of(left: pl.DataFrame) -> pl.DataFrame | None:
     if not left.height:
         return None
     reason = pl.when(pl.col("value").is_null()).then(pl.lit(UNANSWERED)).otherwise(pl.lit(SUPERSEDED))
-    said = left.with_columns(pl.lit("rating").alias("what"), reason.alias("reason"), pl.lit("source").alias("stage"))
+    said = left.with_columns(
+        pl.lit("rating").alias("what"), reason.alias("reason"), pl.lit("source").alias("stage")
+    )
     return said.drop("value", "seconds", "at")
 
 
@@ -246,8 +271,14 @@ def read_users(path: Path | None, seen: list[str]) -> pl.DataFrame:
     frame = frame.with_columns(ids(frame["username"]).alias("username"))
     filled(frame, ["username"], where)
     unique_keys(frame, ["username"], where)
-    frame = lossless_types(frame, keep=["username"]).rename({"username": "rater"}).with_columns(in_users_csv=pl.lit(True))
-    strangers = here.join(frame, on="rater", how="anti", maintain_order="left").with_columns(in_users_csv=pl.lit(False))
+    frame = (
+        lossless_types(frame, keep=["username"])
+        .rename({"username": "rater"})
+        .with_columns(in_users_csv=pl.lit(True))
+    )
+    strangers = here.join(frame, on="rater", how="anti", maintain_order="left").with_columns(
+        in_users_csv=pl.lit(False)
+    )
     return pl.concat([frame, strangers], how="diagonal")
 
 
@@ -262,18 +293,33 @@ def read_flags(path: Path | None, subset: Subset) -> pl.DataFrame | None:
     frame = keyed(frame, subset, where)
     said = [name for name in frame.columns if name not in {*subset.keys, "file_name", "question"}]
     texts = [json.dumps(row, ensure_ascii=False) for row in frame.select(said).iter_rows(named=True)]
-    return frame.select(*subset.keys, "file_name", "question").with_columns(pl.Series("flags", texts, pl.String)).with_row_index("_row")
+    return (
+        frame.select(*subset.keys, "file_name", "question")
+        .with_columns(pl.Series("flags", texts, pl.String))
+        .with_row_index("_row")
+    )
 
 
-def items_of(kept: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: Subset) -> pl.DataFrame:
+def items_of(
+    kept: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: Subset
+) -> pl.DataFrame:
     """One row per item with its key; items that only a flag names are there too."""
     names = ["stimulus", "question", "file_name", *subset.keys]
     parts = [kept.select(*names, *subset.beside), left.select(*names, *subset.beside)]
     if flags is not None:
         parts.append(flags.select(names))
-    items = pl.concat(parts, how="diagonal").unique(["stimulus", "question"], keep="first", maintain_order=True).select(names)
+    items = (
+        pl.concat(parts, how="diagonal")
+        .unique(["stimulus", "question"], keep="first", maintain_order=True)
+        .select(names)
+    )
     for name in subset.beside:
-        items = items.join(_all_values(kept, left, ["stimulus", "question"], name), on=["stimulus", "question"], how="left", maintain_order="left")
+        items = items.join(
+            _all_values(kept, left, ["stimulus", "question"], name),
+            on=["stimulus", "question"],
+            how="left",
+            maintain_order="left",
+        )
     if flags is None:
         return items
     texts = flags.group_by("stimulus", "question", maintain_order=True).agg("flags")
@@ -283,7 +329,7 @@ def items_of(kept: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None,
 
 
 def _all_values(kept: pl.DataFrame, left: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
-    """All values a column takes per group, joined with ``|``; rows that do not count only where no other row does."""
+    """All values of a column per group, joined with ``|``; rows that do not count only where no others are."""
     rest = left.join(kept, on=by, how="anti")
     both = pl.concat([kept.select(*by, name), rest.select(*by, name)])
     joined = both.group_by(by).agg(pl.col(name).drop_nulls().unique().sort().str.join("|"))
@@ -301,7 +347,11 @@ def order_notes(left: pl.DataFrame, items: pl.DataFrame, flags: pl.DataFrame | N
     if left.height:
         notes[f"{ANNOTATIONS} left out"] = ",".join(map(str, left["_row"]))
     if flags is not None and flags.height:
-        placed = items.select("stimulus", "question").with_row_index("_item").join(flags, on=["stimulus", "question"])
+        placed = (
+            items.select("stimulus", "question")
+            .with_row_index("_item")
+            .join(flags, on=["stimulus", "question"])
+        )
         notes[f"{FLAGS} order"] = ",".join(map(str, placed.sort("_item", "_row")["_row"]))
     return notes
 
@@ -309,7 +359,11 @@ def order_notes(left: pl.DataFrame, items: pl.DataFrame, flags: pl.DataFrame | N
 def header_notes(files: Files) -> dict[str, str]:
     """The columns of the files, in the order they have there."""
     there = {ANNOTATIONS: files.annotations, USERS: files.users, FLAGS: files.flags}
-    text = {name: path for name, path in there.items() if path is not None and path.suffix.lower() not in {".parquet", ".pq"}}
+    text = {
+        name: path
+        for name, path in there.items()
+        if path is not None and path.suffix.lower() not in {".parquet", ".pq"}
+    }
     return {f"{name} columns": "\t".join(open_delimited(path).header) for name, path in text.items()}
 
 

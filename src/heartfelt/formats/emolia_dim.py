@@ -1,9 +1,9 @@
 """EmoLia, subset emolia-dim: does speech match a written level of a dimension (yes or no).
 
-Read from ``annotations.csv``, ``users.csv``, ``flags.csv``, ``variables.json`` (the written levels) and the media. The same
-file name stands in every folder, so a stimulus is ``{dimension}/{level}/{polarity}/{file_name}``, its place below the media
-folder; the question is ``{dimension}/{level}/{polarity}``, with the level's text as its rubric. The items say what the
-choice meant the answer to be (``intended``) and whether somebody flagged the clip (``flagged``).
+Read from ``annotations.csv``, ``users.csv``, ``flags.csv``, ``variables.json`` (the written levels) and the media. The
+same file name stands in every folder, so a stimulus is ``{dimension}/{level}/{polarity}/{file_name}``, its place
+below the media folder; the question is ``{dimension}/{level}/{polarity}``, with the level's text as its rubric. The
+items say what the choice meant the answer to be (``intended``) and whether somebody flagged the clip (``flagged``).
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ class EmoliaDim(Format):
     """The dimension subset of EmoLia."""
 
     name: ClassVar[str] = DIM.name
-    about: ClassVar[str] = "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
+    about: ClassVar[str] = (
+        "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
+    )
     options: ClassVar[Mapping[str, str]] = {
-        "media": "folder of the <DIM>/<level>/<polarity> folders, dataset/emolia-dim/data near the annotations if left out",
-        "variables": "the file with the written levels, variables.json beside or near the annotations if left out",
+        "media": "folder of the <DIM>/<level>/<polarity> folders; dataset/emolia-dim/data near the files if left out",
+        "variables": "the file with the written levels; variables.json beside or near the files if left out",
     }
 
     def recognises(self, source: Path) -> bool:
@@ -80,7 +82,11 @@ class EmoliaDim(Format):
         kept, left = split_last(rows)
         items = items_of(kept, left, flags, DIM)
         stimuli = items.select(
-            "stimulus", pl.col("dimension").alias("intent"), pl.col("stimulus").alias("path"), *DIM.keys, "file_name"
+            "stimulus",
+            pl.col("dimension").alias("intent"),
+            pl.col("stimulus").alias("path"),
+            *DIM.keys,
+            "file_name",
         )
         if files.media is not None:
             report = None if progress is None else lambda done, total: progress("probing media", done, total)
@@ -101,7 +107,7 @@ class EmoliaDim(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``annotations.csv``, ``users.csv``, ``flags.csv`` and ``variables.json``, those there is something for."""
+        """Write ``annotations.csv``, and ``users.csv``, ``flags.csv`` and ``variables.json`` where there are any."""
         write_files(snapshot, target, DIM)
         variables = _levels(snapshot.study)
         if variables:
@@ -109,43 +115,50 @@ class EmoliaDim(Format):
             write_text(target / VARIABLES, with_line_ends(text, snapshot.source.layout.get(VARIABLES, "lf")))
 
     def example(self, folder: Path) -> Path:
-        """Two dimensions, one of them with words for levels; a flag by somebody who is not among the users."""
+        """Two dimensions, one with words for levels; a flag by somebody who is no user."""
         root = folder / "emolia-bench"
         room = root / "annotations" / DIM.name
         room.mkdir(parents=True)
-        cells = [
-            ("d6", "user_0", "TEMP", "5", "positive", "sample_00.mp3", "yes", 8305, 10908, "10:23:11"),
-            ("d5", "user_1", "TEMP", "5", "positive", "sample_00.mp3", "no", 27330, 5695, "10:23:02"),
-            ("d4", "user_1", "TEMP", "5", "positive", "sample_00.mp3", "yes", 3986, 8020, "10:22:34"),
-            ("d3", "user_0", "TEMP", "5", "negative", "sample_00.mp3", "no", 4108, 3204, "10:22:30"),
-            ("d2", "user_0", "LANG", "European", "positive", "sample_07.mp3", "yes", 4324, 4140, "10:22:26"),
-            ("d1", "user_1", "LANG", "Asian", "negative", "sample_00.mp3", "no", 1814, 8176, "10:22:21"),
-        ]
-        lines = [",".join([*map(str, row[:-1]), f"2026-05-03 {row[-1]}"]) for row in cells]
+        rows = [line.split(" ") for line in _EXAMPLE.splitlines()]
+        lines = [",".join([*row[:-1], f"2026-05-03 {row[-1]}"]) for row in rows]
         write_text(room / ANNOTATIONS, "\n".join([",".join(DIM.columns), *lines]) + "\n")
-        write_text(
-            room / USERS,
-            "username,is_active,is_admin,onboarded,annotation_count,created_at,age,gender,languages,listening_setup,degree,expertise,consent\n"
-            'user_0,1,0,True,3,2026-04-28T21:30:36.460Z,26,Female,"English,Serbian",Headphones (on-ear),"BA, MA",5,True\n'
-            "user_1,1,0,True,3,2026-04-28T22:43:00.945Z,33,Female,Hindi,External speakers,Ms clinical psychology ,6,True\n",
-        )
-        write_text(
-            room / FLAGS,
-            ",".join(DIM.flag_columns) + "\n"
-            'f2,user_7,TEMP,5,negative,sample_09.mp3,"silence, nothing else",2026-05-04 09:56:15\n'
-            "f1,user_0,TEMP,5,positive,sample_00.mp3,two speakers,2026-05-03 19:14:04\n",
-        )
-        levels = {
-            "TEMP": {
-                "short_description": "Tempo",
-                "long_description": "How fast words follow each other.",
-                "levels": {"0": "Very slow.", "5": "Fast: “words run together”."},
-            },
-            "LANG": {"short_description": "Language", "long_description": "", "levels": {"Asian": "An Asian language."}},
-        }
+        write_text(room / USERS, _EXAMPLE_USERS)
+        write_text(room / FLAGS, ",".join(DIM.flag_columns) + "\n" + _EXAMPLE_FLAGS)
         (root / "dataset" / DIM.name).mkdir(parents=True)
-        write_text(root / "dataset" / DIM.name / VARIABLES, json.dumps(levels, ensure_ascii=False, indent=2))
+        text = json.dumps(_EXAMPLE_LEVELS, ensure_ascii=False, indent=2)
+        write_text(root / "dataset" / DIM.name / VARIABLES, text)
         return root
+
+
+_EXAMPLE = """\
+d6 user_0 TEMP 5 positive sample_00.mp3 yes 8305 10908 10:23:11
+d5 user_1 TEMP 5 positive sample_00.mp3 no 27330 5695 10:23:02
+d4 user_1 TEMP 5 positive sample_00.mp3 yes 3986 8020 10:22:34
+d3 user_0 TEMP 5 negative sample_00.mp3 no 4108 3204 10:22:30
+d2 user_0 LANG European positive sample_07.mp3 yes 4324 4140 10:22:26
+d1 user_1 LANG Asian negative sample_00.mp3 no 1814 8176 10:22:21"""
+_EXAMPLE_USERS = (
+    "username,is_active,is_admin,onboarded,annotation_count,created_at,age,gender,languages,listening_setup,"
+    "degree,expertise,consent\n"
+    'user_0,1,0,True,3,2026-04-28T21:30:36.460Z,26,Female,"English,Serbian",Headphones,"BA, MA",5,True\n'
+    "user_1,1,0,True,3,2026-04-28T22:43:00.945Z,33,Female,Hindi,External speakers,MS ,6,True\n"
+)
+_EXAMPLE_FLAGS = (
+    'f2,user_7,TEMP,5,negative,sample_09.mp3,"silence, nothing else",2026-05-04 09:56:15\n'
+    "f1,user_0,TEMP,5,positive,sample_00.mp3,two speakers,2026-05-03 19:14:04\n"
+)
+_EXAMPLE_LEVELS = {
+    "TEMP": {
+        "short_description": "Tempo",
+        "long_description": "How fast words follow each other.",
+        "levels": {"0": "Very slow.", "5": "Fast: “words run together”."},
+    },
+    "LANG": {
+        "short_description": "Language",
+        "long_description": "",
+        "levels": {"Asian": "An Asian language."},
+    },
+}
 
 
 def _variables(path: Path) -> dict[str, dict[str, Any]]:
@@ -157,12 +170,18 @@ def _variables(path: Path) -> dict[str, dict[str, Any]]:
     for name, dimension in content.items():
         if not isinstance(dimension, dict) or not isinstance(dimension.get("levels"), dict):
             raise InputError(f"{path}: the dimension '{name}' has no levels.", fix)
-        for level, text in {**dimension["levels"], "short_description": dimension.get("short_description", "")}.items():
+        for level, text in {
+            **dimension["levels"],
+            "short_description": dimension.get("short_description", ""),
+        }.items():
             if not isinstance(text, str):
                 raise InputError(f"{path}: '{level}' of '{name}' is no text.", fix)
         for key in dimension:
             if key in Intent.model_fields:
-                raise InputError(f"{path}: '{name}' has a key '{key}', which is kept for something else here.", "Rename the key.")
+                raise InputError(
+                    f"{path}: '{name}' has a key '{key}', which is kept for something else here.",
+                    "Rename the key.",
+                )
     return content
 
 
@@ -173,8 +192,15 @@ def _study(items: pl.DataFrame, variables: dict[str, dict[str, Any]] | None) -> 
     """
     base = recipe_study(DIM.name)
     like = base.questions[0]
-    texts = {(name, level): text for name, one in (variables or {}).items() for level, text in one["levels"].items()}
-    seen = {(row[0], row[1]): None for row in items.select("dimension", "level").unique().sort("dimension", "level").iter_rows()}
+    texts = {
+        (name, level): text
+        for name, one in (variables or {}).items()
+        for level, text in one["levels"].items()
+    }
+    seen = {
+        (row[0], row[1]): None
+        for row in items.select("dimension", "level").unique().sort("dimension", "level").iter_rows()
+    }
     questions = [_question(like, *pair, texts.get(pair)) for pair in {**texts, **seen}]
     named = dict.fromkeys([*(variables or {}), *(pair[0] for pair in seen)])
     intents = []

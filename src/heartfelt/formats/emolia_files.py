@@ -1,4 +1,4 @@
-"""Writing the EmoLia files: annotations, users and flags as their readers expect them, byte for byte where possible."""
+"""Writing the EmoLia files: annotations, users and flags as they were read, byte for byte where possible."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def _annotations(snapshot: Snapshot, subset: Subset, layout: Mapping[str, str]) 
         key = ["rater", "stimulus", "question"]
         answered = ratings.select(key).unique().with_columns(_answered=pl.lit(True))
         left = left.join(answered, on=key, how="left", maintain_order="left")
-        left = left.filter((pl.col("reason") == UNANSWERED) | pl.col("_answered").fill_null(False)).drop("_answered")
+        left = left.filter((pl.col("reason") == UNANSWERED) | pl.col("_answered").fill_null(False)).drop(
+            "_answered"
+        )
     rows = _in_place(ratings, left.drop("what", "reason", "stage"), layout.get(f"{ANNOTATIONS} left out", ""))
     rows = _spelt(_with_keys(rows, snapshot, subset), snapshot, subset)
     extras = [name for name in rows.columns if name not in {*_OURS, *subset.columns, "file_name"}]
@@ -83,20 +85,24 @@ def _with_keys(rows: pl.DataFrame, snapshot: Snapshot, subset: Subset) -> pl.Dat
         if missing:
             raise InputError(
                 f"The question '{name}' has no {missing[0]}, so it cannot be written as {subset.name}.",
-                f"Give the study's questions for_each with {', '.join(subset.keys)}, or choose another format.",
+                f"Give its questions for_each with {', '.join(subset.keys)}, or choose another format.",
             )
         table.append({"question": name, **{key: about[key] for key in subset.keys}})
     keys = pl.DataFrame(table, schema=dict.fromkeys(("question", *subset.keys), pl.String))
-    return rows.drop([key for key in subset.keys if key in rows.columns]).join(keys, on="question", how="left", maintain_order="left")
+    return rows.drop([key for key in subset.keys if key in rows.columns]).join(
+        keys, on="question", how="left", maintain_order="left"
+    )
 
 
 def _spelt(rows: pl.DataFrame, snapshot: Snapshot, subset: Subset) -> pl.DataFrame:
-    """The columns under the names and in the forms of the files; what another source does not know is empty."""
+    """The columns under the names and in the forms of the files; what a source does not know is empty."""
     have = set(rows.columns)
     words = {float(code): word for code, word in enumerate(subset.answers)}
     rating = pl.col("value").replace_strict(words, default=None, return_dtype=pl.String)
     stimuli = snapshot.stimuli
-    files = stimuli.select("stimulus", pl.col("file_name" if "file_name" in stimuli.columns else "stimulus").alias("file_name"))
+    files = stimuli.select(
+        "stimulus", pl.col("file_name" if "file_name" in stimuli.columns else "stimulus").alias("file_name")
+    )
     if subset.beside and not have.issuperset(subset.beside):
         intent = pl.col("intent") if "intent" in stimuli.columns else pl.lit(None, pl.String)
         files = files.with_columns(stimuli.select(intent.alias(name)).to_series() for name in subset.beside)
@@ -121,24 +127,43 @@ def _users(snapshot: Snapshot) -> pl.DataFrame:
     raters = snapshot.raters
     if "in_users_csv" in raters.columns:
         raters = raters.filter(pl.col("in_users_csv").fill_null(False)).drop("in_users_csv")
-    truth = [pl.col(name).replace_strict({True: "True", False: "False"}, return_dtype=pl.String) for name, kind in raters.schema.items() if kind == pl.Boolean]
+    truth = [
+        pl.col(name).replace_strict({True: "True", False: "False"}, return_dtype=pl.String)
+        for name, kind in raters.schema.items()
+        if kind == pl.Boolean
+    ]
     frame = raters.with_columns(truth).rename({"rater": "username"})
     if "annotation_count" not in frame.columns:
         counted = rated_by(snapshot).rename({"rater": "username", "count": "annotation_count"})
-        frame = frame.join(counted, on="username", how="left", maintain_order="left").with_columns(pl.col("annotation_count").fill_null(0))
-    frame = frame.with_columns(pl.lit(None, pl.String).alias(name) for name in USER_COLUMNS if name not in frame.columns)
+        frame = frame.join(counted, on="username", how="left", maintain_order="left").with_columns(
+            pl.col("annotation_count").fill_null(0)
+        )
+    frame = frame.with_columns(
+        pl.lit(None, pl.String).alias(name) for name in USER_COLUMNS if name not in frame.columns
+    )
     return frame.select(*USER_COLUMNS, *(name for name in frame.columns if name not in USER_COLUMNS))
 
 
 def _flags(snapshot: Snapshot, subset: Subset, layout: Mapping[str, str]) -> pl.DataFrame:
     items = snapshot.items
-    names = dict(snapshot.stimuli.select("stimulus", "file_name" if "file_name" in snapshot.stimuli.columns else pl.col("stimulus").alias("file_name")).iter_rows())
+    names = dict(
+        snapshot.stimuli.select(
+            "stimulus",
+            "file_name" if "file_name" in snapshot.stimuli.columns else pl.col("stimulus").alias("file_name"),
+        ).iter_rows()
+    )
     rows: list[dict[str, Any]] = []
-    for item in items.filter(pl.col("flags").is_not_null()).iter_rows(named=True) if "flags" in items.columns else ():
+    for item in (
+        items.filter(pl.col("flags").is_not_null()).iter_rows(named=True) if "flags" in items.columns else ()
+    ):
         key = {name: item[name] for name in subset.keys}
         rows += [{**said, **key, "file_name": names[item["stimulus"]]} for said in json.loads(item["flags"])]
     order = [int(place) for place in layout.get(f"{FLAGS} order", "").split(",") if place]
     if len(order) == len(rows):
         rows = [row for _, row in sorted(zip(order, rows, strict=True), key=lambda pair: pair[0])]
-    extras = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in subset.flag_columns]
+    extras = [
+        name
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if name not in subset.flag_columns
+    ]
     return pl.DataFrame(rows, schema=dict.fromkeys((*subset.flag_columns, *extras), pl.String))

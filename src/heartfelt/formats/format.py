@@ -30,6 +30,7 @@ class Format(ABC):
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``snapshot`` into the folder ``target``, which is there and empty."""
+        del snapshot, target
         raise InputError(
             f"The format '{self.name}' can be read but not written.",
             f"Formats that can be written: {', '.join(n for n in FORMATS.names() if FORMATS[n].writes)}.",

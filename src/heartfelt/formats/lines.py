@@ -12,16 +12,20 @@ from heartfelt.errors import InputError
 
 
 def text_of(path: Path) -> str:
-    """The text of a file: UTF-8 or UTF-16 with or without a byte-order mark, else Windows-1252; lines end in LF."""
+    """The text of a file with LF line ends: UTF-8, UTF-16 with its mark, else Windows-1252."""
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}.", "Check the path.") from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
+        ) from error
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if b"\0" in content and not wide:
-        raise InputError(f"{path} is not a text file (it holds zero bytes).", "Save it as UTF-8 text, and try again.")
+        raise InputError(
+            f"{path} is not a text file (it holds zero bytes).", "Save it as UTF-8 text, and try again."
+        )
     for encoding in ("utf-16",) if wide else ("utf-8-sig", "cp1252", "latin-1"):
         try:
             text = content.decode(encoding)
@@ -59,11 +63,13 @@ def read_json(path: Path) -> Any:
             "Correct that line, or get a complete copy of the file.",
         ) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: this is not valid JSON ({error}).", "Write null where there is no number.") from error
+        raise InputError(
+            f"{path}: this is not valid JSON ({error}).", "Write null where there is no number."
+        ) from error
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON Lines file, each with its line; a line that is cut off or no object is an error."""
+    """The objects of a JSON Lines file, each with its line; a line cut off or no object is an error."""
     lines = list(numbered_lines(path))
     if not lines:
         raise InputError(f"{path} is empty.", "Point to a file with one JSON object a line.")

@@ -15,7 +15,14 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import MISSING, moment_expr, number_expr, numbers, unparsed_moment, whole_numbers
+from heartfelt.formats.columns import (
+    MISSING,
+    moment_expr,
+    number_expr,
+    numbers,
+    unparsed_moment,
+    whole_numbers,
+)
 from heartfelt.formats.delimited import Delimited, csv_text, open_delimited
 from heartfelt.formats.format import FORMATS, Format, Progress
 from heartfelt.formats.tabular import (
@@ -56,8 +63,15 @@ class Roles:
     @property
     def taken(self) -> set[str]:
         """Every column that plays a part."""
-        return {self.rater, self.stimulus, *([self.question] if self.question else []), *self.values, *self.others.values(),
-                *self.stimulus_columns, *self.rater_columns}
+        return {
+            self.rater,
+            self.stimulus,
+            *([self.question] if self.question else []),
+            *self.values,
+            *self.others.values(),
+            *self.stimulus_columns,
+            *self.rater_columns,
+        }
 
 
 class Long(Format):
@@ -91,7 +105,9 @@ class Long(Format):
         if not path.is_file() or path.suffix.lower() not in {".csv", ".tsv", ".parquet"}:
             return False
         try:
-            return {"rater", "stimulus", "question", "value"} <= set(_open(path, None)[0].collect_schema().names())
+            return {"rater", "stimulus", "question", "value"} <= set(
+                _open(path, None)[0].collect_schema().names()
+            )
         except InputError:
             return False
 
@@ -129,7 +145,11 @@ class Long(Format):
         path = folder / "ratings.csv"
         rows = ["rater,stimulus,question,value,position,device"]
         for r in range(3):
-            rows += [f"{r + 1},clip{c},{q},{1 + (r * 3 + c * 2 + len(q)) % 9},{c + 1},phone" for c in range(4) for q in ("valence", "arousal")]
+            rows += [
+                f"{r + 1},clip{c},{q},{1 + (r * 3 + c * 2 + len(q)) % 9},{c + 1},phone"
+                for c in range(4)
+                for q in ("valence", "arousal")
+            ]
         write_text(path, "\n".join(rows) + "\n")
         return path
 
@@ -140,7 +160,9 @@ def _open(path: Path, delimiter: str | None) -> tuple[pl.LazyFrame, Delimited | 
             frame = pl.scan_parquet(path)
             frame.collect_schema()
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{path} is not a readable Parquet file.", "Get a complete copy of the file.") from error
+            raise InputError(
+                f"{path} is not a readable Parquet file.", "Get a complete copy of the file."
+            ) from error
         return frame, None
     opened = open_delimited(path, delimiter)
     return opened.scan(), opened
@@ -156,24 +178,35 @@ def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Ro
         question = None
     others: dict[str, str] = {}
     for role in ("position", "seconds", "at", "repeat", *ABOUT_STIMULUS):
-        column = options[role] if role in options else (role if role in columns else None)
+        column = options.get(role, role if role in columns else None)
         if column is not None:
             others[role] = str(pick(columns, role, {role: column}, where))
-    split = {key: tuple(n.strip() for n in options.get(key, "").split(",") if n.strip()) for key in ("stimulus_columns", "rater_columns")}
+    split = {
+        key: tuple(n.strip() for n in options.get(key, "").split(",") if n.strip())
+        for key in ("stimulus_columns", "rater_columns")
+    }
     for name in (*split["stimulus_columns"], *split["rater_columns"]):
         pick(columns, "value", {"value": name}, where)
-    rater, stimulus = str(pick(columns, "rater", options, where)), str(pick(columns, "stimulus", options, where))
+    rater, stimulus = (
+        str(pick(columns, "rater", options, where)),
+        str(pick(columns, "stimulus", options, where)),
+    )
     parts = [rater, stimulus, *values, *([question] if question else [])]
     for name in parts:
         if parts.count(name) > 1:
-            raise InputError(f"{where}: the column '{name}' cannot play two parts.", "Name the columns with --map rater=… stimulus=… value=…")
+            raise InputError(
+                f"{where}: the column '{name}' cannot play two parts.",
+                "Name the columns with --map rater=… stimulus=… value=…",
+            )
     return Roles(rater, stimulus, question, values, others, split["stimulus_columns"], split["rater_columns"])
 
 
-def _spooled(table: pl.LazyFrame, roles: Roles, opened: Delimited | None, where: str) -> tuple[Spooled, Delimited | None]:
+def _spooled(
+    table: pl.LazyFrame, roles: Roles, opened: Delimited | None, where: str
+) -> tuple[Spooled, Delimited | None]:
     """The ratings under their contract: numbers made strictly first, and forgivingly where that fails."""
     try:
-        spooled = spool(_shaped(table, roles, where, strict=True), where)
+        spooled = spool(_shaped(table, roles, strict=True), where)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
             unparsed_moment(table, roles.others["at"], where)
         names = (*spooled.found.raters, *spooled.found.stimuli)
@@ -181,15 +214,24 @@ def _spooled(table: pl.LazyFrame, roles: Roles, opened: Delimited | None, where:
             return spooled, opened
     except pl.exceptions.PolarsError:
         _explain(table, roles, where)
-    return spool(_shaped(table, roles, where, strict=False), where), opened
+    return spool(_shaped(table, roles, strict=False), where), opened
 
 
-def _shaped(table: pl.LazyFrame, roles: Roles, where: str, *, strict: bool) -> pl.LazyFrame:
+def _shaped(table: pl.LazyFrame, roles: Roles, *, strict: bool) -> pl.LazyFrame:
     schema = table.collect_schema()
     head = table.select(roles.rater, roles.stimulus).head(2000).collect()
-    moved = {roles.rater, roles.stimulus, *roles.stimulus_columns, *roles.rater_columns, *(roles.others.get(role, "") for role in ABOUT_STIMULUS)}
+    moved = {
+        roles.rater,
+        roles.stimulus,
+        *roles.stimulus_columns,
+        *roles.rater_columns,
+        *(roles.others.get(role, "") for role in ABOUT_STIMULUS),
+    }
     extras = [name for name in schema.names() if name not in roles.taken and name not in moved]
-    columns = [_id(roles.rater, "rater", head, schema[roles.rater], strict=strict), _id(roles.stimulus, "stimulus", head, schema[roles.stimulus], strict=strict)]
+    columns = [
+        _id(roles.rater, "rater", head, schema[roles.rater], strict=strict),
+        _id(roles.stimulus, "stimulus", head, schema[roles.stimulus], strict=strict),
+    ]
     if roles.question:
         columns.append(pl.col(roles.question).cast(pl.String).alias("question"))
     for role, dtype in (("position", pl.Int64), ("seconds", pl.Float64), ("repeat", pl.Int64)):
@@ -207,15 +249,25 @@ def _shaped(table: pl.LazyFrame, roles: Roles, where: str, *, strict: bool) -> p
         return table.select(*columns, *named, *_value(value, "value", schema[value], strict=strict))
     wide = table.select(*columns, *(pl.col(name).cast(pl.String).alias(f"\0{name}") for name in roles.values))
     kept = [name for name in wide.collect_schema().names() if not name.startswith("\0")]
-    tall = wide.unpivot([f"\0{name}" for name in roles.values], index=kept, variable_name="question", value_name="\0value")
+    tall = wide.unpivot(
+        [f"\0{name}" for name in roles.values], index=kept, variable_name="question", value_name="\0value"
+    )
     tall = tall.with_columns(pl.col("question").str.strip_prefix("\0"))
     answers = _value("\0value", "value", pl.String(), strict=strict)
-    return tall.select(*kept, "question", *answers).filter(pl.any_horizontal(pl.col("value").is_not_null(), *([] if strict else [pl.col("answer").is_not_null()])))
+    return tall.select(*kept, "question", *answers).filter(
+        pl.any_horizontal(
+            pl.col("value").is_not_null(), *([] if strict else [pl.col("answer").is_not_null()])
+        )
+    )
 
 
 def _free(name: str) -> str:
     """An extra column must not take the name of one the contract gives meaning to."""
-    return f"source_{name}" if name in {"rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat"} else name
+    return (
+        f"source_{name}"
+        if name in {"rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat"}
+        else name
+    )
 
 
 def _id(column: str, name: str, head: pl.DataFrame, dtype: pl.DataType, *, strict: bool) -> pl.Expr:
@@ -249,13 +301,21 @@ def _explain(table: pl.LazyFrame, roles: Roles, where: str) -> None:
         unparsed_moment(table, roles.others["at"], where)
 
 
-def _coded(spooled: Spooled, stated: Mapping[str, AnyScale | None], where: str) -> tuple[Spooled, dict[str, AnyScale]]:
+def _coded(
+    spooled: Spooled, stated: Mapping[str, AnyScale | None], where: str
+) -> tuple[Spooled, dict[str, AnyScale]]:
     """Answers in words get the code of their category; a question answered in numbers and in words is a mistake."""
     lazy = spooled.lazy()
     facts = spooled.found.questions
     if "answer" not in lazy.collect_schema():
         return spooled, {q: stated[q] or observed_scale(facts[q]) for q in facts}
-    words = lazy.filter(pl.col("answer").is_not_null()).group_by("question", "answer").len().sort("question", "answer").collect()
+    words = (
+        lazy.filter(pl.col("answer").is_not_null())
+        .group_by("question", "answer")
+        .len()
+        .sort("question", "answer")
+        .collect()
+    )
     scales: dict[str, AnyScale] = {}
     codes: dict[tuple[str, str], float] = {}
     for question in facts:
@@ -264,7 +324,11 @@ def _coded(spooled: Spooled, stated: Mapping[str, AnyScale | None], where: str) 
         if answers and scale is None:
             if facts[question].low is not None:
                 _raise_mixed(lazy, question, answers[0], where)
-            scale = Categories(type="categories", categories=answers) if 2 <= len(answers) <= MANY_ANSWERS else FreeText(type="text")
+            scale = (
+                Categories(type="categories", categories=answers)
+                if 2 <= len(answers) <= MANY_ANSWERS
+                else FreeText(type="text")
+            )
         scale = scale or observed_scale(facts[question])
         scales[question] = scale
         if scale.level == "text":
@@ -273,8 +337,12 @@ def _coded(spooled: Spooled, stated: Mapping[str, AnyScale | None], where: str) 
             try:
                 code, _ = scale.read(answer)
             except InputError as error:
-                times = int(words.filter((pl.col("question") == question) & (pl.col("answer") == answer))["len"].sum())
-                raise InputError(f"{where}: {times} answers to '{question}' are '{answer}'. {error.problem}", error.fix) from error
+                times = int(
+                    words.filter((pl.col("question") == question) & (pl.col("answer") == answer))["len"].sum()
+                )
+                raise InputError(
+                    f"{where}: {times} answers to '{question}' are '{answer}'. {error.problem}", error.fix
+                ) from error
             if code is not None:
                 codes[question, answer] = code
     if not codes:
@@ -287,7 +355,12 @@ def _coded(spooled: Spooled, stated: Mapping[str, AnyScale | None], where: str) 
 
 
 def _raise_mixed(lazy: pl.LazyFrame, question: str, answer: str, where: str) -> None:
-    row = lazy.filter((pl.col("question") == question) & (pl.col("answer") == answer)).head(1).collect().row(0, named=True)
+    row = (
+        lazy.filter((pl.col("question") == question) & (pl.col("answer") == answer))
+        .head(1)
+        .collect()
+        .row(0, named=True)
+    )
     raise InputError(
         f"{where}: the answers to '{question}' are numbers, but rater '{row['rater']}' answered '{answer}' on stimulus"
         f" '{row['stimulus']}'.",
@@ -295,9 +368,18 @@ def _raise_mixed(lazy: pl.LazyFrame, question: str, answer: str, where: str) -> 
     )
 
 
-def _described(table: pl.LazyFrame, key: str, columns: Mapping[str, str], where: str, role: str) -> pl.DataFrame:
+def _described(
+    table: pl.LazyFrame, key: str, columns: Mapping[str, str], where: str, role: str
+) -> pl.DataFrame:
     """What the rows say about each stimulus or rater; two rows that contradict each other are a mistake."""
-    facts = table.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *(pl.col(c).alias(n) for n, c in columns.items())).unique(maintain_order=True).collect()
+    facts = (
+        table.select(
+            pl.col(key).cast(pl.String).str.strip_chars().alias(role),
+            *(pl.col(c).alias(n) for n, c in columns.items()),
+        )
+        .unique(maintain_order=True)
+        .collect()
+    )
     doubled = facts.filter(pl.col(role).is_duplicated())
     if doubled.height:
         first = doubled[role][0]
@@ -310,11 +392,20 @@ def _described(table: pl.LazyFrame, key: str, columns: Mapping[str, str], where:
     return facts
 
 
-def _stimuli(table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]) -> pl.DataFrame:
+def _stimuli(
+    table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]
+) -> pl.DataFrame:
     base = pl.DataFrame({"stimulus": spooled.found.stimuli}, schema={"stimulus": pl.String})
-    columns = {role: roles.others[role] for role in ABOUT_STIMULUS if role in roles.others} | {n: n for n in roles.stimulus_columns}
+    columns = {role: roles.others[role] for role in ABOUT_STIMULUS if role in roles.others} | {
+        n: n for n in roles.stimulus_columns
+    }
     if columns:
-        base = base.join(_described(table, roles.stimulus, columns, str(path), "stimulus"), on="stimulus", how="left", maintain_order="left")
+        base = base.join(
+            _described(table, roles.stimulus, columns, str(path), "stimulus"),
+            on="stimulus",
+            how="left",
+            maintain_order="left",
+        )
     beside = path.parent / options.get("stimuli", "stimuli.csv")
     if "stimuli" in options or (path.name.startswith("ratings.") and beside.is_file()):
         listed = side_table(beside, "stimulus", {})
@@ -323,7 +414,9 @@ def _stimuli(table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, op
     return STIMULI.check(base, str(path))
 
 
-def _raters(table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]) -> pl.DataFrame | None:
+def _raters(
+    table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]
+) -> pl.DataFrame | None:
     if roles.rater_columns:
         return _described(table, roles.rater, {n: n for n in roles.rater_columns}, str(path), "rater")
     beside = path.parent / options.get("raters", "raters.csv")

@@ -61,7 +61,10 @@ def _stimuli(source: Path, study: Study) -> pl.DataFrame:
     frame = frame.with_columns(ids(frame["stimulus"]).alias("stimulus"))
     unique_keys(frame, ["stimulus"], where)
     frame = lossless_types(frame, keep=["stimulus", "system", "intent", "prompt", "path"])
-    for column, known in (("system", [s.id for s in study.systems]), ("intent", [i.id for i in study.intents])):
+    for column, known in (
+        ("system", [s.id for s in study.systems]),
+        ("intent", [i.id for i in study.intents]),
+    ):
         if column in frame.columns and known:
             _known(frame[column].cast(pl.String), column, known, where)
     return STIMULI.check(frame, where)
@@ -79,7 +82,9 @@ def _known(series: pl.Series, what: str, known: list[str], where: str) -> None:
 
 def _items(home: Path, study: Study, stimuli: pl.DataFrame) -> pl.DataFrame:
     if study.stimuli.items is None:
-        questions = pl.DataFrame({"question": [question.id for question in study.asked]}, schema={"question": pl.String})
+        questions = pl.DataFrame(
+            {"question": [question.id for question in study.asked]}, schema={"question": pl.String}
+        )
         return stimuli.select("stimulus").join(questions, how="cross")
     source = inside(home, study.stimuli.items, f"{home / 'study.yaml'}, stimuli.items")
     frame = read_table(source)

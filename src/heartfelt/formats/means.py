@@ -19,7 +19,16 @@ from heartfelt.files import write_text
 from heartfelt.formats.columns import ids, numbers, read_table, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
-from heartfelt.formats.tabular import COMMON_OPTIONS, compile_pattern, describe, locate, pick, stated_scale, tidy_name, with_media
+from heartfelt.formats.tabular import (
+    COMMON_OPTIONS,
+    compile_pattern,
+    describe,
+    locate,
+    pick,
+    stated_scale,
+    tidy_name,
+    with_media,
+)
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source
@@ -62,7 +71,9 @@ class Means(Format):
         where = str(path)
         frame = read_table(path, options.get("delimiter"))
         if not frame.height:
-            raise InputError(f"{path} has a header but no rows.", "Point to a table with one row per stimulus.")
+            raise InputError(
+                f"{path} has a header but no rows.", "Point to a table with one row per stimulus."
+            )
         key = str(pick(frame.columns, "stimulus", options, where))
         unique_keys(frame, [key], where)
         questions = _questions(frame.columns, options, where)
@@ -72,22 +83,34 @@ class Means(Format):
             if columns.sd:
                 parts.append(_not_negative(numbers(frame, columns.sd, where), columns.sd, where).alias("sd"))
             if columns.n:
-                parts.append(_not_negative(whole_numbers(frame, columns.n, where), columns.n, where).alias("n"))
-            tables.append(pl.DataFrame([ids(frame[key]).alias("stimulus"), *parts]).with_columns(pl.lit(question).alias("question")))
+                parts.append(
+                    _not_negative(whole_numbers(frame, columns.n, where), columns.n, where).alias("n")
+                )
+            tables.append(
+                pl.DataFrame([ids(frame[key]).alias("stimulus"), *parts]).with_columns(
+                    pl.lit(question).alias("question")
+                )
+            )
         means = pl.concat(tables, how="diagonal")
         used = {c for columns in questions.values() for c in (columns.mean, columns.sd, columns.n) if c}
         rename = {options[role]: role for role in ("system", "intent", "prompt") if role in options}
         for column, role in rename.items():
             pick(frame.columns, role, {role: column}, where)
-        stimuli = frame.with_columns(ids(frame[key]).alias(key)).drop(used).rename({key: "stimulus", **rename})
+        stimuli = (
+            frame.with_columns(ids(frame[key]).alias(key)).drop(used).rename({key: "stimulus", **rename})
+        )
         stimuli = lossless_types(stimuli, keep=["stimulus", "system", "intent", "prompt", "path"])
         folder = {**options, "_folder": "yes"} if source.is_dir() else options
         stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
-        scales = {question: stated_scale(question, options) or Numeric(type="numeric") for question in questions}
+        scales = {
+            question: stated_scale(question, options) or Numeric(type="numeric") for question in questions
+        }
         for question, scale in scales.items():
             _on_scale(means, question, scale.bounds(), where)
         study = describe(tidy_name(path, options), scales, stimuli, kind)
-        return Snapshot.build(study, stimuli=stimuli, means=means, source=Source(self.name, path.name, dict(options), root))
+        return Snapshot.build(
+            study, stimuli=stimuli, means=means, source=Source(self.name, path.name, dict(options), root)
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``means.csv``; where there are ratings, their means, standard deviations and counts."""
@@ -95,7 +118,10 @@ class Means(Format):
         wide = snapshot.stimuli.drop([c for c in PROBED if c in snapshot.stimuli.columns])
         for question in means["question"].unique(maintain_order=True):
             mine = means.filter(pl.col("question") == question).drop("question")
-            mine = mine.select("stimulus", *(pl.col(c).alias(f"{question}_{c}") for c in ("mean", "sd", "n") if c in mine.columns))
+            mine = mine.select(
+                "stimulus",
+                *(pl.col(c).alias(f"{question}_{c}") for c in ("mean", "sd", "n") if c in mine.columns),
+            )
             wide = wide.join(mine, on="stimulus", how="left", maintain_order="left")
         write_text(target / "means.csv", csv_text(wide))
 
@@ -103,8 +129,11 @@ class Means(Format):
         """Three photographs with norms."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "norms.csv"
-        write_text(path, "file,category,valence_mean,valence_sd,valence_n,arousal_mean,arousal_sd,arousal_n\n"
-                   "a.jpg,Object,4.7,0.95,102,2.3,1.6,101\nb.jpg,Person,6.1,1.2,99,4.4,1.5,100\nc.jpg,Animal,2.25,1.3,101,5.0,1.7,98\n")
+        write_text(
+            path,
+            "file,category,valence_mean,valence_sd,valence_n,arousal_mean,arousal_sd,arousal_n\n"
+            "a.jpg,Object,4.7,0.95,102,2.3,1.6,101\nb.jpg,Person,6.1,1.2,99,4.4,1.5,100\nc.jpg,Animal,2.25,1.3,101,5.0,1.7,98\n",
+        )
         return path
 
 
@@ -124,7 +153,10 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
     if "mean" in given:
         found = {role: _matching(columns, pattern, where, options) for role, pattern in given.items()}
     else:
-        found = {role: _usual(columns, words) for role, words in (("mean", MEAN_WORDS), ("sd", SD_WORDS), ("n", N_WORDS))}
+        found = {
+            role: _usual(columns, words)
+            for role, words in (("mean", MEAN_WORDS), ("sd", SD_WORDS), ("n", N_WORDS))
+        }
         if not found["mean"] and (only := [c for c in columns if c.casefold() in MEAN_WORDS]):
             found = {"mean": {options.get("question", ONE_QUESTION): only[0]}}
             for role, words in (("sd", SD_WORDS), ("n", N_WORDS)):
@@ -133,9 +165,13 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
     if not found["mean"]:
         raise InputError(
             f"{where}: no column is unmistakably a mean.",
-            "Give a pattern such as --map mean={question}_mean. The columns are: " + ", ".join(columns[:30]) + ".",
+            "Give a pattern such as --map mean={question}_mean. The columns are: "
+            + ", ".join(columns[:30])
+            + ".",
         )
-    return {q: Columns(c, found.get("sd", {}).get(q), found.get("n", {}).get(q)) for q, c in found["mean"].items()}
+    return {
+        q: Columns(c, found.get("sd", {}).get(q), found.get("n", {}).get(q)) for q, c in found["mean"].items()
+    }
 
 
 def _matching(columns: list[str], pattern: str, where: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -145,7 +181,10 @@ def _matching(columns: list[str], pattern: str, where: str, options: Mapping[str
     shape = compile_pattern(pattern, ["question"])
     out = {match["question"]: column for column in columns if (match := shape.fullmatch(column))}
     if not out:
-        raise InputError(f"{where}: no column name fits the pattern '{pattern}'.", f"The columns are: {', '.join(columns[:30])}.")
+        raise InputError(
+            f"{where}: no column name fits the pattern '{pattern}'.",
+            f"The columns are: {', '.join(columns[:30])}.",
+        )
     return out
 
 
@@ -163,7 +202,10 @@ def _not_negative(series: pl.Series, column: str, where: str) -> pl.Series:
     bad = (series < 0).fill_null(False)
     if bad.any():
         row = int(bad.arg_max() or 0)
-        raise InputError(f"{where}, line {row + 2}, column '{column}': {series[row]:g} is below 0.", "Correct the cell, or leave it empty.")
+        raise InputError(
+            f"{where}, line {row + 2}, column '{column}': {series[row]:g} is below 0.",
+            "Correct the cell, or leave it empty.",
+        )
     return series
 
 

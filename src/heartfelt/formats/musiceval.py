@@ -1,10 +1,10 @@
 """MusicEval: expert opinion scores of text-to-music, as the challenge release or as single ratings.
 
-Read from one folder, as far as they are there: ``sets/{split}_mos_list.txt`` (clip means), ``person_mos/{split}_person_mos.txt``
-(single ratings of the full release), ``ratings.csv`` (single ratings with batch and position), ``system_mos/*.csv``,
-``prompt_info.txt``, ``demo_prompt_info.txt`` and ``wav/``. The files call the questions *overall* and *textual*; here they
-are ``impression`` and ``alignment``. A clip ``...S###_P###.wav`` was made by system ``S###`` from prompt ``P###``, or, where
-``demo_prompt_info.txt`` names the clip, from a text of its own.
+Read from one folder, as far as they are there: ``sets/{split}_mos_list.txt`` (clip means),
+``person_mos/{split}_person_mos.txt`` (single ratings of the full release), ``ratings.csv`` (single ratings with batch
+and position), ``system_mos/*.csv``, ``prompt_info.txt``, ``demo_prompt_info.txt`` and ``wav/``. The files call the
+questions *overall* and *textual*; here they are ``impression`` and ``alignment``. A clip ``...S###_P###.wav`` was made
+by system ``S###`` from prompt ``P###``, or, where ``demo_prompt_info.txt`` names the clip, from a text of its own.
 """
 
 from __future__ import annotations
@@ -13,37 +13,45 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import filled, ids, inside_paths, moments, need, not_taken, numbers, read_table, unique_keys, whole_numbers
-from heartfelt.formats.delimited import line_ends, open_delimited, read_delimited
+from heartfelt.formats.delimited import line_ends, open_delimited
 from heartfelt.formats.format import FORMATS, Format, Progress
 from heartfelt.formats.lines import numbered_lines
-from heartfelt.formats.musiceval_files import DEMO_PROMPTS, PROMPTS, RATINGS, unquoted, write_release
+from heartfelt.formats.musiceval_files import DEMO_PROMPTS, PROMPTS, RATINGS, write_release
+from heartfelt.formats.musiceval_lists import (
+    Names,
+    has_header,
+    read_means,
+    read_person,
+    read_prompts,
+    read_ratings,
+    read_systems,
+)
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import AUDIO, probe_stimuli
+from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Prompt, Study, System
 from heartfelt.study.probe import AnchorProbe, Probe, RepeatProbe
 from heartfelt.study.recipes import recipe_study
-from heartfelt.tables import lossless_types
 
 QUESTIONS = {"overall": "impression", "textual": "alignment"}
 MEANS_END, PERSON_END, TOTAL = "_mos_list.txt", "_person_mos.txt", "total"
 _CLIP = re.compile(r"(?:^|-)(S\d+)_(P\d+)$")
 _SPLITS = ("train", "dev", "test")
-Names: TypeAlias = tuple[str, ...]
 
 
 class MusicEval(Format):
     """The MusicEval release: clip means, single ratings, or both."""
 
     name: ClassVar[str] = "musiceval"
-    about: ClassVar[str] = "expert scores of text-to-music, 1 to 5 (sets/, person_mos/ or ratings.csv, prompts, wav/)"
+    about: ClassVar[str] = (
+        "expert scores of text-to-music, 1 to 5 (sets/, person_mos/ or ratings.csv, prompts, wav/)"
+    )
     options: ClassVar[Mapping[str, str]] = {"media": "folder of the audio, wav/ beside the lists if left out"}
 
     def recognises(self, source: Path) -> bool:
@@ -57,20 +65,27 @@ class MusicEval(Format):
         """Read whatever of the release is there."""
         found = _find(source)
         clips = _Clips()
-        means = _lists(found.means, clips, ("wavname", "overall", "textual"), _read_means)
-        person = _lists(found.person, clips, ("wavname", "expert", "overall", "textual"), _read_person)
-        single = None if found.ratings is None else _read_ratings(found.ratings, clips)
+        means = _lists(found.means, clips, ("wavname", "overall", "textual"), read_means)
+        person = _lists(found.person, clips, ("wavname", "expert", "overall", "textual"), read_person)
+        single = None if found.ratings is None else read_ratings(found.ratings)
+        if single is not None:
+            clips.add(single["wavname"], None)
         ratings = _one_source(person, single, found)
-        systems = {path.stem: _read_systems(path) for path in found.systems}
-        prompts, own = _read_prompts(found.root / PROMPTS), _read_prompts(found.root / DEMO_PROMPTS)
+        systems = {path.stem: read_systems(path) for path in found.systems}
+        prompts, own = read_prompts(found.root / PROMPTS), read_prompts(found.root / DEMO_PROMPTS)
         stimuli = _stimuli(clips, prompts, own)
         media = found.root / options.get("media", "wav")
         if "media" in options and not media.is_dir():
-            raise InputError(f"There is no folder {media} (option 'media').", "Check the path; it is relative to the release.")
+            raise InputError(
+                f"There is no folder {media} (option 'media').",
+                "Check the path; it is relative to the release.",
+            )
         if media.is_dir():
             report = None if progress is None else lambda done, total: progress("probing media", done, total)
             stimuli = probe_stimuli(stimuli, media, str(source), report)
-        where = Source(self.name, source.name, dict(options), media if media.is_dir() else None, found.layout())
+        where = Source(
+            self.name, source.name, dict(options), media if media.is_dir() else None, found.layout()
+        )
         study = _study(stimuli, systems, {**prompts, **own}, single)
         return Snapshot.build(
             study, stimuli=stimuli, ratings=None if ratings is None else _long(ratings, "value"),
@@ -78,28 +93,36 @@ class MusicEval(Format):
         )  # fmt: skip
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the files the snapshot was read from; of another source ``ratings.csv`` and the whole release."""
+        """Write the files the snapshot was read from; of another source the whole release."""
         write_release(snapshot, target, {question: column for column, question in QUESTIONS.items()})
 
     def example(self, folder: Path) -> Path:
-        """Two systems and a demo system; means of two splits, ratings of three experts, a real clip, a repeat."""
+        """Three systems, means of two splits, ratings of three experts, a real clip and a repeat."""
         root = folder / "MusicEval"
         (root / "sets").mkdir(parents=True)
         (root / "system_mos").mkdir()
-        name = "audiomos2025-track1-{}.wav".format
-        write_text(root / "sets/train_mos_list.txt", f"{name('S002_P001')},3.5,4.0\n{name('S003_P001')},2.25,2.0\n{name('S001_P001')},4.0,3.0\n")
-        write_text(root / "sets/dev_mos_list.txt", f"{name('S002_P002')},3.0,3.0\n")
+        clip = "audiomos2025-track1-"
+        train = "{0}S002_P001.wav,3.5,4.0\n{0}S003_P001.wav,2.25,2.0\n{0}S001_P001.wav,4.0,3.0\n"
+        write_text(root / "sets/train_mos_list.txt", train.format(clip))
+        write_text(root / "sets/dev_mos_list.txt", f"{clip}S002_P002.wav,3.0,3.0\n")
         write_text(root / "system_mos/system_mos_phase1.csv", "S001,4.0,3.0\nS002,3.25,3.5\nS003,2.25,2.0\n")
         write_text(root / PROMPTS, 'id\ttext\nP001\tA "bright" piano piece, fast\nP002\tSlow strings\n')
-        write_text(root / DEMO_PROMPTS, f"id\ttext\n{name('S001_P001')}\tWaltz for harp\n")
-        rows = [
-            ("1", name("S002_P001"), 4, 4, 1, 1), ("1", "real_1.wav", 5, 5, 1, 2), ("1", name("S003_P001"), 2, 2, 1, 3),
-            ("1", name("S002_P001"), 3, 4, 1, 4), ("2", name("S002_P001"), 3, 4, 1, 1), ("2", name("S002_P002"), 3, 3, 2, 1),
-            ("3", name("S001_P001"), 4, 3, 1, 1), ("3", name("S003_P001"), 2, 2, 1, 2),
-        ]  # fmt: skip
-        lines = [",".join(map(str, row)) for row in rows]
-        write_text(root / RATINGS, "\n".join(["expert,wavname,overall,textual,batch,position", *lines]) + "\n")
+        write_text(root / DEMO_PROMPTS, f"id\ttext\n{clip}S001_P001.wav\tWaltz for harp\n")
+        write_text(root / RATINGS, _EXAMPLE_RATINGS.replace("S0", f"{clip}S0"))
         return root
+
+
+_EXAMPLE_RATINGS = """\
+expert,wavname,overall,textual,batch,position
+1,S002_P001.wav,4,4,1,1
+1,real_1.wav,5,5,1,2
+1,S003_P001.wav,2,2,1,3
+1,S002_P001.wav,3,4,1,4
+2,S002_P001.wav,3,4,1,1
+2,S002_P002.wav,3,3,2,1
+3,S001_P001.wav,4,3,1,1
+3,S003_P001.wav,2,2,1,2
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +145,7 @@ class _Found:
             if any("." not in cell for line in cells for cell in line):
                 notes[f"{path.relative_to(self.root).as_posix()} numbers"] = "whole"
         for path in prompts:
-            notes[f"{path.name} header"] = "yes" if _headed(path) else "no"
+            notes[f"{path.name} header"] = "yes" if has_header(path) else "no"
         if self.ratings is not None:
             notes[RATINGS] = line_ends(self.ratings)
             notes[f"{RATINGS} columns"] = "\t".join(open_delimited(self.ratings).header)
@@ -150,7 +173,9 @@ def _find(source: Path) -> _Found:
             return _Found(root, means={source.name.removesuffix(MEANS_END): source})
         return _Found(root, ratings=source)
     means = {path.name.removesuffix(MEANS_END): path for path in sorted(source.glob(f"sets/*{MEANS_END}"))}
-    person = {path.name.removesuffix(PERSON_END): path for path in sorted(source.glob(f"person_mos/*{PERSON_END}"))}
+    person = {
+        path.name.removesuffix(PERSON_END): path for path in sorted(source.glob(f"person_mos/*{PERSON_END}"))
+    }
     ratings = source / RATINGS if (source / RATINGS).is_file() else None
     systems = tuple(sorted(source.glob("system_mos/*.csv")))
     if not means and not person and ratings is None:
@@ -164,7 +189,9 @@ def _find(source: Path) -> _Found:
 def _is_ratings(path: Path) -> bool:
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
-            return {"expert", "wavname", "overall", "textual"} <= {name.strip() for name in file.readline().split(",")}
+            return {"expert", "wavname", "overall", "textual"} <= {
+                name.strip() for name in file.readline().split(",")
+            }
     except OSError:
         return False
 
@@ -175,7 +202,9 @@ def _ordered(lists: Mapping[str, Path]) -> list[tuple[str, Path]]:
     return sorted(lists.items(), key=lambda pair: (rank.get(pair[0], 5), pair[0]))
 
 
-def _lists(lists: Mapping[str, Path], clips: _Clips, names: Names, read: Callable[[Path, Names], pl.DataFrame]) -> pl.DataFrame | None:
+def _lists(
+    lists: Mapping[str, Path], clips: _Clips, names: Names, read: Callable[[Path, Names], pl.DataFrame]
+) -> pl.DataFrame | None:
     """All lists of one kind as one table; what the list of everything repeats must be the same there."""
     if not lists:
         return None
@@ -188,11 +217,14 @@ def _lists(lists: Mapping[str, Path], clips: _Clips, names: Names, read: Callabl
             whole = frame
             continue
         both = frame.join(whole, on=key, how="inner", suffix="_before", maintain_order="left")
-        differ = both.filter(pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in QUESTIONS))
-        if split != TOTAL and both.height or differ.height:
+        differ = both.filter(
+            pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in QUESTIONS)
+        )
+        if (split != TOTAL and both.height) or differ.height:
             name = (both if split != TOTAL else differ)["wavname"][0]
             raise InputError(
-                f"{path}: '{name}' is in another list of {path.parent} too" + (" with other scores." if split == TOTAL else "."),
+                f"{path}: '{name}' is in another list of {path.parent} too"
+                + (" with other scores." if split == TOTAL else "."),
                 "Keep each clip in one split, with one pair of scores.",
             )
         new = frame.join(whole, on=key, how="anti", maintain_order="left")
@@ -201,119 +233,15 @@ def _lists(lists: Mapping[str, Path], clips: _Clips, names: Names, read: Callabl
     return whole
 
 
-def _headless(path: Path, names: Names) -> tuple[pl.DataFrame, int]:
-    """A list without a header, and the line of its first row; a header that is there all the same is passed over."""
-    frame = read_delimited(path, ",", names)
-    first = frame.row(0) if frame.height else ()
-    if first and str(first[0]).strip().casefold() in {"wavname", "wavid", "filename", "file", "system"}:
-        return frame[1:], 2
-    return frame, 1
-
-
-def _scores(frame: pl.DataFrame, where: str, first: int) -> pl.DataFrame:
-    frame = frame.with_columns(numbers(frame, name, where, first) for name in QUESTIONS)
-    for name in QUESTIONS:
-        off = (~frame[name].is_between(1, 5)).fill_null(False)
-        if off.any():
-            row = int(off.arg_max() or 0)
-            raise InputError(
-                f"{where}, line {row + first}: the {name} score {frame[name][row]:g} is not between 1 and 5 ({int(off.sum())} such cells).",
-                "MusicEval's scores run from 1 to 5; correct the list.",
-            )
-    return frame
-
-
-def _clip_names(frame: pl.DataFrame, where: str, first: int = 2) -> pl.DataFrame:
-    """Clip names without folders climbing out; one without an extension is a ``.wav``."""
-    filled(frame, ["wavname"], where, first)
-    inside_paths(frame["wavname"], where, first)
-    suffix = "|".join(re.escape(one) for one in sorted(AUDIO))
-    name = pl.col("wavname").str.strip_chars()
-    return frame.with_columns(pl.when(name.str.contains(rf"(?i)({suffix})$")).then(name).otherwise(name + ".wav").alias("wavname"))
-
-
-def _read_means(path: Path, names: Names) -> pl.DataFrame:
-    frame, first = _headless(path, names)
-    frame = _scores(_clip_names(frame, str(path), first), str(path), first)
-    unique_keys(frame, ["wavname"], str(path), first)
-    return frame
-
-
-def _read_person(path: Path, names: Names) -> pl.DataFrame:
-    frame, first = _headless(path, names)
-    frame = _scores(_clip_names(frame, str(path), first), str(path), first).with_columns(ids(frame["expert"]).alias("expert"))
-    filled(frame, ["expert"], str(path), first)
-    unique_keys(frame, ["expert", "wavname"], str(path), first)
-    return frame
-
-
-def _read_ratings(path: Path, clips: _Clips) -> pl.DataFrame:
-    """``ratings.csv``: one row per expert and presentation; the same clip again in the order is a repeat."""
-    where = str(path)
-    frame = read_table(path)
-    need(frame, ("expert", "wavname", "overall", "textual"), where)
-    not_taken(frame, ("rater", "stimulus", "question", "value", "answer", "mean"), where)
-    frame = _clip_names(frame, where).with_columns(ids(frame["expert"]).alias("expert"))
-    filled(frame, ["expert"], where)
-    typed = [numbers(frame, name, where) for name in QUESTIONS]
-    typed += [whole_numbers(frame, name, where) for name in ("position", "repeat") if name in frame.columns]
-    typed += [moments(frame, "at", where)] if "at" in frame.columns else []
-    typed += [numbers(frame, "seconds", where)] if "seconds" in frame.columns else []
-    frame = lossless_types(frame.with_columns(typed), keep=["expert", "wavname"])
-    clips.add(frame["wavname"], None)
-    if "repeat" in frame.columns:
-        unique_keys(frame, ["expert", "wavname", "repeat"], where)
-        return frame
-    if "position" not in frame.columns or not frame.select("expert", "wavname").is_duplicated().any():
-        unique_keys(frame, ["expert", "wavname"], where)
-        return frame
-    order = ["batch", "position"] if "batch" in frame.columns else ["position"]
-    unique_keys(frame, ["expert", "wavname", *order], where)
-    again = pl.struct(order).rank("ordinal").over("expert", "wavname").cast(pl.Int64) - 1
-    return frame.with_columns(again.alias("repeat"))
-
-
-def _one_source(person: pl.DataFrame | None, single: pl.DataFrame | None, found: _Found) -> pl.DataFrame | None:
+def _one_source(
+    person: pl.DataFrame | None, single: pl.DataFrame | None, found: _Found
+) -> pl.DataFrame | None:
     if person is not None and single is not None:
         raise InputError(
             f"{found.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
             f"Point to the one to read: {found.ratings} or one of person_mos/*{PERSON_END}.",
         )
     return person if single is None else single
-
-
-def _read_systems(path: Path) -> dict[str, dict[str, float]]:
-    frame, first = _headless(path, ("system", "overall", "textual"))
-    frame = _scores(frame, str(path), first)
-    filled(frame, ["system"], str(path), first)
-    unique_keys(frame, ["system"], str(path), first)
-    return {row["system"]: {name: row[name] for name in QUESTIONS if row[name] is not None} for row in frame.iter_rows(named=True)}
-
-
-def _headed(path: Path) -> bool:
-    first = next((line for _, line in numbered_lines(path)), "")
-    return [cell.strip().casefold() for cell in first.split("\t")] == ["id", "text"]
-
-
-def _read_prompts(path: Path) -> dict[str, str]:
-    """``id``, a tab, ``text``. Quotes in a text are its own unless they enclose all of it."""
-    if not path.is_file():
-        return {}
-    prompts: dict[str, str] = {}
-    skip = _headed(path)
-    for number, line in numbered_lines(path):
-        name, tab, text = line.partition("\t")
-        name, text = name.strip(), text.strip()
-        if skip:
-            skip = False
-            continue
-        if not tab or not name or not text or len(name) > 200:
-            raise InputError(f"{path}, line {number}: there is no id, tab and text.", "Write each prompt as its id, a tab and its text.")
-        text = unquoted(text)
-        if prompts.get(name, text) != text:
-            raise InputError(f"{path}, line {number}: the prompt '{name}' is there twice with different texts.", "Keep one of the two.")
-        prompts[name] = text
-    return prompts
 
 
 def _stimuli(clips: _Clips, prompts: Mapping[str, str], own: Mapping[str, str]) -> pl.DataFrame:
@@ -324,8 +252,20 @@ def _stimuli(clips: _Clips, prompts: Mapping[str, str], own: Mapping[str, str]) 
         if name in own or Path(name).stem in own:
             prompt = name if name in own else Path(name).stem
         text = own.get(prompt or "") or prompts.get(prompt or "")
-        rows.append({"stimulus": name, "system": system, "prompt": prompt, "path": name, "split": split, "prompt_text": text})
-    return pl.DataFrame(rows, schema=dict.fromkeys(("stimulus", "system", "prompt", "path", "split", "prompt_text"), pl.String))
+        rows.append(
+            {
+                "stimulus": name,
+                "system": system,
+                "prompt": prompt,
+                "path": name,
+                "split": split,
+                "prompt_text": text,
+            }
+        )
+    return pl.DataFrame(
+        rows,
+        schema=dict.fromkeys(("stimulus", "system", "prompt", "path", "split", "prompt_text"), pl.String),
+    )
 
 
 def _study(
@@ -334,7 +274,7 @@ def _study(
     prompts: Mapping[str, str],
     single: pl.DataFrame | None,
 ) -> Study:
-    """The recipe with the systems, prompts and probes of the data; published system scores are facts about the systems."""
+    """The recipe with the systems, prompts and probes of the data; system scores are facts about the systems."""
     base = recipe_study("musiceval")
     names = sorted({*stimuli["system"].drop_nulls(), *(name for table in scores.values() for name in table)})
     systems = []
@@ -346,7 +286,7 @@ def _study(
 
 
 def _probes(base: Study, stimuli: pl.DataFrame, single: pl.DataFrame | None) -> list[Probe]:
-    """The recipe's probes, as far as the ratings hold them: clips of no system are real music, repeats are repeats."""
+    """The recipe's probes as far as the ratings hold them; a clip of no system is real music."""
     if single is None:
         return []
     real = set(stimuli.filter(pl.col("system").is_null())["stimulus"]) & set(single["wavname"])

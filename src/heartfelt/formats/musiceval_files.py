@@ -35,13 +35,18 @@ def write_release(snapshot: Snapshot, target: Path, columns: Mapping[str, str]) 
     files: dict[str, str] = {}
     wanted = [name for name in layout if name.endswith(".txt") and name.startswith(("sets/", "person_mos/"))]
     if not own and means.height:
-        wanted = [f"sets/{split}_mos_list.txt" for split in splits["split"].fill_null("total").unique(maintain_order=True)]
+        wanted = [
+            f"sets/{split}_mos_list.txt"
+            for split in splits["split"].fill_null("total").unique(maintain_order=True)
+        ]
     for name in wanted:
         split = Path(name).name.removesuffix("_person_mos.txt").removesuffix("_mos_list.txt")
         frame = means if name.startswith("sets/") else ratings.select("wavname", "expert", *columns.values())
         frame = frame.join(splits, left_on="wavname", right_on="stimulus", how="left", maintain_order="left")
         mine = frame if split == "total" else frame.filter(pl.col("split") == split)
-        files[name] = csv_text(_numbers(mine.drop("split"), columns.values(), layout.get(f"{name} numbers")), header=False)
+        files[name] = csv_text(
+            _numbers(mine.drop("split"), columns.values(), layout.get(f"{name} numbers")), header=False
+        )
     if ratings.height and (not own or RATINGS in layout):
         noted = layout.get(f"{RATINGS} columns", "").split("\t")
         order = [name for name in noted if name in ratings.columns] or ratings.columns
@@ -55,15 +60,23 @@ def write_release(snapshot: Snapshot, target: Path, columns: Mapping[str, str]) 
 
 def _splits(snapshot: Snapshot) -> pl.DataFrame:
     stimuli = snapshot.stimuli
-    return stimuli.select("stimulus", "split") if "split" in stimuli.columns else stimuli.select("stimulus", pl.lit(None, pl.String).alias("split"))
+    return (
+        stimuli.select("stimulus", "split")
+        if "split" in stimuli.columns
+        else stimuli.select("stimulus", pl.lit(None, pl.String).alias("split"))
+    )
 
 
 def _means(snapshot: Snapshot, columns: Mapping[str, str]) -> pl.DataFrame:
     means = snapshot.means
     if not means.height and snapshot.source.format != "musiceval":
         rated = snapshot.ratings.filter(pl.col("value").is_not_null())
-        means = rated.group_by("stimulus", "question", maintain_order=True).agg(pl.mean("value").round(4).alias("mean"))
-    return _wide(means.select("stimulus", "question", "mean"), "mean", columns).rename({"stimulus": "wavname"})
+        means = rated.group_by("stimulus", "question", maintain_order=True).agg(
+            pl.mean("value").round(4).alias("mean")
+        )
+    return _wide(means.select("stimulus", "question", "mean"), "mean", columns).rename(
+        {"stimulus": "wavname"}
+    )
 
 
 def _ratings(snapshot: Snapshot, columns: Mapping[str, str]) -> pl.DataFrame:
@@ -71,16 +84,24 @@ def _ratings(snapshot: Snapshot, columns: Mapping[str, str]) -> pl.DataFrame:
     wide = _wide(frame, "value", columns).rename({"rater": "expert", "stimulus": "wavname"})
     first = ["expert", "wavname", *columns.values(), *(name for name in _OPTIONAL if name in wide.columns)]
     wide = wide.select(*first, *(name for name in wide.columns if name not in first))
-    return wide.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00")) if "at" in wide.columns else wide
+    return (
+        wide.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00"))
+        if "at" in wide.columns
+        else wide
+    )
 
 
 def _wide(frame: pl.DataFrame, value: str, columns: Mapping[str, str]) -> pl.DataFrame:
-    frame = frame.filter(pl.col("question").is_in(list(columns))).with_columns(pl.col("question").replace(columns))
+    frame = frame.filter(pl.col("question").is_in(list(columns))).with_columns(
+        pl.col("question").replace(columns)
+    )
     index = [name for name in frame.columns if name not in {"question", value}]
     if not frame.height:
         return frame.select(*index, *(pl.lit(None, pl.Float64).alias(name) for name in columns.values()))
     wide = frame.pivot("question", index=index, values=value, maintain_order=True)
-    wide = wide.with_columns(pl.lit(None, pl.Float64).alias(name) for name in columns.values() if name not in wide.columns)
+    wide = wide.with_columns(
+        pl.lit(None, pl.Float64).alias(name) for name in columns.values() if name not in wide.columns
+    )
     return wide.select(*index, *columns.values())
 
 
@@ -88,11 +109,19 @@ def _numbers(frame: pl.DataFrame, columns: Any, form: str | None) -> pl.DataFram
     """Scores as text: ``3.0`` as it is, or ``3`` where whole numbers were written without a point."""
     if form != "whole":
         return frame
-    whole = [pl.when(pl.col(c) == pl.col(c).floor()).then(pl.col(c).cast(pl.Int64, strict=False).cast(pl.String)).otherwise(pl.col(c).cast(pl.String)).alias(c) for c in columns]
+    whole = [
+        pl.when(pl.col(c) == pl.col(c).floor())
+        .then(pl.col(c).cast(pl.Int64, strict=False).cast(pl.String))
+        .otherwise(pl.col(c).cast(pl.String))
+        .alias(c)
+        for c in columns
+    ]
     return frame.with_columns(whole)
 
 
-def _systems(snapshot: Snapshot, means: pl.DataFrame, columns: Mapping[str, str], own: bool) -> dict[str, str]:
+def _systems(
+    snapshot: Snapshot, means: pl.DataFrame, columns: Mapping[str, str], own: bool
+) -> dict[str, str]:
     layout = snapshot.source.layout if own else {}
     names: Sequence[str] = list(columns.values())
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -100,8 +129,12 @@ def _systems(snapshot: Snapshot, means: pl.DataFrame, columns: Mapping[str, str]
         for file, scores in ((system.model_extra or {}).get("system_mos") or {}).items():
             tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **scores})
     if not tables and not own and means.height and "system" in snapshot.stimuli.columns:
-        joined = means.join(snapshot.stimuli.select("stimulus", "system"), left_on="wavname", right_on="stimulus").drop_nulls("system")
-        tables[SYSTEMS] = joined.group_by("system").agg(pl.mean(name).round(4) for name in names).sort("system").to_dicts()
+        joined = means.join(
+            snapshot.stimuli.select("stimulus", "system"), left_on="wavname", right_on="stimulus"
+        ).drop_nulls("system")
+        tables[SYSTEMS] = (
+            joined.group_by("system").agg(pl.mean(name).round(4) for name in names).sort("system").to_dicts()
+        )
     out: dict[str, str] = {}
     for file, rows in tables.items():
         frame = pl.DataFrame(rows, schema={"system": pl.String, **dict.fromkeys(names, pl.Float64)})
@@ -114,7 +147,9 @@ def _prompts(snapshot: Snapshot, layout: Mapping[str, str], own: bool) -> dict[s
     out: dict[str, str] = {}
     for file in (PROMPTS, DEMO_PROMPTS):
         demo = file == DEMO_PROMPTS
-        mine = [p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo]
+        mine = [
+            p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo
+        ]
         if file in layout or (not own and mine):
             head = "" if layout.get(f"{file} header") == "no" else "id\ttext\n"
             out[file] = head + "".join(f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in mine)

@@ -13,12 +13,19 @@ from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.folder import is_snapshot
 
 
-def read(source: Path | str, format: str | None = None, *, progress: Progress | None = None, **options: Any) -> Snapshot:
+def read(source: Path | str, format: str | None = None, **options: Any) -> Snapshot:
     """Read published data, a table or a snapshot folder.
 
     ``format`` is guessed when it is unmistakable. ``options`` are the format's own (column names and the like); a
     mapping such as ``scale={"valence": "1-9"}`` stands for one option a key.
     """
+    return read_with(source, format, options)
+
+
+def read_with(
+    source: Path | str, format: str | None, options: Mapping[str, Any], progress: Progress | None = None
+) -> Snapshot:
+    """The same, telling ``progress`` how far it is."""
     path = Path(source)
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.", "Check the path.")

@@ -22,10 +22,48 @@ from heartfelt.tables import lossless_types
 TABLES = {".csv", ".tsv", ".txt", ".parquet", ".pq"}
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "rater": ("rater", "rater_id", "user", "user_id", "username", "participant", "participant_id", "subject", "subject_id",
-              "worker", "worker_id", "annotator", "annotator_id", "listener", "respondent", "pid", "person", "id"),
-    "stimulus": ("stimulus", "stimulus_id", "stimuli", "item", "item_id", "clip", "clip_id", "file", "file_name", "filename", "name",
-                 "audio_file", "image", "image_id", "stim", "wav", "wavname", "sample", "sample_id", "id"),
+    "rater": (
+        "rater",
+        "rater_id",
+        "user",
+        "user_id",
+        "username",
+        "participant",
+        "participant_id",
+        "subject",
+        "subject_id",
+        "worker",
+        "worker_id",
+        "annotator",
+        "annotator_id",
+        "listener",
+        "respondent",
+        "pid",
+        "person",
+        "id",
+    ),
+    "stimulus": (
+        "stimulus",
+        "stimulus_id",
+        "stimuli",
+        "item",
+        "item_id",
+        "clip",
+        "clip_id",
+        "file",
+        "file_name",
+        "filename",
+        "name",
+        "audio_file",
+        "image",
+        "image_id",
+        "stim",
+        "wav",
+        "wavname",
+        "sample",
+        "sample_id",
+        "id",
+    ),
     "question": ("question", "question_id", "dimension", "scale", "attribute", "criterion"),
     "value": ("value", "rating", "score", "response", "answer", "label"),
     "system": ("system", "model", "generator"),
@@ -39,7 +77,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
 }
 COMMON_OPTIONS: Mapping[str, str] = {
     "scale": "the scale of every question: 1-9, numeric:0-1, yes-no, ordered:low|mid|high, categories:a|b, text;"
-             " scale.QUESTION for one question",
+    " scale.QUESTION for one question",
     "media": "folder of the media files, searched below the source if left out",
     "kind": "audio, speech or image; told from the media if left out",
     "delimiter": "what separates the columns; found out if left out",
@@ -65,7 +103,9 @@ def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
-def pick(columns: Sequence[str], role: str, options: Mapping[str, str], where: str, *, required: bool = True) -> str | None:
+def pick(
+    columns: Sequence[str], role: str, options: Mapping[str, str], where: str, *, required: bool = True
+) -> str | None:
     """The column that plays ``role``: the one the options name, else the only one with a usual name."""
     if role in options:
         need(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), [options[role]], where)
@@ -91,8 +131,14 @@ def parse_scale(text: str) -> AnyScale:
         return FreeText(type="text")
     if kind in {"ordered", "categories"} and rest.count("|"):
         names = [name.strip() for name in rest.split("|")]
-        return Ordered(type="ordered", categories=names) if kind == "ordered" else Categories(type="categories", categories=names)
-    limits = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|\.\.)\s*(-?\d+(?:\.\d+)?)\s*", rest if kind == "numeric" else text)
+        return (
+            Ordered(type="ordered", categories=names)
+            if kind == "ordered"
+            else Categories(type="categories", categories=names)
+        )
+    limits = re.fullmatch(
+        r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|\.\.)\s*(-?\d+(?:\.\d+)?)\s*", rest if kind == "numeric" else text
+    )
     if limits:
         low, high = float(limits[1]), float(limits[2])
         if kind == "numeric" and low < high:
@@ -121,19 +167,33 @@ def describe(
     texts: Mapping[str, str] | None = None,
 ) -> Study:
     """A study for data that came without one: a question a column or name, systems and intents as they occur."""
-    systems = stimuli["system"].drop_nulls().unique(maintain_order=True).to_list() if "system" in stimuli.columns else []
-    intents = stimuli["intent"].drop_nulls().unique(maintain_order=True).to_list() if "intent" in stimuli.columns else []
+    systems = (
+        stimuli["system"].drop_nulls().unique(maintain_order=True).to_list()
+        if "system" in stimuli.columns
+        else []
+    )
+    intents = (
+        stimuli["intent"].drop_nulls().unique(maintain_order=True).to_list()
+        if "intent" in stimuli.columns
+        else []
+    )
     shared = {scale.model_dump_json(): scale for scale in scales.values()}
-    names = {text: f"scale{place}" for place, text in enumerate(shared, 1)} if len(shared) > 1 else dict.fromkeys(shared, "scale")
+    names = (
+        {text: f"scale{place}" for place, text in enumerate(shared, 1)}
+        if len(shared) > 1
+        else dict.fromkeys(shared, "scale")
+    )
     return Study(
         name=name,
         description="Described from the data; texts and scales are those the data show.",
-        media=kind or "audio",  # type: ignore[arg-type]
+        media=kind or "audio",
         systems=[System(id=system) for system in systems],
         intents=[Intent(id=intent) for intent in intents],
         scales={names[text]: scale for text, scale in shared.items()},
         questions=[
-            Question(id=question, text=(texts or {}).get(question, question), scale=names[scale.model_dump_json()])
+            Question(
+                id=question, text=(texts or {}).get(question, question), scale=names[scale.model_dump_json()]
+            )
             for question, scale in scales.items()
         ],
     )
@@ -165,14 +225,25 @@ def with_media(
     """The stimuli with their media found and probed, the media root, and the kind of media."""
     root = base / options["media"] if "media" in options else base
     if "media" in options and not root.is_dir():
-        raise InputError(f"There is no media folder {root}.", "Check --map media=FOLDER; it is relative to the table.")
+        raise InputError(
+            f"There is no media folder {root}.", "Check --map media=FOLDER; it is relative to the table."
+        )
     kind = options.get("kind")
     if kind not in {None, "audio", "speech", "image"}:
-        raise InputError(f"'{kind}' is no kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds"))
+        raise InputError(
+            f"'{kind}' is no kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds")
+        )
     if "path" not in stimuli.columns:
         found = find_media(root) if _worth_searching(base, options) else {}
         by_name = {Path(path).name: path for path in found.values()}
-        paths = [] if not found else [by_name.get(name) or found.get(name) or found.get(Path(name).stem) for name in stimuli["stimulus"].to_list()]
+        paths = (
+            []
+            if not found
+            else [
+                by_name.get(name) or found.get(name) or found.get(Path(name).stem)
+                for name in stimuli["stimulus"].to_list()
+            ]
+        )
         if not any(paths):
             return stimuli, None, kind or _kind(stimuli["stimulus"].head(20).to_list())
         stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
@@ -183,7 +254,11 @@ def with_media(
 
 def _worth_searching(base: Path, options: Mapping[str, str]) -> bool:
     """A folder given as source, or named as media, holds this data's media; a file may lie anywhere."""
-    return "media" in options or options.get("_folder") == "yes" or any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
+    return (
+        "media" in options
+        or options.get("_folder") == "yes"
+        or any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
+    )
 
 
 def _kind(names: Sequence[str]) -> str | None:
@@ -209,7 +284,9 @@ def compile_pattern(pattern: str, allowed: Sequence[str]) -> re.Pattern[str]:
     names = re.findall(r"\{(\w+)\}", pattern)
     for name in names:
         if name not in allowed:
-            raise InputError(f"The pattern '{pattern}' holds {{{name}}}.", suggestion(name, allowed, "It may hold"))
+            raise InputError(
+                f"The pattern '{pattern}' holds {{{name}}}.", suggestion(name, allowed, "It may hold")
+            )
     if not names or len(set(names)) < len(names):
         raise InputError(
             f"The pattern '{pattern}' must hold each of its names once.",

@@ -17,13 +17,32 @@ from heartfelt.files import write_text
 from heartfelt.formats.columns import ids, numbers, read_table, unique_keys
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
-from heartfelt.formats.tabular import COMMON_OPTIONS, compile_pattern, describe, locate, pick, tidy_name, with_media
+from heartfelt.formats.tabular import (
+    COMMON_OPTIONS,
+    compile_pattern,
+    describe,
+    locate,
+    pick,
+    tidy_name,
+    with_media,
+)
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
 from heartfelt.tables import lossless_types
 
-TOTALS = {"n", "total", "votes", "count", "n_raters", "num_raters", "num_annotators", "n_votes", "total_votes", "sum"}
+TOTALS = {
+    "n",
+    "total",
+    "votes",
+    "count",
+    "n_raters",
+    "num_raters",
+    "num_annotators",
+    "n_votes",
+    "total_votes",
+    "sum",
+}
 
 
 class Votes(Format):
@@ -60,24 +79,48 @@ class Votes(Format):
         counts = [_counts(frame, column, where) for column in columns]
         base = frame.select(
             ids(frame[key]).alias("stimulus"),
-            (pl.col(question).cast(pl.String) if question else pl.lit(options.get("question", "category"))).alias("question"),
+            (
+                pl.col(question).cast(pl.String) if question else pl.lit(options.get("question", "category"))
+            ).alias("question"),
         ).with_columns(count.alias(f"\0{name}") for name, count in zip(columns.values(), counts, strict=True))
         scale = _scale(list(columns.values()), options)
         codes = {name: code for code, name in scale.labels().items()}
-        tall = base.unpivot(pl.selectors.starts_with("\0"), index=["stimulus", "question"], variable_name="answer", value_name="votes")
+        tall = base.unpivot(
+            pl.selectors.starts_with("\0"),
+            index=["stimulus", "question"],
+            variable_name="answer",
+            value_name="votes",
+        )
         tall = tall.with_columns(pl.col("answer").str.strip_prefix("\0")).filter(pl.col("votes") > 0)
         ratings = tall.select(pl.exclude("votes").repeat_by("votes").explode(empty_as_null=False)).select(
-            pl.lit(None, dtype=pl.String).alias("rater"), "stimulus", "question",
-            pl.col("answer").replace_strict(codes, return_dtype=pl.Float64).alias("value"), "answer",
+            pl.lit(None, dtype=pl.String).alias("rater"),
+            "stimulus",
+            "question",
+            pl.col("answer").replace_strict(codes, return_dtype=pl.Float64).alias("value"),
+            "answer",
         )
         extras = [n for n in frame.columns if n not in {key, question, *columns}]
-        items = lossless_types(base.select("stimulus", "question").with_columns(frame.select(extras).get_columns()), keep=["stimulus", "question"])
+        items = lossless_types(
+            base.select("stimulus", "question").with_columns(frame.select(extras).get_columns()),
+            keep=["stimulus", "question"],
+        )
         stimuli = base.select("stimulus").unique(maintain_order=True)
         stimuli, items = _move_constant(stimuli, items, ("system", "intent", "prompt", "path"))
         folder = {**options, "_folder": "yes"} if source.is_dir() else options
         stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
-        study = describe(tidy_name(path, options), {q: scale for q in base["question"].unique(maintain_order=True)}, stimuli, kind)
-        return Snapshot.build(study, stimuli=stimuli, ratings=ratings, items=items, source=Source(self.name, path.name, dict(options), root))
+        study = describe(
+            tidy_name(path, options),
+            dict.fromkeys(base["question"].unique(maintain_order=True), scale),
+            stimuli,
+            kind,
+        )
+        return Snapshot.build(
+            study,
+            stimuli=stimuli,
+            ratings=ratings,
+            items=items,
+            source=Source(self.name, path.name, dict(options), root),
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``votes.csv``: stimulus, question, and a count per category."""
@@ -86,25 +129,40 @@ class Votes(Format):
         if "answer" not in ratings.columns:
             ratings = ratings.with_columns(pl.lit(None, dtype=pl.String).alias("answer"))
         names = {(q, v): name for q, found in labels.items() for v, name in found.items()}
-        ratings = ratings.with_columns(pl.coalesce("answer", pl.col("value").cast(pl.String).str.strip_suffix(".0")).alias("answer"))
+        ratings = ratings.with_columns(
+            pl.coalesce("answer", pl.col("value").cast(pl.String).str.strip_suffix(".0")).alias("answer")
+        )
         order = list(dict.fromkeys(names.values())) or ratings["answer"].unique().sort().to_list()
-        wide = ratings.pivot("answer", index=["stimulus", "question"], values="value", aggregate_function="len", maintain_order=True)
+        wide = ratings.pivot(
+            "answer",
+            index=["stimulus", "question"],
+            values="value",
+            aggregate_function="len",
+            maintain_order=True,
+        )
         wide = wide.with_columns(pl.lit(0).alias(name) for name in order if name not in wide.columns)
         listed = snapshot.table("items")
         if listed.height:
             wide = listed.join(wide, on=["stimulus", "question"], how="left", maintain_order="left")
         counts = [name for name in wide.columns if name in order or name in set(ratings["answer"])]
-        write_text(target / "votes.csv", csv_text(wide.with_columns(pl.col(counts).fill_null(0).cast(pl.Int64))))
+        write_text(
+            target / "votes.csv", csv_text(wide.with_columns(pl.col(counts).fill_null(0).cast(pl.Int64)))
+        )
 
     def example(self, folder: Path) -> Path:
         """Five images, three emotions, one image nobody agreed on, and a total."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "votes.csv"
-        write_text(path, "image,awe,fear,sadness,total\na.png,5,0,1,6\nb.png,2,2,2,6\nc.png,0,6,0,6\nd.png,0,1,4,5\ne.png,0,0,0,0\n")
+        write_text(
+            path,
+            "image,awe,fear,sadness,total\na.png,5,0,1,6\nb.png,2,2,2,6\nc.png,0,6,0,6\nd.png,0,1,4,5\ne.png,0,0,0,0\n",
+        )
         return path
 
 
-def _columns(frame: pl.DataFrame, taken: Sequence[str], options: Mapping[str, str], where: str) -> dict[str, str]:
+def _columns(
+    frame: pl.DataFrame, taken: Sequence[str], options: Mapping[str, str], where: str
+) -> dict[str, str]:
     """The count columns, each with the category it counts."""
     if "categories" in options:
         names = [name.strip() for name in options["categories"].split(",") if name.strip()]
@@ -118,7 +176,9 @@ def _columns(frame: pl.DataFrame, taken: Sequence[str], options: Mapping[str, st
     else:
         usual = compile_pattern("{category}_votes", ["category"])
         found = {name: usual.fullmatch(name) for name in frame.columns}
-        columns = {name: match["category"] for name, match in found.items() if match} or _whole_columns(frame, taken)
+        columns = {name: match["category"] for name, match in found.items() if match} or _whole_columns(
+            frame, taken
+        )
     if len(columns) < 2:
         raise InputError(
             f"{where}: fewer than two columns hold counts.",
@@ -156,16 +216,26 @@ def _counts(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
 
 
 def _scale(names: list[str], options: Mapping[str, str]) -> AnyScale:
-    values = [float(v) for v in options["values"].split(",")] if "values" in options else [float(i) for i in range(len(names))]
+    values = (
+        [float(v) for v in options["values"].split(",")]
+        if "values" in options
+        else [float(i) for i in range(len(names))]
+    )
     if len(values) != len(names):
-        raise InputError(f"There are {len(names)} categories and {len(values)} values.", f"Categories: {', '.join(names)}.")
-    listed: list[Category | str] = [Category(id=n, value=v) if v != i else n for i, (n, v) in enumerate(zip(names, values, strict=True))]
+        raise InputError(
+            f"There are {len(names)} categories and {len(values)} values.", f"Categories: {', '.join(names)}."
+        )
+    listed: list[Category | str] = [
+        Category(id=n, value=v) if v != i else n for i, (n, v) in enumerate(zip(names, values, strict=True))
+    ]
     if options.get("ordered", "no").lower() in {"yes", "true", "1"}:
         return Ordered(type="ordered", categories=listed)
     return Categories(type="categories", categories=listed)
 
 
-def _move_constant(stimuli: pl.DataFrame, items: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _move_constant(
+    stimuli: pl.DataFrame, items: pl.DataFrame, names: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     for name in names:
         if name in items.columns:
             facts = items.select("stimulus", pl.col(name).cast(pl.String)).unique(maintain_order=True)

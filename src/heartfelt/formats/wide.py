@@ -69,13 +69,19 @@ class Wide(Format):
         frame = read_table(path, options.get("delimiter"))
         rows = options.get("rows", "rater")
         if rows not in {"rater", "stimulus"}:
-            raise InputError(f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a"))
+            raise InputError(
+                f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
+            )
         other = "stimulus" if rows == "rater" else "rater"
         frame, key = _with_id(frame, rows, options, str(path))
         cells = _cells(frame, key, rows, other, options, path)
-        described = lossless_types(frame.select(pl.col(key).alias(rows), pl.exclude(key, *(c.column for c in cells))), keep=[rows])
+        described = lossless_types(
+            frame.select(pl.col(key).alias(rows), pl.exclude(key, *(c.column for c in cells))), keep=[rows]
+        )
         ratings, scales = _ratings(frame, key, rows, other, cells, options, str(path))
-        names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))}, schema={other: pl.String})
+        names = pl.DataFrame(
+            {other: list(dict.fromkeys(cell.other for cell in cells))}, schema={other: pl.String}
+        )
         stimuli, raters = (names, described) if rows == "rater" else (described, names)
         if "stimuli" in options:
             listed = side_table(path.parent / options["stimuli"], "stimulus", {})
@@ -83,7 +89,13 @@ class Wide(Format):
         folder = {**options, "_folder": "yes"} if source.is_dir() else options
         stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
         study = describe(tidy_name(path, options), scales, stimuli, kind)
-        return Snapshot.build(study, stimuli=stimuli, ratings=ratings, raters=raters, source=Source(self.name, path.name, dict(options), root))
+        return Snapshot.build(
+            study,
+            stimuli=stimuli,
+            ratings=ratings,
+            raters=raters,
+            source=Source(self.name, path.name, dict(options), root),
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``ratings.csv`` with one row per rater, columns named ``{question}_{stimulus}``."""
@@ -94,16 +106,24 @@ class Wide(Format):
             ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
         answer = pl.col("value").cast(pl.String).str.strip_suffix(".0")
         cell = pl.coalesce("answer", answer) if "answer" in ratings.columns else answer
-        tall = ratings.select("rater", pl.format("{}_{}", "question", "stimulus").alias("item"), cell.alias("cell"))
+        tall = ratings.select(
+            "rater", pl.format("{}_{}", "question", "stimulus").alias("item"), cell.alias("cell")
+        )
         wide = tall.pivot("item", index="rater", values="cell", maintain_order=True)
-        write_text(target / "ratings.csv", csv_text(snapshot.raters.join(wide, on="rater", how="left", maintain_order="left")))
+        write_text(
+            target / "ratings.csv",
+            csv_text(snapshot.raters.join(wide, on="rater", how="left", maintain_order="left")),
+        )
 
     def example(self, folder: Path) -> Path:
         """Four people, three photographs, valence and arousal, with gaps and their ages."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "survey.csv"
-        write_text(path, "person,age,valence_1,valence_2,valence_3,arousal_1,arousal_2,arousal_3\n"
-                   "p1,31,7,2,,4,6,\np2,24,6,,3,5,,5\np3,45,,1,4,,7,4\np4,52,7,3,4,3,6,5\n")
+        write_text(
+            path,
+            "person,age,valence_1,valence_2,valence_3,arousal_1,arousal_2,arousal_3\n"
+            "p1,31,7,2,,4,6,\np2,24,6,,3,5,,5\np3,45,,1,4,,7,4\np4,52,7,3,4,3,6,5\n",
+        )
         return path
 
     def example_options(self) -> Mapping[str, str]:
@@ -111,7 +131,9 @@ class Wide(Format):
         return {"scale": "1-7"}
 
 
-def _with_id(frame: pl.DataFrame, rows: str, options: Mapping[str, str], where: str) -> tuple[pl.DataFrame, str]:
+def _with_id(
+    frame: pl.DataFrame, rows: str, options: Mapping[str, str], where: str
+) -> tuple[pl.DataFrame, str]:
     key = options.get("id")
     if key is not None:
         pick(frame.columns, rows, {rows: key}, where)
@@ -127,7 +149,9 @@ def _with_id(frame: pl.DataFrame, rows: str, options: Mapping[str, str], where: 
     return frame, key
 
 
-def _cells(frame: pl.DataFrame, key: str, rows: str, other: str, options: Mapping[str, str], path: Path) -> list[Cell]:
+def _cells(
+    frame: pl.DataFrame, key: str, rows: str, other: str, options: Mapping[str, str], path: Path
+) -> list[Cell]:
     pattern = options.get("pattern", PATTERN if rows == "rater" else "{question}_{rater}")
     shape = compile_pattern(pattern, ["question", other])
     guess = "pattern" not in options
@@ -137,7 +161,13 @@ def _cells(frame: pl.DataFrame, key: str, rows: str, other: str, options: Mappin
         if column == key or found is None or (guess and not re.search(r"\d$", column)):
             continue
         parts = found.groupdict()
-        cells.append(Cell(column, parts.get("question") or options.get("question", ONE_QUESTION), parts.get(other) or ONE_QUESTION))
+        cells.append(
+            Cell(
+                column,
+                parts.get("question") or options.get("question", ONE_QUESTION),
+                parts.get(other) or ONE_QUESTION,
+            )
+        )
     if guess:
         cells = _repeated(cells)
     if not cells:
@@ -157,7 +187,13 @@ def _repeated(cells: list[Cell]) -> list[Cell]:
 
 
 def _ratings(
-    frame: pl.DataFrame, key: str, rows: str, other: str, cells: list[Cell], options: Mapping[str, str], where: str
+    frame: pl.DataFrame,
+    key: str,
+    rows: str,
+    other: str,
+    cells: list[Cell],
+    options: Mapping[str, str],
+    where: str,
 ) -> tuple[pl.DataFrame, dict[str, AnyScale]]:
     tables: list[pl.DataFrame] = []
     scales: dict[str, AnyScale] = {}
@@ -165,15 +201,22 @@ def _ratings(
         mine = {cell.column: cell.other for cell in cells if cell.question == question}
         scale = stated_scale(question, options)
         if scale is None and _in_words(frame, list(mine)):
-            words = frame.select(list(mine)).unpivot().get_column("value").drop_nulls().unique().sort().to_list()
+            words = (
+                frame.select(list(mine)).unpivot().get_column("value").drop_nulls().unique().sort().to_list()
+            )
             scale = Categories(type="categories", categories=words) if len(words) > 1 else None
         scales[question] = scale or Numeric(type="numeric")
         if scale is not None and scale.level in {"nominal", "ordinal", "text"}:
             answers = frame.select(key, *(pl.col(c).cast(pl.String) for c in mine))
         else:
             answers = frame.select(key, *(numbers(frame, c, where) for c in mine))
-        tall = answers.unpivot(list(mine), index=key, variable_name="column", value_name="given").drop_nulls("given")
-        tall = tall.with_columns(pl.col("column").replace_strict(mine, return_dtype=pl.String).alias(other), pl.lit(question).alias("question"))
+        tall = answers.unpivot(list(mine), index=key, variable_name="column", value_name="given").drop_nulls(
+            "given"
+        )
+        tall = tall.with_columns(
+            pl.col("column").replace_strict(mine, return_dtype=pl.String).alias(other),
+            pl.lit(question).alias("question"),
+        )
         tall = tall.rename({key: rows})
         tables.append(_coded(tall, scales[question], where))
     return pl.concat(tables, how="diagonal"), scales
@@ -182,7 +225,11 @@ def _ratings(
 def _in_words(frame: pl.DataFrame, columns: list[str]) -> bool:
     texts = [frame[c] for c in columns if frame.schema[c] == pl.String]
     present = [t.drop_nulls() for t in texts]
-    return bool(texts) and all(p.cast(pl.Float64, strict=False).is_null().all() for p in present) and any(p.len() for p in present)
+    return (
+        bool(texts)
+        and all(p.cast(pl.Float64, strict=False).is_null().all() for p in present)
+        and any(p.len() for p in present)
+    )
 
 
 def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
@@ -194,7 +241,9 @@ def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
             coded[given] = scale.read(given)
         except InputError as error:
             row = tall.filter(pl.col("given") == given).row(0, named=True)
-            raise InputError(f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}", error.fix) from error
+            raise InputError(
+                f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}", error.fix
+            ) from error
     value = pl.Series("value", [coded[g][0] for g in tall["given"]], dtype=pl.Float64)
     answer = pl.Series("answer", [coded[g][1] for g in tall["given"]], dtype=pl.String)
     return tall.select("rater", "stimulus", "question").with_columns(value, answer)

@@ -60,4 +60,4 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
 def evidence(p: Floats, most: float) -> Floats:
     """The weight of a p-value in powers of ten, from 0 to ``most``; 0 where there is none."""
     held = np.where(np.isfinite(p), p, 1.0)
-    return np.clip(-np.log10(np.maximum(held, 1e-300)), 0.0, most)
+    return np.clip(-np.log10(np.maximum(held, 1e-300)), 0.0, most) + 0.0  # no negative zero

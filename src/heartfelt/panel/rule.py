@@ -36,7 +36,7 @@ FLAGS = Contract(
         Column("statistic", pl.String, "what was measured"),
         Column("value", pl.Float64, "the statistic", nullable=True),
         Column("threshold", pl.Float64, "the limit the value was held against", nullable=True),
-        Column("p", pl.Float64, "how likely such a value is in a rater without the fault", nullable=True),
+        Column("p", pl.Float64, "p-value of the rule's own test, as its page says", nullable=True),
         Column("flagged", pl.Boolean, "whether the rule flags the rater"),
         Column("evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4", nullable=True),
         Column("words", pl.String, "what was found, in neutral words"),

@@ -2,9 +2,9 @@
 
 Each row becomes 64 bits mixed from its cells; the sorted row hashes, with the column names, are hashed once more
 with SHA-256. A cell's bits come from its own content alone (text from its UTF-8 bytes and their places, numbers from
-their IEEE bits), so the hash is the same on every machine and in every version of the libraries beneath. An empty cell adds nothing, so a
-column without any value says nothing. Cost is linear in rows (and their sort) and needs eight bytes a row beyond the
-batch at hand.
+their IEEE bits), so the hash is the same on every machine and in every version of the libraries beneath. An empty
+cell adds nothing, so a column without any value says nothing. Cost is linear in rows (and their sort) and needs eight
+bytes a row beyond the batch at hand.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ def text_bits(texts: pa.Array) -> U64:
     wide = texts.cast(pa.large_string())
     offsets = np.frombuffer(wide.buffers()[1], dtype=np.int64)[wide.offset : wide.offset + len(wide) + 1]
     data = wide.buffers()[2]
-    raw = np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]] if data is not None and len(wide) else np.zeros(0, np.uint8)
+    raw = (
+        np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]]
+        if data is not None and len(wide)
+        else np.zeros(0, np.uint8)
+    )
     starts = offsets - offsets[0] if len(wide) else np.zeros(1, np.int64)
     lengths = np.diff(starts)
     place = np.arange(raw.size, dtype=np.int64) - np.repeat(starts[:-1], lengths)
@@ -73,7 +77,8 @@ def coded_cells(name: str, coded: pa.Array, bits: U64) -> U64:
 
     table = np.append(mixed(bits ^ word_bits(name)), np.uint64(0))
     codes = pc.fill_null(coded.indices, table.size - 1) if coded.null_count else coded.indices
-    return table[codes.to_numpy(zero_copy_only=False)]
+    out: U64 = table[codes.to_numpy(zero_copy_only=False)]
+    return out
 
 
 def cells_of(name: str, column: pa.Array) -> U64:
@@ -90,10 +95,14 @@ def cells_of(name: str, column: pa.Array) -> U64:
         numbers = pc.fill_null(raw, 0).to_numpy(zero_copy_only=False)
     elif pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         as_number = column.cast(pa.int8()) if pa.types.is_boolean(kind) else column
-        numbers = pc.fill_null(as_number.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False) + 0.0
+        numbers = (
+            pc.fill_null(as_number.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False) + 0.0
+        )
         numbers[np.isnan(numbers)] = np.nan
     else:
-        return cells_of(name, pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string()))
+        return cells_of(
+            name, pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+        )
     bits = mixed(numbers.view(np.uint64) ^ word_bits(name))
     if column.null_count:
         bits[pc.is_null(column).to_numpy(zero_copy_only=False)] = 0
@@ -141,7 +150,7 @@ def combine(name: str, columns: Sequence[str], rows: U64) -> str:
     rows.sort()
     digest = hashlib.sha256()
     digest.update("\x1f".join(["table", name, str(rows.size), *sorted(columns)]).encode())
-    digest.update(memoryview(np.ascontiguousarray(rows)).cast("B") if rows.size else b"")
+    digest.update(rows.tobytes())
     return digest.hexdigest()
 
 

@@ -84,7 +84,9 @@ def load(folder: Path | str) -> Snapshot:
     try:
         study = load_study(folder / "study.yaml")
     except StudyError as error:
-        raise DamagedError(f"{folder} is damaged: {error.problem}", "Restore the folder, or import the data again.") from error
+        raise DamagedError(
+            f"{folder} is damaged: {error.problem}", "Restore the folder, or import the data again."
+        ) from error
     tables = {contract.name: contract.empty() for contract in SMALL_TABLES}
     for contract in SMALL_TABLES:
         path = folder / f"{contract.name}.parquet"
@@ -93,11 +95,16 @@ def load(folder: Path | str) -> Snapshot:
             tables[contract.name] = contract.check(_parquet(path, folder), str(path))
     path = folder / RATINGS_FILE
     if not path.exists():
-        raise DamagedError(f"{folder} is damaged: {RATINGS_FILE} is missing.", "Restore the folder, or import the data again.")
+        raise DamagedError(
+            f"{folder} is damaged: {RATINGS_FILE} is missing.",
+            "Restore the folder, or import the data again.",
+        )
     ratings = _parquet(path, folder) if path.stat().st_size < _IN_MEMORY else path
     spooled = Spooled(ratings, survey(ratings, str(path)))
     made = expected["source"]
-    source = Source(made["format"], made["name"], made.get("options", {}), _media_root(folder), made.get("layout", {}))
+    source = Source(
+        made["format"], made["name"], made.get("options", {}), _media_root(folder), made.get("layout", {})
+    )
     snapshot = Snapshot(study, tables, spooled.ratings, spooled.found, source)
     for name, entry in expected["tables"].items():
         if snapshot.table_hashes.get(name) != entry["hash"]:
@@ -124,7 +131,9 @@ def _manifest(folder: Path) -> dict[str, Any]:
             "Make one with 'heartfelt import FORMAT SOURCE DIR', or point to the folder it was written to.",
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"{folder / MANIFEST} cannot be read.", "Restore the folder, or import the data again.") from error
+        raise DamagedError(
+            f"{folder / MANIFEST} cannot be read.", "Restore the folder, or import the data again."
+        ) from error
     if version != SCHEMA_VERSION:
         raise InputError(
             f"{folder} was written in layout {version}; this heartfelt reads layout {SCHEMA_VERSION}.",
@@ -138,7 +147,8 @@ def _parquet(path: Path, folder: Path) -> pl.DataFrame:
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DamagedError(
-            f"{folder} is damaged: {path.name} cannot be read.", "Restore the folder, or import the data again."
+            f"{folder} is damaged: {path.name} cannot be read.",
+            "Restore the folder, or import the data again.",
         ) from error
 
 

@@ -56,7 +56,9 @@ def _audio(path: Path, size: int) -> MediaFacts:
     try:
         info = soundfile.info(str(path))
     except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
-        return MediaFacts(found=True, bytes=size, media_problem=f"not readable as audio: {error}".splitlines()[0])
+        return MediaFacts(
+            found=True, bytes=size, media_problem=f"not readable as audio: {error}".splitlines()[0]
+        )
     return MediaFacts(True, info.frames / info.samplerate, info.samplerate, info.channels, bytes=size)
 
 
@@ -67,7 +69,9 @@ def _image(path: Path, size: int) -> MediaFacts:
         with Image.open(path) as image:
             width, height = image.size
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
-        return MediaFacts(found=True, bytes=size, media_problem=f"not readable as an image: {error}".splitlines()[0])
+        return MediaFacts(
+            found=True, bytes=size, media_problem=f"not readable as an image: {error}".splitlines()[0]
+        )
     return MediaFacts(found=True, width=width, height=height, bytes=size)
 
 
@@ -88,19 +92,29 @@ def probe_stimuli(
     ]
     facts: list[MediaFacts] = []
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for fact in pool.map(lambda p: MediaFacts(False, media_problem="no path given") if p is None else probe(p), paths):
+        for fact in pool.map(
+            lambda p: MediaFacts(False, media_problem="no path given") if p is None else probe(p), paths
+        ):
             facts.append(fact)
             if progress is not None:
                 progress(len(facts), len(paths))
     probed = pl.DataFrame(
         [asdict(fact) for fact in facts],
         schema={
-            "found": pl.Boolean, "duration": pl.Float64, "rate": pl.Int64, "channels": pl.Int64, "width": pl.Int64,
-            "height": pl.Int64, "bytes": pl.Int64, "media_problem": pl.String,
+            "found": pl.Boolean,
+            "duration": pl.Float64,
+            "rate": pl.Int64,
+            "channels": pl.Int64,
+            "width": pl.Int64,
+            "height": pl.Int64,
+            "bytes": pl.Int64,
+            "media_problem": pl.String,
         },
     )
     kept = [name for name in PROBED if probed[name].null_count() < probed.height]
-    return stimuli.drop([n for n in PROBED if n in stimuli.columns]).with_columns(probed.select(kept).get_columns())
+    return stimuli.drop([n for n in PROBED if n in stimuli.columns]).with_columns(
+        probed.select(kept).get_columns()
+    )
 
 
 def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:

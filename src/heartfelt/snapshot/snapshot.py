@@ -39,7 +39,12 @@ class Source:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for the manifest."""
-        return {"format": self.format, "name": self.name, "options": dict(self.options), "layout": dict(self.layout)}
+        return {
+            "format": self.format,
+            "name": self.name,
+            "options": dict(self.options),
+            "layout": dict(self.layout),
+        }
 
 
 class Snapshot:
@@ -79,7 +84,11 @@ class Snapshot:
         """
         source = source or Source("tables", study.name)
         where = source.name
-        spooled = ratings if isinstance(ratings, Spooled) else spool(RATINGS.empty() if ratings is None else ratings, where)
+        spooled = (
+            ratings
+            if isinstance(ratings, Spooled)
+            else spool(RATINGS.empty() if ratings is None else ratings, where)
+        )
         given = {"stimuli": stimuli, "raters": RATERS.empty() if raters is None else raters, **others}
         tables: dict[str, pl.DataFrame] = {}
         for contract in SMALL_TABLES:
@@ -122,7 +131,9 @@ class Snapshot:
         listed = self._tables["items"]
         if listed.height:
             return listed
-        questions = pl.DataFrame({"question": [question.id for question in self.study.asked]}, schema={"question": pl.String})
+        questions = pl.DataFrame(
+            {"question": [question.id for question in self.study.asked]}, schema={"question": pl.String}
+        )
         return self.stimuli.select("stimulus").join(questions, how="cross")
 
     @property
@@ -147,7 +158,10 @@ class Snapshot:
     @cached_property
     def table_hashes(self) -> dict[str, str]:
         """The hash of each table; where media lie and what was probed of them is no part of it."""
-        hashes = {name: table_hash(name, frame.drop([c for c in AT_HAND if c in frame.columns])) for name, frame in self._tables.items()}
+        hashes = {
+            name: table_hash(name, frame.drop([c for c in AT_HAND if c in frame.columns]))
+            for name, frame in self._tables.items()
+        }
         return {**hashes, "ratings": self.found.hash}
 
     @cached_property
@@ -212,7 +226,9 @@ def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
         return Spooled(frame, survey(frame, where))
     room = Room()
     path = room.path / "ratings.parquet"
-    RATINGS.typed(ratings, where).sink_parquet(path, compression="zstd", compression_level=1, row_group_size=1 << 20)
+    RATINGS.typed(ratings, where).sink_parquet(
+        path, compression="zstd", compression_level=1, row_group_size=1 << 20
+    )
     return Spooled(path, survey(path, where), room)
 
 

@@ -72,7 +72,13 @@ class _Part:
     gap: tuple[str, int] | None
 
 
-_ANSWERS = {"question": pl.String, "ratings": pl.Int64, "low": pl.Float64, "high": pl.Float64, "whole": pl.Boolean}
+_ANSWERS = {
+    "question": pl.String,
+    "ratings": pl.Int64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "whole": pl.Boolean,
+}
 
 
 def survey(source: pl.DataFrame | Path, where: str) -> Survey:
@@ -85,7 +91,8 @@ def survey(source: pl.DataFrame | Path, where: str) -> Survey:
         if part.gap is not None:
             name, row = part.gap
             raise InputError(
-                f"{where}: rating {ratings + row + 1} has no {name}.", f"Fill in the {name} of every rating, or remove the row."
+                f"{where}: rating {ratings + row + 1} has no {name}.",
+                f"Fill in the {name} of every rating, or remove the row.",
             )
         for name, (words, bits) in part.words.items():
             new = ~np.isin(bits, seen_bits[name])
@@ -95,7 +102,9 @@ def survey(source: pl.DataFrame | Path, where: str) -> Survey:
         ratings += part.ratings
         parts.append(replace(part, words={}))
     answers = pl.concat([pl.DataFrame(schema=_ANSWERS), *(part.answers for part in parts)])
-    answers = answers.group_by("question", maintain_order=True).agg(pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole"))
+    answers = answers.group_by("question", maintain_order=True).agg(
+        pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole")
+    )
     none = np.zeros(0, dtype=np.uint64)
     keys = np.concatenate([none, *(part.keys for part in parts)])
     keys.sort()
@@ -105,7 +114,11 @@ def survey(source: pl.DataFrame | Path, where: str) -> Survey:
         raters=seen["rater"],
         stimuli=seen["stimulus"],
         questions={row[0]: QuestionFacts(*row[1:]) for row in answers.iter_rows()},
-        hash=combine("ratings", sorted({name for part in parts for name in part.used}), np.concatenate([none, *(part.rows for part in parts)])),
+        hash=combine(
+            "ratings",
+            sorted({name for part in parts for name in part.used}),
+            np.concatenate([none, *(part.rows for part in parts)]),
+        ),
         doubled=bool((keys[1:] == keys[:-1]).any()),
     )
 
@@ -139,13 +152,17 @@ def _look_at(batch: pa.RecordBatch) -> _Part:
 
 def _answers(questions: pa.Array, values: pa.Array) -> pl.DataFrame:
     coded = pl.DataFrame({"code": pl.from_arrow(questions.indices), "value": pl.from_arrow(values)})
-    names = pl.DataFrame({"question": questions.dictionary.to_pylist()}, schema={"question": pl.String}).with_row_index("code")
+    names = pl.DataFrame(
+        {"question": questions.dictionary.to_pylist()}, schema={"question": pl.String}
+    ).with_row_index("code")
     value = pl.col("value")
     return (
         coded.with_columns(pl.col("code").cast(pl.UInt32))
         .group_by("code")
         .agg(
-            pl.len().cast(pl.Int64).alias("ratings"), value.min().alias("low"), value.max().alias("high"),
+            pl.len().cast(pl.Int64).alias("ratings"),
+            value.min().alias("low"),
+            value.max().alias("high"),
             (value == value.floor()).all().alias("whole"),
         )
         .join(names, on="code")
@@ -153,7 +170,9 @@ def _answers(questions: pa.Array, values: pa.Array) -> pl.DataFrame:
     )
 
 
-def check_ratings(found: Survey, ratings: pl.LazyFrame, study: Study, stimuli: Iterable[str], where: str) -> None:
+def check_ratings(
+    found: Survey, ratings: pl.LazyFrame, study: Study, stimuli: Iterable[str], where: str
+) -> None:
     """Hold the ratings to the study; the first rating at fault is named."""
     if found.doubled:
         _raise_doubled(ratings, where)
@@ -169,7 +188,9 @@ def check_ratings(found: Survey, ratings: pl.LazyFrame, study: Study, stimuli: I
         name = sorted(strangers)[0]
         raise InputError(
             f"{where}: {len(strangers)} rated stimuli are not among the stimuli; the first is '{name}'.",
-            suggestion(name, stimuli, "Stimuli") if len(list(stimuli)) < 50 else "Add them to the manifest, or remove their ratings.",
+            suggestion(name, stimuli, "Stimuli")
+            if len(list(stimuli)) < 50
+            else "Add them to the manifest, or remove their ratings.",
         )
     for name, facts in found.questions.items():
         scale = study.scale_of(name)
@@ -183,8 +204,13 @@ def _fits(facts: QuestionFacts, scale: Scale) -> bool:
         return True
     if bounds is None:
         low, high = getattr(scale, "low", None), getattr(scale, "high", None)
-        return np.isfinite(facts.low) and np.isfinite(facts.high) and (low is None or facts.low >= low) and (high is None or facts.high <= high)
-    whole = facts.whole or scale.level == "interval" and getattr(scale, "type", "") == "numeric"
+        return (
+            np.isfinite(facts.low)
+            and np.isfinite(facts.high)
+            and (low is None or facts.low >= low)
+            and (high is None or facts.high <= high)
+        )
+    whole = facts.whole or (scale.level == "interval" and getattr(scale, "type", "") == "numeric")
     return bool(bounds[0] <= facts.low and facts.high <= bounds[1] and whole)
 
 
@@ -210,7 +236,9 @@ def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
 
 
 def _raise_off_scale(ratings: pl.LazyFrame, question: str, scale: Scale, where: str) -> None:
-    frame = ratings.filter((pl.col("question") == question) & pl.col("value").is_not_null()).collect(engine="streaming")
+    frame = ratings.filter((pl.col("question") == question) & pl.col("value").is_not_null()).collect(
+        engine="streaming"
+    )
     bad = []
     for row in frame.iter_rows(named=True):
         try:

@@ -11,6 +11,7 @@ Array = Any
 
 TIE = 1e-9
 EPSILON = 1e-8
+LEAST = 1e-6
 
 
 @njit(cache=True)
@@ -189,12 +190,16 @@ def rater_bias(starts: Array, rater: Array, value: Array, quality: Array, raters
 
 @njit(cache=True)
 def inconsistency(
-    starts: Array, rater: Array, value: Array, quality: Array, bias: Array, count: Array
+    starts: Array, rater: Array, value: Array, quality: Array, bias: Array, freedom: Array
 ) -> Array:
-    """Population standard deviation of each rater's residuals; the pooled one for raters with one rating."""
+    """Standard deviation of each rater's residuals about their mean, with divisor ``freedom``.
+
+    Raters with hardly any freedom get the pooled one.
+    """
     raters = bias.size
     first = np.zeros(raters)
     second = np.zeros(raters)
+    count = np.zeros(raters)
     for g in range(starts.size - 1):
         s = quality[g]
         for i in range(starts[g], starts[g + 1]):
@@ -202,25 +207,47 @@ def inconsistency(
             e = value[i] - s - bias[r]
             first[r] += e
             second[r] += e * e
+            count[r] += 1.0
     pooled = 0.0
     total = 0.0
     out = np.zeros(raters)
     for r in range(raters):
         pooled += second[r]
-        total += count[r]
-        if count[r] > 1:
+        total += freedom[r]
+        if count[r] > 1 and freedom[r] > LEAST:
             m = first[r] / count[r]
-            out[r] = np.sqrt(max(second[r] / count[r] - m * m, 0.0))
+            out[r] = np.sqrt(max(second[r] - count[r] * m * m, 0.0) / freedom[r])
     shared = np.sqrt(pooled / max(total, 1.0))
     for r in range(raters):
-        if count[r] <= 1:
+        if count[r] <= 1 or freedom[r] <= LEAST:
             out[r] = shared
     return out
 
 
 @njit(cache=True)
+def residual_freedom(starts: Array, rater: Array, weight: Array, count: Array) -> Array:
+    """Each rater's ratings less what fitting quality and bias takes of them: the sum of one minus leverage."""
+    out = np.zeros(weight.size)
+    for g in range(starts.size - 1):
+        total = 0.0
+        for i in range(starts[g], starts[g + 1]):
+            total += weight[rater[i]]
+        for i in range(starts[g], starts[g + 1]):
+            r = rater[i]
+            out[r] += (1.0 - weight[r] / total) * (1.0 - 1.0 / count[r])
+    return out
+
+
+@njit(cache=True)
 def alternate(
-    starts: Array, rater: Array, value: Array, raters: int, floor: float, tolerance: float, limit: int
+    starts: Array,
+    rater: Array,
+    value: Array,
+    raters: int,
+    floor: float,
+    leverage: bool,
+    tolerance: float,
+    limit: int,
 ) -> tuple[Array, Array, Array, int, float]:
     """P.910 alternating projection: quality, bias, inconsistency, iterations and the last change."""
     items = starts.size - 1
@@ -230,11 +257,14 @@ def alternate(
         if count[r] <= 1:
             bias[r] = 0.0
     spread = np.zeros(raters)
-    weight = np.zeros(raters)
+    weight = np.ones(raters)
+    freedom = count.copy()
     iterations = 0
     change = np.inf
     while iterations < limit and change >= tolerance:
-        spread = inconsistency(starts, rater, value, quality, bias, count)
+        if leverage:
+            freedom = residual_freedom(starts, rater, weight, count)
+        spread = inconsistency(starts, rater, value, quality, bias, freedom)
         for r in range(raters):
             weight[r] = 1.0 / (max(spread[r], floor) ** 2 + EPSILON)
         fresh = np.zeros(raters)

@@ -62,6 +62,8 @@ def as_floats(column: Any, name: str = "value") -> Floats:
     """Return values as float64, with ``None`` as NaN."""
     array = as_array(column)
     try:
+        if array.dtype == object and hasattr(column, "isna"):
+            array = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(

@@ -13,7 +13,9 @@ class Design(Part):
     """How a study's ratings are to be collected."""
 
     ratings_per_item: Annotated[int, Field(ge=1, description="complete ratings wanted for each item")] = 5
-    stimuli_per_rater: Annotated[int | None, Field(ge=1, description="trials one rater gets; all if left out")] = None
+    stimuli_per_rater: Annotated[
+        int | None, Field(ge=1, description="trials one rater gets; all if left out")
+    ] = None
     distinct: Annotated[
         list[Literal["system", "intent", "prompt"]],
         Field(description="a rater meets each combination of these at most once"),
@@ -27,16 +29,22 @@ class Design(Part):
     batch: Annotated[int | None, Field(ge=1, description="trials between two breaks")] = None
     practice: Annotated[int, Field(ge=0, description="trials at the start that are not recorded")] = 1
     practice_stimuli: list[Id] = []
-    questions_per_page: Annotated[Literal["all", "one"], Field(description="all questions at once, or one by one")] = "all"
+    questions_per_page: Annotated[
+        Literal["all", "one"], Field(description="all questions at once, or one by one")
+    ] = "all"
     listening: Annotated[
         Literal["full", "started", "free"], Field(description="what must be heard before answers unlock")
     ] = "full"
-    replays: Annotated[int | None, Field(ge=0, description="how often a clip may be replayed; no limit if left out")] = None
+    replays: Annotated[
+        int | None, Field(ge=0, description="how often a clip may be replayed; no limit if left out")
+    ] = None
     minimum_ratings: Annotated[
         int, Field(ge=1, description="items with fewer ratings are left out of labels, and listed")
     ] = 1
     expected_seconds: Annotated[float, Field(gt=0, description="time one trial is expected to take")] = 20.0
-    adaptive: Annotated[bool, Field(description="spend the next rating where the label is least certain")] = False
+    adaptive: Annotated[bool, Field(description="spend the next rating where the label is least certain")] = (
+        False
+    )
 
 
 class Consent(Part):

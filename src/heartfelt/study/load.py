@@ -29,9 +29,13 @@ def load_study(source: Path | str) -> Study:
             f"There is no {path}.", "Point to a study folder, or make one with 'heartfelt new RECIPE DIR'."
         ) from error
     except UnicodeDecodeError as error:
-        raise StudyError(f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8.") from error
+        raise StudyError(
+            f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8."
+        ) from error
     except OSError as error:
-        raise StudyError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
+        raise StudyError(
+            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
+        ) from error
     return parse_study(text, str(path))
 
 
@@ -40,7 +44,8 @@ def parse_study(text: str, where: str = STUDY_FILE) -> Study:
     document = read_yaml(text, where)
     if not isinstance(document.data, dict):
         raise StudyError(
-            f"{where} holds no study.", "It needs at least the keys 'name', 'scales' and 'questions'; see 'heartfelt schema'."
+            f"{where} holds no study.",
+            "It needs at least the keys 'name', 'scales' and 'questions'; see 'heartfelt schema'.",
         )
     try:
         return Study.model_validate(document.data)
@@ -55,7 +60,9 @@ def study_text(study: Study) -> str:
 
 def _explain(error: ValidationError, document: Document, where: str) -> StudyError:
     details = error.errors()
-    first = min(details, key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document)) or 0))
+    first = min(
+        details, key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document)) or 0)
+    )
     place = _place(first, document)
     line = document.line(place)
     key = ".".join(str(part) for part in place) or "the file"
@@ -75,12 +82,11 @@ def _place(detail: ErrorDetails, document: Document) -> Place:
     for part in detail["loc"]:
         if isinstance(here, dict) and here is not tag_passed and here.get("type") == part:
             tag_passed = here
-        elif isinstance(here, dict) and part in here:
+        elif (isinstance(here, dict) and part in here) or (
+            isinstance(here, list) and isinstance(part, int) and part < len(here)
+        ):
             place.append(part)
-            here = here[part]
-        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
-            place.append(part)
-            here = here[part]
+            here = here[part]  # type: ignore[index]  # a list was just found to have this index
     if detail["type"] == "missing":
         place.append(str(detail["loc"][-1]))
     return tuple(place)
@@ -95,15 +101,24 @@ def _words(detail: ErrorDetails, place: Place) -> tuple[str, str]:
         return "this key is missing", f"Add '{place[-1]}'. 'heartfelt schema' lists every key."
     if kind in {"union_tag_invalid", "literal_error"}:
         given = str(context.get("tag", detail.get("input")))
-        allowed = str(context.get("expected_tags") or context.get("expected", "")).replace("'", "").replace(" or ", ", ")
-        return f"'{given}' is not one of the choices", suggestion(given, [a.strip() for a in allowed.split(",")], "Choices")
+        allowed = (
+            str(context.get("expected_tags") or context.get("expected", ""))
+            .replace("'", "")
+            .replace(" or ", ", ")
+        )
+        return f"'{given}' is not one of the choices", suggestion(
+            given, [a.strip() for a in allowed.split(",")], "Choices"
+        )
     if kind == "union_tag_not_found":
         return "this key is missing: 'type'", "Add 'type'. 'heartfelt schema' lists every key."
     if kind == "value_error":
         problem, _, fix = str(context.get("error", message)).partition(". ")
         return problem.rstrip("."), fix or "Correct the value; 'heartfelt schema' describes every key."
     given = repr(detail.get("input"))
-    return f"{message[0].lower()}{message[1:]} (given: {given[:60]})", "Correct the value; 'heartfelt schema' describes every key."
+    return (
+        f"{message[0].lower()}{message[1:]} (given: {given[:60]})",
+        "Correct the value; 'heartfelt schema' describes every key.",
+    )
 
 
 def _keys_at(location: tuple[str | int, ...]) -> list[str]:

@@ -45,4 +45,9 @@ def say(text: Text, language: str = "en") -> str:
     """Return the text in ``language``, else in English, else in the first language there is."""
     if isinstance(text, str):
         return text
-    return text.get(language) or text.get(language.split("-")[0]) or text.get("en") or next(iter(text.values()), "")
+    return (
+        text.get(language)
+        or text.get(language.split("-")[0])
+        or text.get("en")
+        or next(iter(text.values()), "")
+    )

@@ -20,14 +20,18 @@ class Question(Part):
         Literal["perceived", "felt"] | None,
         Field(description="whether raters judge what the stimulus expresses or what they feel"),
     ] = None
-    axis: Annotated[Id | None, Field(description="the coordinate of the intents this question measures")] = None
+    axis: Annotated[Id | None, Field(description="the coordinate of the intents this question measures")] = (
+        None
+    )
     required: bool = True
     help: Text | None = None
     shows: Annotated[
         list[Literal["prompt", "rubric"]], Field(description="what is shown beside the stimulus")
     ] = []
     rubric: Annotated[Text | None, Field(description="the written level the stimulus is held against")] = None
-    for_each: Annotated[dict[Id, list[str]], Field(description="values that fill the {names} in id and text")] = {}
+    for_each: Annotated[
+        dict[Id, list[str]], Field(description="values that fill the {names} in id and text")
+    ] = {}
     about: Annotated[dict[str, str], Field(description="facts about the question, kept with its labels")] = {}
     machine_first: Annotated[
         bool, Field(description="whether a machine fills it in first and a person verifies")

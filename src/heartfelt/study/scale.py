@@ -127,7 +127,9 @@ class Category(Part):
 
     id: Id
     text: Text | None = None
-    value: Annotated[float | None, Field(description="the code to store; its place in the list if left out")] = None
+    value: Annotated[
+        float | None, Field(description="the code to store; its place in the list if left out")
+    ] = None
 
 
 class _Categories(Scale):
@@ -250,7 +252,9 @@ class Tags(Scale):
         if not self.open:
             for name in names:
                 if name not in self.tags:
-                    raise InputError(f"'{name}' is not a tag of the scale.", suggestion(name, self.tags, "Allowed"))
+                    raise InputError(
+                        f"'{name}' is not a tag of the scale.", suggestion(name, self.tags, "Allowed")
+                    )
         return None, self.separator.join(names)
 
 

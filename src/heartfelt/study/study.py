@@ -33,7 +33,9 @@ class Intent(OpenPart):
     id: Id
     text: Text | None = None
     group: Annotated[str | None, Field(description="such as the quadrant")] = None
-    reference: Annotated[dict[Id, float], Field(description="coordinates by axis, such as valence and arousal")] = {}
+    reference: Annotated[
+        dict[Id, float], Field(description="coordinates by axis, such as valence and arousal")
+    ] = {}
 
 
 class Prompt(OpenPart):
@@ -48,7 +50,9 @@ class StimuliSource(Part):
     """Where the stimuli are listed and where their media lie, both inside the study folder."""
 
     manifest: Annotated[str, Field(description="CSV or Parquet with a column 'stimulus'")] = "stimuli.csv"
-    media: Annotated[str, Field(description="the folder that paths in the manifest are relative to")] = "media"
+    media: Annotated[str, Field(description="the folder that paths in the manifest are relative to")] = (
+        "media"
+    )
     items: Annotated[
         str | None, Field(description="CSV or Parquet of (stimulus, question); every pair if left out")
     ] = None
@@ -87,16 +91,22 @@ class Study(Part):
         for place, question in enumerate(self.questions):
             if question.scale not in self.scales:
                 fix = suggestion(question.scale, self.scales, "Scales")
-                raise ReferenceProblem(("questions", place, "scale"), f"no scale is called '{question.scale}'. {fix}")
+                raise ReferenceProblem(
+                    ("questions", place, "scale"), f"no scale is called '{question.scale}'. {fix}"
+                )
             axes = {axis for intent in self.intents for axis in intent.reference}
             if question.axis and axes and question.axis not in axes:
                 fix = suggestion(question.axis, axes, "Axes of the intents")
-                raise ReferenceProblem(("questions", place, "axis"), f"no intent has a coordinate '{question.axis}'. {fix}")
+                raise ReferenceProblem(
+                    ("questions", place, "axis"), f"no intent has a coordinate '{question.axis}'. {fix}"
+                )
         for place, prompt in enumerate(self.prompts):
             for system in prompt.systems:
                 if system not in {s.id for s in self.systems}:
                     fix = suggestion(system, [s.id for s in self.systems], "Systems")
-                    raise ReferenceProblem(("prompts", place, "systems"), f"no system is called '{system}'. {fix}")
+                    raise ReferenceProblem(
+                        ("prompts", place, "systems"), f"no system is called '{system}'. {fix}"
+                    )
         self._check_probes()
         return self
 
@@ -116,7 +126,9 @@ class Study(Part):
                 continue
             if probe.question not in {q.id for q in self.asked}:
                 fix = suggestion(probe.question, [q.id for q in self.asked], "Questions")
-                raise ReferenceProblem(("probes", place, "question"), f"no question is called '{probe.question}'. {fix}")
+                raise ReferenceProblem(
+                    ("probes", place, "question"), f"no question is called '{probe.question}'. {fix}"
+                )
 
     @cached_property
     def asked(self) -> list[Question]:
@@ -130,7 +142,9 @@ class Study(Part):
     def question(self, name: str) -> Question:
         """The question of that id."""
         if name not in self._asked_by_id:
-            raise UnknownNameError(f"The study has no question '{name}'.", suggestion(name, self._asked_by_id, "Questions"))
+            raise UnknownNameError(
+                f"The study has no question '{name}'.", suggestion(name, self._asked_by_id, "Questions")
+            )
         return self._asked_by_id[name]
 
     def scale_of(self, question: str) -> Scale:
@@ -142,7 +156,7 @@ class Study(Part):
         return {intent.id: intent.reference[axis] for intent in self.intents if axis in intent.reference}
 
     def changed(self, **parts: Any) -> Study:
-        """The study with other ``parts``, checked again. (A copy by pydantic would keep the questions it had spread out.)"""
+        """The study with other ``parts``, checked again; a plain copy would keep the questions it spread out."""
         return Study(**{**{name: getattr(self, name) for name in Study.model_fields}, **parts})
 
     def plain(self) -> dict[str, Any]:

@@ -40,7 +40,11 @@ class _Plain(yaml.SafeLoader):
 
 
 _Plain.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in {"tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"}]
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if tag not in {"tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"}
+    ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _TRUTH = {"true": True, "True": True, "false": False, "False": False}
@@ -49,7 +53,9 @@ _TRUTH = {"true": True, "True": True, "false": False, "False": False}
 def read_yaml(text: str, where: str) -> Document:
     """Parse ``text``; ``where`` names the file in errors."""
     if len(text.encode()) > MAX_BYTES:
-        raise StudyError(f"{where} is larger than {MAX_BYTES // 2**20} MiB.", "Move long lists into a CSV manifest.")
+        raise StudyError(
+            f"{where} is larger than {MAX_BYTES // 2**20} MiB.", "Move long lists into a CSV manifest."
+        )
     try:
         loader = _Plain(text)
         builder = _Builder(loader, where)
@@ -63,7 +69,9 @@ def read_yaml(text: str, where: str) -> Document:
             "Check indentation, quotes and colons on that line and the one above it.",
         ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise StudyError(f"{where}: this is not valid YAML: {str(error).splitlines()[0]}.", "Save it as UTF-8 text.") from error
+        raise StudyError(
+            f"{where}: this is not valid YAML: {str(error).splitlines()[0]}.", "Save it as UTF-8 text."
+        ) from error
     return Document(data, builder.lines)
 
 
@@ -87,10 +95,12 @@ class _Builder:
             return self._mapping(node, place, depth)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(child, (*place, index), depth + 1) for index, child in enumerate(node.value)]
-        if node.tag == "tag:yaml.org,2002:str":
+        if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str":
             return _TRUTH.get(node.value, node.value) if node.style is None else node.value
         if not node.tag.startswith("tag:yaml.org,2002:"):
-            raise StudyError(f"{self.where}, line {line}: the tag '{node.tag}' is not allowed.", "Use plain values only.")
+            raise StudyError(
+                f"{self.where}, line {line}: the tag '{node.tag}' is not allowed.", "Use plain values only."
+            )
         return self.loader.construct_object(node)
 
     def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[Any, Any]:
@@ -98,10 +108,14 @@ class _Builder:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                raise StudyError(f"{self.where}, line {line}: a key must be a plain word.", "Quote it, or simplify it.")
+                raise StudyError(
+                    f"{self.where}, line {line}: a key must be a plain word.", "Quote it, or simplify it."
+                )
             key = self.build(key_node, (*place, "\0key"), depth + 1)
             if key in out:
-                raise StudyError(f"{self.where}, line {line}: the key '{key}' is given twice.", "Keep one of the two.")
+                raise StudyError(
+                    f"{self.where}, line {line}: the key '{key}' is given twice.", "Keep one of the two."
+                )
             self.lines[(*place, key)] = line
             out[key] = self.build(value_node, (*place, key), depth + 1)
         return out

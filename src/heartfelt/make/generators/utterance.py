@@ -160,7 +160,7 @@ def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utteran
 
 
 def _spans(means: Delivery, length: int, room: float) -> list[float]:
-    """How long the syllables of a phrase are, in ordinary syllables; no more of them than there is room for."""
+    """How long a phrase's syllables are, in ordinary syllables; no more of them than there is room for."""
     for count in range(max(length, 1), 0, -1):
         spans = [1.0 + 0.45 * means.emphasis * (1.0 if place % 3 == 0 else -0.35) for place in range(count)]
         spans[-1] *= 1.25

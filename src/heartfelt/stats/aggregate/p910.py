@@ -11,10 +11,16 @@ solver.
 
 A rater with one rating has no inconsistency of their own and a bias that cannot be told from the item; such
 raters enter with bias zero and the pooled standard deviation, and their own are NaN. Quality is comparable
-only among items that raters link; ``notes`` says when they fall apart. The likelihood has no maximum where
-a rater can be fitted exactly: their weight then grows without bound, in the Recommendation as here, and
-``notes`` says so; ``floor`` keeps every inconsistency used as a weight at or above that many points of the
-scale. Repeats count as further ratings of the rater.
+only among items that raters link; ``notes`` says when they fall apart. Repeats count as further ratings of
+the rater.
+
+The likelihood has no maximum where a rater can be fitted exactly: their inconsistency falls, their weight
+grows, the items they rated follow them, and it falls further. The Recommendation was made for panels in
+which everyone rates everything; with few ratings per item this happens to most data, in sureal as here, and
+``notes`` says so. ``leverage=True`` divides a rater's squared residuals by the sum of one minus leverage
+(the share of its item that a rating decides, and of its rater) in place of n, which removes the pull unless
+raters gave only a handful of ratings; ``floor`` keeps every inconsistency used as a weight at or above that
+many points of the scale.
 """
 
 from __future__ import annotations
@@ -30,7 +36,14 @@ METHOD = "ITU-T P.910 alternating projection"
 
 
 def p910(
-    rater: Ids, item: Ids, value: Values, *, tolerance: float = 1e-8, limit: int = 1000, floor: float = 0.0
+    rater: Ids,
+    item: Ids,
+    value: Values,
+    *,
+    tolerance: float = 1e-8,
+    floor: float = 0.0,
+    leverage: bool = False,
+    limit: int = 1000,
 ) -> Aggregate:
     """Quality per item with rater bias and inconsistency, by alternating projection."""
     from heartfelt.stats import _kernels_aggregate as kernels
@@ -47,7 +60,7 @@ def p910(
     raters = len(s.raters)
     centre = float(s.value.mean())
     quality, bias, spread, iterations, change = kernels.alternate(
-        s.starts, s.rater, s.value - centre, raters, floor, tolerance, limit
+        s.starts, s.rater, s.value - centre, raters, floor, leverage, tolerance, limit
     )
     weight = 1.0 / (np.maximum(spread, floor) ** 2 + kernels.EPSILON)
     own = np.bincount(s.rater, minlength=raters)
@@ -63,7 +76,7 @@ def p910(
         quality + centre,
         errors,
         s.counts,
-        METHOD,
+        METHOD + (", leverage-corrected" if leverage else ""),
         "normal",
         s.raters,
         _own(bias, several),
@@ -94,7 +107,7 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
     exact = int(np.count_nonzero((spread < 1e-4) & several))
     if exact:
         notes.append(
-            f"{exact} raters have inconsistency near zero and decide the items they rated (see floor)"
+            f"{exact} raters have inconsistency near zero and decide the items they rated (see leverage)"
         )
     parts = kernels.components(s.starts, s.rater, len(s.raters))
     if parts > 1:

@@ -3,7 +3,7 @@
 ``alpha = 1 - observed / expected disagreement``: 1 is perfect agreement, 0 what chance would give, below 0
 systematic disagreement. Observed disagreement is the mean squared difference between two ratings of one item
 (an item weighs by its ratings), expected the mean over any two pairable ratings. A rating is pairable when
-its item has another; the rest are counted as ``unpaired`` and take no part.
+its item has another; the rest are counted as ``unused`` and take no part.
 
 Levels: ``nominal`` (categories, words allowed), ``ordinal`` (mid-ranks among pairable values), ``interval``,
 ``ratio`` (from zero up). Cost grows with the number of ratings, not with the number of distinct values.
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
-from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, same_length
+from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, is_whole, plain, same_length
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import as_array
@@ -161,13 +161,14 @@ def _resampled(
 
 def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int], float, float] | None:
     """Counts and both disagreements straight from whole-number ids, or None where that road is closed."""
-    if any(_text(column) for column in (rater, item)):
+    if level == "ratio" or not is_whole(item) or not (rater is None or is_whole(rater)):
         return None
-    items, values = as_array(item), as_array(value)
-    raters = None if rater is None else as_array(rater)
+    items, values = plain(as_array(item)), plain(as_array(value))
+    raters = None if rater is None else plain(as_array(rater))
     same_length(raters, items, values)
-    closed = level == "ratio" or not items.size or items.dtype != np.int64 or values.dtype.kind not in "iuf"
-    if closed or (raters is not None and raters.dtype != np.int64):
+    if not items.size or items.dtype != np.int64 or values.dtype.kind not in "iuf":
+        return None
+    if raters is not None and raters.dtype != np.int64:
         return None
     if values.dtype not in (np.int64, np.float64):
         values = values.astype(np.float64)
@@ -183,13 +184,7 @@ def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int
         if people is None:
             return None
         counts["raters"] = people
-    return counts | ({"unpaired": sums[4]} if sums[4] else {}), sums[1], sums[2]
-
-
-def _text(column: Any) -> bool:
-    """Whether a column is plainly no array of whole numbers, so that it need not become one to find out."""
-    kind = getattr(column, "dtype", None)
-    return kind is None or getattr(kind, "kind", str(kind)[:1].lower()) not in "iu"
+    return counts | ({"unused": sums[4]} if sums[4] else {}), sums[1], sums[2]
 
 
 def _reach(column: npt.NDArray[Any]) -> tuple[int, int]:

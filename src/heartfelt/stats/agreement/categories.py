@@ -80,7 +80,7 @@ def _coded(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:
         return codes, list(coded.names)
     coded = code(column)
     names = list(coded.names)
-    missing = [at for at, name in enumerate(names) if name is None or name != name]
+    missing = [at for at, name in enumerate(names) if absent(name)]
     if not missing:
         return coded.codes, [bool(name) for name in names] if column.dtype.kind == "b" else names
     place = [-1] * len(names)
@@ -88,6 +88,16 @@ def _coded(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:
     for to, at in enumerate(kept):
         place[at] = to
     return _recoded(coded.codes, place), [names[at] for at in kept]
+
+
+def absent(thing: Any) -> bool:
+    """Whether something stands for nothing: ``None``, NaN, or a table library's own mark."""
+    if thing is None:
+        return True
+    try:
+        return bool(thing != thing)
+    except (TypeError, ValueError):
+        return True
 
 
 def _narrowed(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -12,13 +12,14 @@ at distance one from everything else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.agreement.grouped import Grouped
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.triples import Floats, Ints, code
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -50,11 +51,11 @@ def place(ratings: Grouped, level: str) -> Placed:
     """Place the values of pairable ratings for a level."""
     if ratings.categories is not None:
         return Placed(ratings.value, np.empty((ratings.categories.count, 0)))
-    values, codes = np.unique(ratings.value, return_inverse=True)
+    values, codes = _distinct(ratings.value)
     if level == "interval":
         return Placed(codes, _scaled(values)[:, None])
     if level == "ratio":
-        return Placed(codes, ratio_axes(values))
+        return Placed(codes, np.column_stack([*ratio_axes(values), np.zeros(values.size)]))
     used = np.repeat(ratings.sizes >= 2, ratings.sizes)
     counts = np.bincount(codes[used], minlength=values.size)
     return Placed(codes, midranks(counts)[:, None])
@@ -78,19 +79,36 @@ def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
             ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.own
         )
         return out
-    placed = place(ratings, level)
     if ratings.categories is not None:
         width = ratings.categories.count
-        kernels.add_categories(ratings.start, placed.codes, width, out.inside, out.across)
+        kernels.add_categories(ratings.start, ratings.value, width, out.inside, out.across)
         if raters:
             item_of = np.repeat(np.arange(ratings.start.size - 1), ratings.sizes)
             starts, order = kernels.order_by(ratings.rater, len(ratings.raters))
-            kernels.own_categories(ratings.start, item_of, placed.codes, width, starts, order, out.own)
+            kernels.own_categories(ratings.start, item_of, ratings.value, width, starts, order, out.own)
         return out
-    for axis in placed.scores.T:
-        z = np.ascontiguousarray(axis)[placed.codes]
-        kernels.add_scores(ratings.start, ratings.rater, z, out.inside, out.across, out.own)
+    if level == "ordinal":
+        placed = place(ratings, level)
+        axes: Iterable[Floats] = [placed.scores[:, 0]]
+        codes = placed.codes
+    else:
+        values, codes = _distinct(ratings.value)
+        axes = ratio_axes(values)
+    for axis in axes:
+        kernels.add_scores(ratings.start, ratings.rater, axis[codes], out.inside, out.across, out.own)
     return out
+
+
+def _distinct(values: Floats) -> tuple[Floats, Ints]:
+    """Distinct values in order and the code of each rating; whole numbers of small span cost no sorting."""
+    low, high = (values.min(), values.max()) if values.size else (0.0, 0.0)
+    if high - low < 4 * values.size and max(-low, high) < 2**52:
+        whole = values.astype(np.int64)
+        if (whole == values).all():
+            coded = code(whole)
+            return np.asarray(coded.names, dtype=np.float64), coded.codes
+    distinct, codes = np.unique(values, return_inverse=True)
+    return distinct, codes.astype(np.int64, copy=False)
 
 
 def _scaled(values: Floats) -> Floats:
@@ -105,33 +123,36 @@ def _scaled(values: Floats) -> Floats:
     return scaled
 
 
-def ratio_axes(values: Floats) -> Floats:
+def ratio_axes(values: Floats) -> Iterator[Floats]:
     """Axes on which squared distance is ``((x - y) / (x + y))**2``, for sorted distinct values from 0 up."""
     if values.size and values[0] < 0:
         raise InputError(
             f"The ratio level needs values from zero up; there is {values[0]:g}.",
             "Use level='interval' for values that can be negative.",
         )
-    if values.size <= _SCALING_LIMIT:
-        return _scaling_axes(values)
-    zero = values[0] == 0
-    s = np.log(values[1:] if zero else values)
+    yield from _scaling_axes(values) if values.size <= _SCALING_LIMIT else _wave_axes(values)
+
+
+def _wave_axes(values: Floats) -> Iterator[Floats]:
+    zero = int(values[0] == 0)
+    s = np.log(values[zero:])
     s -= 0.5 * (s[0] + s[-1])
     step = 2 * np.pi / (s[-1] - s[0] + _TAIL)
     w = step * np.arange(1, int(np.ceil(_TAIL / np.pi / step)) + 1)
-    with np.errstate(over="ignore"):
-        weight = 4 * step * w / np.sinh(np.pi * w)
-    axes = np.zeros((values.size, 2 * w.size + int(zero)))
-    turn = np.outer(s, w)
-    # The share at frequency zero moves nothing, and 1 - it is what the squares of the rest add up to.
-    axes[int(zero) :, : w.size] = np.sqrt(weight / 2) * np.cos(turn)
-    axes[int(zero) :, w.size : 2 * w.size] = np.sqrt(weight / 2) * np.sin(turn)
+    weight = 4 * step * w / np.sinh(np.pi * w)
+    for frequency, height in zip(w, np.sqrt(weight / 2), strict=True):
+        for wave in (np.cos, np.sin):
+            axis = np.zeros(values.size)
+            axis[zero:] = height * wave(frequency * s)
+            yield axis
     if zero:
-        axes[0, -1] = np.sqrt(1 - weight.sum() / 2)
-    return axes
+        # Half the weights is how far every other value lies from the origin, where zero stands so far.
+        axis = np.zeros(values.size)
+        axis[0] = np.sqrt(1 - weight.sum() / 2)
+        yield axis
 
 
-def _scaling_axes(values: Floats) -> Floats:
+def _scaling_axes(values: Floats) -> Iterator[Floats]:
     total = values[:, None] + values[None, :]
     total[total == 0] = 1.0
     squared = ((values[:, None] - values[None, :]) / total) ** 2
@@ -139,5 +160,4 @@ def _scaling_axes(values: Floats) -> Floats:
     inner = -0.5 * (squared - means[:, None] - means[None, :] + means.mean()) if values.size else squared
     size, axes = np.linalg.eigh(inner)
     kept = size > 1e-15 * size.max(initial=0.0)
-    placed: Floats = axes[:, kept] * np.sqrt(size[kept])
-    return placed
+    yield from np.ascontiguousarray((axes[:, kept] * np.sqrt(size[kept])).T)

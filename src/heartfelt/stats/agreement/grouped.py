@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.stats.agreement.categories import Categories, categorise
+from heartfelt.stats.agreement.categories import Categories, absent, categorise
 from heartfelt.stats.triples import Codes, Ints, as_array, as_floats, code
 
 Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
@@ -44,17 +44,16 @@ class Grouped:
     prior_unused: int
 
     @property
-    def known(self) -> bool:
-        """Whether ratings say whose they are."""
-        return self.rater.size > 0 or self.value.size == 0
-
-    @property
     def sizes(self) -> Ints:
         """Ratings per item."""
         return np.diff(self.start)
 
     def counts(self, at_least: int = 2) -> dict[str, int]:
-        """What takes part in a statistic over items with ``at_least`` ratings, for an estimate's counts."""
+        """What takes part in a statistic over items with ``at_least`` ratings, for an estimate's counts.
+
+        ``left_out`` ratings have no value, ``unused`` ones are on items with too few, ``prior_unused`` priors
+        are for items nobody rated; each is named only where there are any.
+        """
         sizes = self.sizes
         used = sizes >= at_least
         out = {"ratings": int(sizes[used].sum()), "items": int(used.sum())}
@@ -69,7 +68,7 @@ class Grouped:
                 out["raters"] -= int(out["priors"] > 0)
         extra = {
             "left_out": self.left_out,
-            "unpaired": int(sizes[~used].sum()),
+            "unused": int(sizes[~used].sum()),
             "prior_unused": self.prior_unused,
         }
         return out | {name: count for name, count in extra.items() if count}
@@ -88,7 +87,7 @@ def grouped(
     """Read parallel columns; ``numbers`` or categories; ``by_rater`` orders raters within each item."""
     from heartfelt.stats import _kernels_agreement as kernels
 
-    value_column: npt.NDArray[Any] = as_floats(value) if numbers else as_array(value)
+    value_column = plain(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
     raters = Codes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
     same_length(None if rater is None else raters.codes, items.codes, value_column)
@@ -150,22 +149,16 @@ def duplicate(rater: Any, item: Any) -> InputError:
 
 def ids(column: Any, what: str) -> Codes:
     """Code ids; whole numbers of a small span keep their gaps, which costs nothing."""
-    array = column if isinstance(column, np.ndarray) else None
-    if (
-        array is not None
-        and array.ndim == 1
-        and array.size
-        and array.dtype.kind in "iu"
-        and array.dtype != np.uint64
-    ):
+    array = as_array(column) if is_whole(column) else np.empty(0)
+    if array.size and array.dtype.kind in "iu" and array.dtype != np.uint64:
         from heartfelt.stats import _kernels_agreement as kernels
 
-        whole = array.astype(np.int64, copy=False)
+        whole = plain(array.astype(np.int64, copy=False))
         low, high = kernels.span(whole)
         if high - low < max(4 * whole.size, 1024):
             return Codes(whole - low if low else whole, range(low, high + 1))
     coded = code(column)
-    if not isinstance(coded.names, range) and any(name is None or name != name for name in coded.names):
+    if not isinstance(coded.names, range) and any(absent(name) for name in coded.names):
         raise InputError(
             f"Some ratings have no {what}.",
             "Leave these ratings out first, or pass rater=None if no vote carries an identity."
@@ -173,6 +166,17 @@ def ids(column: Any, what: str) -> Codes:
             else "Leave these ratings out first: a rating without an item says nothing.",
         )
     return coded
+
+
+def is_whole(column: Any) -> bool:
+    """Whether a NumPy, Polars or pandas column holds whole numbers, by its type alone."""
+    kind = getattr(column, "dtype", None)
+    return kind is not None and getattr(kind, "kind", str(kind)[:1].lower()) in ("i", "u")
+
+
+def plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array laid out as compiled loops expect it, copied only when it is strided or read-only."""
+    return np.require(array, requirements=["C", "W"])
 
 
 def read_prior(prior: Prior) -> tuple[list[Any], list[Any]]:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.stats.agreement.categories import absent
 from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped, read_prior
 from heartfelt.stats.agreement.interval import Interval, wanted
 from heartfelt.stats.agreement.tallies import NO_PRIOR, share
@@ -119,7 +120,7 @@ def _prior_codes(votes: Grouped, prior: Prior) -> tuple[npt.NDArray[np.int64], i
     used = 0
     for at in np.flatnonzero(votes.sizes).tolist():
         answer = said.get(votes.items[at])
-        if answer is not None and answer == answer:
+        if not absent(answer):
             # A category no one voted for can never be right: it gets a code beyond all categories.
             told[at] = names.get(answer, len(names))
             used += 1

@@ -1,0 +1,5 @@
+"""``python -m heartfelt``."""
+
+from heartfelt.cli import main
+
+main()

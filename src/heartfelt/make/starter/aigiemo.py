@@ -1,0 +1,47 @@
+"""A study after AIGIEmo in small: four image systems by eight emotions."""
+
+from __future__ import annotations
+
+from heartfelt.make.generators import SynthImage
+from heartfelt.make.prompts import prompts_for
+from heartfelt.make.starter.sketch import Planned, Sketch
+from heartfelt.study.recipes import recipe_study
+
+IMAGE_STYLES = {
+    "Gouache": "soft translucent shapes",
+    "Linocut": "outlined flat shapes",
+    "Papercut": "shapes with a shadow",
+    "Neonlight": "glowing outlines",
+}
+SIZE = 512
+# Round numbers on 1 to 9 chosen for the synthesiser, not norms of these words.
+EMOTIONS: dict[str, tuple[float, float]] = {
+    "amusement": (7.8, 6.2),
+    "awe": (6.8, 5.0),
+    "contentment": (7.6, 2.4),
+    "excitement": (7.6, 8.4),
+    "anger": (2.0, 8.4),
+    "disgust": (2.2, 5.4),
+    "fear": (3.0, 7.0),
+    "sadness": (2.4, 2.4),
+}
+
+
+def sketch(per_cell: int) -> Sketch:
+    """``per_cell`` images for every system and emotion."""
+    maker = SynthImage(size=SIZE)
+    intents = {name: {"valence": place[0], "arousal": place[1]} for name, place in EMOTIONS.items()}
+    template = recipe_study("aigiemo").prompts[0].text
+    asked = prompts_for(intents, list(IMAGE_STYLES), per_cell=per_cell, template=template)
+    return Sketch(
+        IMAGE_STYLES,
+        tuple(
+            Planned(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
+            for ask in asked
+        ),
+        notes=(
+            f"Abstract images of {SIZE} x {SIZE} pixels, drawn for a valence and an arousal that suit each emotion. They "
+            "show no objects, faces or actions, and no machine has filled in the fields that raters verify: those "
+            "come with your own images."
+        ),
+    )

@@ -1,0 +1,120 @@
+"""``start_study``: from the name of a recipe to a folder that can be run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import UnknownNameError, suggestion
+from heartfelt.files import whole_folder, write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.manifest import open_study
+from heartfelt.make.starter import aigiemo, aimoclips, emolia_dim, emolia_emo, musiceval
+from heartfelt.make.starter.blocks import comment, listed, replace_block, substitute
+from heartfelt.make.starter.readme import readme_text
+from heartfelt.make.starter.sketch import Planned, Sketch, StarterOptions
+from heartfelt.study import Study, parse_study
+from heartfelt.study.load import STUDY_FILE
+from heartfelt.study.recipes import recipe_text
+
+SKETCHES: Mapping[str, Callable[[int], Sketch]] = {
+    "aimoclips": aimoclips.sketch,
+    "musiceval": musiceval.sketch,
+    "emolia-emo": emolia_emo.sketch,
+    "emolia-dim": emolia_dim.sketch,
+    "aigiemo": aigiemo.sketch,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A study that was started: what its folder says. ``items`` is None where every question is asked of all."""
+
+    study: Study
+    folder: Path
+    stimuli: pl.DataFrame
+    items: pl.DataFrame | None
+
+
+def start_study(
+    recipe: str,
+    folder: Path | str,
+    options: StarterOptions | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Started:
+    """Make a study folder after ``recipe``, complete or not at all; the same options give the same bytes."""
+    options = options or StarterOptions()
+    if recipe not in SKETCHES:
+        raise UnknownNameError(
+            f"There is no recipe called '{recipe}'.", suggestion(recipe, SKETCHES, "Recipes")
+        )
+    sketch = SKETCHES[recipe](options.per_cell)
+    text = _study_text(recipe, sketch, options.seed)
+    study = parse_study(text)
+    stimuli = pl.DataFrame(
+        [{"stimulus": one.ask.stimulus, **one.row, "path": one.path} for one in sketch.stimuli]
+    )
+    items = None
+    if sketch.items is not None:
+        items = pl.DataFrame(list(sketch.items), schema=["stimulus", "question"], orient="row")
+    with whole_folder(Path(folder)) as room:
+        write_text(room / STUDY_FILE, text)
+        write_text(room / study.stimuli.manifest, csv_text(stimuli))
+        if items is not None and study.stimuli.items is not None:
+            write_text(room / study.stimuli.items, csv_text(items))
+        write_text(room / "README.md", readme_text(recipe, study, sketch, media=options.media))
+        media = room / study.stimuli.media
+        media.mkdir()
+        if options.media:
+            _render(sketch.stimuli, media, study.seed, progress)
+        open_study(room)
+    return Started(study, Path(folder), stimuli, items)
+
+
+def _render(
+    planned: tuple[Planned, ...], media: Path, seed: int, progress: Callable[[str, int, int], None] | None
+) -> None:
+    for number, one in enumerate(planned, 1):
+        one.maker.generate(one.ask, seed).save(media / one.path)
+        if progress is not None:
+            progress("rendering stimuli", number, len(planned))
+
+
+def _study_text(recipe: str, sketch: Sketch, seed: int | None) -> str:
+    """The recipe's own text, with the built-in systems in the place of the published ones."""
+    text = recipe_text(recipe)
+    published = parse_study(text, f"recipe {recipe}")
+    if seed is not None:
+        text = substitute(text, r"^seed: .*$", f"seed: {seed}")
+    words = "What made the example stimuli: parts of the built-in synthesiser. Put your own systems here."
+    if published.systems:
+        words += f" The published study had {', '.join(system.id for system in published.systems)}."
+    systems = [f"id: {name}, group: built-in, style: {style}" for name, style in sketch.systems.items()]
+    text = replace_block(text, "systems", listed("systems", systems, words), before="intents")
+    for key, block in sketch.blocks.items():
+        text = replace_block(text, key, block)
+    if sketch.anchors:
+        text = substitute(text, r"(type: anchor.* stimuli: )\[[^]]*\]", rf"\1[{', '.join(sketch.anchors)}]")
+    text = _no_more_than_there_are(text, published, sketch)
+    head = comment(
+        f"Made by 'heartfelt new {recipe}'. Edit it freely; 'heartfelt check' holds it to the rules."
+    )
+    return f"{head}\n{text}"
+
+
+def _no_more_than_there_are(text: str, published: Study, sketch: Sketch) -> str:
+    """Lower the stimuli a rater gets to what the examples allow; the published number stays in a comment."""
+    wanted = published.design.stimuli_per_rater
+    rows = [one.row for one in sketch.stimuli if one.ask.stimulus not in sketch.anchors]
+    cells = {tuple(row.get(name) for name in published.design.distinct) for row in rows}
+    there = len(cells) if published.design.distinct else len(rows)
+    if wanted is None or wanted <= there:
+        return text
+    return substitute(
+        text,
+        rf"^  stimuli_per_rater: {wanted}$",
+        f"  stimuli_per_rater: {there}  # as many as the examples allow; {wanted} in the published study",
+    )

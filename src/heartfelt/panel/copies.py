@@ -1,0 +1,193 @@
+"""Near copies: pairs of raters whose answer sequences run in parallel although they were played different stimuli.
+
+*Score.* Two sequences are aligned locally within a band of offsets, allowing for lost trials at a price; the score is
+in nats (``heartfelt.panel._kernels_alignment``). Under independence the chance of a score falls off exponentially
+(Karlin and Altschul 1990; Smith and Waterman 1981 for the alignment).
+
+*Null.* Either sequence is cut into short blocks that are shuffled and run backwards: this keeps a rater's values,
+their autocorrelation and the relation between the questions, and destroys any longer stretch. A Gumbel distribution
+is fitted to the surrogates' scores by moments, with a tail never steeper than that of an exact likelihood ratio
+(1 a nat). So no score below ``log(pairs / level)`` can be significant, and only the few pairs above it need surrogates.
+
+*Family.* Bonferroni over all pairs of raters long enough. A pair must further hold (a) when what the stimuli predict
+is taken out of both sequences, which rules out raters played similar things in a similar order, and (b) at its own
+place: sequences of a regular pattern match as well when turned round, copies do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from heartfelt.panel.sequences import Sequences, candidate_pairs, sequences
+from heartfelt.panel.view import RatingsView
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.streams import derived_seed
+
+EULER = 0.5772156649015329
+CONFIRM = 0.05
+ELSEWHERE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentOptions:
+    """How sequences are compared: offsets up to ``band`` trials, price of a lost trial, correlation of a near copy."""
+
+    band: int = 6
+    gap: float = 3.0
+    rho: float = 0.7
+    block: int = 5
+    draws: int = 199
+    level: float = 0.05
+    seed: int = 0
+
+    @property
+    def how(self) -> tuple[int, float, float]:
+        """What the compiled loops take."""
+        return self.band, self.gap, self.rho
+
+
+PAIR_COLUMNS = {
+    "rater": pl.String, "other": pl.String, "score": pl.Float64, "needed": pl.Float64, "p": pl.Float64,
+    "p_adjusted": pl.Float64, "p_residual": pl.Float64, "elsewhere": pl.Float64, "trials": pl.Int64,
+    "correlation": pl.Float64, "equal": pl.Float64, "first_offset": pl.Int64, "last_offset": pl.Int64, "copies": pl.Boolean,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copies:
+    """What the comparison of all pairs found. ``best[i]`` is the highest score of ``rater[i]`` with anybody."""
+
+    rater: Ints
+    trials: Ints
+    best: Floats
+    pairs: int
+    compared: int
+    floor: float
+    table: pl.DataFrame
+    groups: tuple[tuple[str, ...], ...]
+
+
+def near_copies(view: RatingsView, options: AlignmentOptions) -> Copies | str:
+    """Compare the raters' sequences, or say why that is not possible."""
+    return view.remember(("copies", options), lambda: _near_copies(view, options))
+
+
+def _near_copies(view: RatingsView, options: AlignmentOptions) -> Copies | str:
+    from heartfelt.panel._kernels_alignment import score_pairs
+
+    found = sequences(view)
+    if isinstance(found, str):
+        return found
+    size = found.rater.size
+    pairs = size * (size - 1) // 2
+    floor = float(np.log(pairs / options.level))
+    first, second = candidate_pairs(found, options.band)
+    scores = score_pairs(found.raw, found.stimulus, found.edges, found.covariance, first, second, options.how)
+    best = np.zeros(size)
+    np.maximum.at(best, first, scores)
+    np.maximum.at(best, second, scores)
+    above = np.flatnonzero(scores > floor)
+    rows = [_examine(view, found, int(first[k]), int(second[k]), pairs, options) for k in above]
+    table = pl.DataFrame(rows, schema=PAIR_COLUMNS, orient="row").sort("p_adjusted", "rater", "other")
+    linked = table.filter("copies").select("rater", "other").rows()
+    return Copies(found.rater, np.diff(found.edges), best, pairs, int(first.size), floor, table, connected(linked))
+
+
+def _examine(
+    view: RatingsView, found: Sequences, i: int, j: int, pairs: int, options: AlignmentOptions
+) -> tuple[str, str, float, float, float, float, float, float, int, float, float, int, int, bool]:
+    """Calibrate one pair and describe its alignment."""
+    from heartfelt.panel._kernels_alignment import best_elsewhere, pair_weight
+
+    names = (view.raters[found.rater[i]], view.raters[found.rater[j]])
+    weight = float(pair_weight(found.covariance[i], found.covariance[j]))
+    score, centre, steep = _calibrate(found, (i, j), False, weight, names, options)
+    p = _tail(score, centre, steep)
+    score_left, centre_left, steep_left = _calibrate(found, (i, j), True, weight, names, options)
+    p_left = _tail(score_left, centre_left, steep_left)
+    elsewhere = float(best_elsewhere(found.of(i), found.of(j), found.stimuli_of(i), options.how, weight)) / score
+    adjusted = min(1.0, p * pairs)
+    needed = centre + (float(-np.log(-np.log1p(-options.level / pairs))) - EULER) / steep
+    trials, correlation, equal, start, end = _describe(view, found, i, j, weight, options)
+    copies = adjusted < options.level and p_left < CONFIRM and elsewhere < ELSEWHERE
+    return (*names, score, needed, p, adjusted, p_left, elsewhere, trials, correlation, equal, start, end, copies)
+
+
+def _calibrate(
+    found: Sequences, pair: tuple[int, int], residual: bool, weight: float, names: tuple[str, str], options: AlignmentOptions
+) -> tuple[float, float, float]:
+    """The pair's score, and mean and steepness of the Gumbel fitted to its surrogates."""
+    from heartfelt.panel._kernels_alignment import align, surrogate_scores
+
+    i, j = pair
+    a, b = found.of(i, residual), found.of(j, residual)
+    sa, sb = found.stimuli_of(i), found.stimuli_of(j)
+    score = float(align(a, b, sa, sb, options.how, weight))
+    seeds = [derived_seed(options.seed, "panel", "collusion", *names, way) % 2**31 for way in ("second", "first")]
+    null = np.concatenate([
+        surrogate_scores(a, b, sa, options.how, weight, options.block, options.draws, seeds[0]),
+        surrogate_scores(b, a, sb, options.how, weight, options.block, options.draws, seeds[1]),
+    ])
+    spread = float(null.std())
+    return score, float(null.mean()), min(1.0, float(np.pi / (spread * np.sqrt(6)))) if spread > 0 else 1.0
+
+
+def _tail(score: float, centre: float, steep: float) -> float:
+    return float(-np.expm1(-np.exp(-(steep * (score - centre) + EULER))))
+
+
+def _describe(
+    view: RatingsView, found: Sequences, i: int, j: int, weight: float, options: AlignmentOptions
+) -> tuple[int, float, float, int, int]:
+    """Trials aligned, correlation of the sequences over them, share of equal answers, first and last offset."""
+    from heartfelt.panel._kernels_alignment import path
+
+    a, b = found.of(i), found.of(j)
+    steps = path(a, b, found.stimuli_of(i), found.stimuli_of(j), options.how, weight)[::-1]
+    u, v = a[steps[:, 0]].ravel(), b[steps[:, 1]].ravel()
+    both = np.isfinite(u) & np.isfinite(v)
+    u, v = u[both] - u[both].mean(), v[both] - v[both].mean()
+    scale = float(np.sqrt((u @ u) * (v @ v)))
+    answers = view.remember("answers by trial", lambda: _answers(view, found))
+    mine, other = answers[found.edges[i] + steps[:, 0]], answers[found.edges[j] + steps[:, 1]]
+    known = np.isfinite(mine) & np.isfinite(other)
+    equal = float((mine == other)[known].mean())
+    offsets = steps[:, 1] - steps[:, 0]
+    return len(steps), float(u @ v) / scale if scale > 0 else 0.0, equal, int(offsets[0]), int(offsets[-1])
+
+
+def _answers(view: RatingsView, found: Sequences) -> Floats:
+    """The plain answers behind the sequences, row by row."""
+    mine = view.channels
+    out = np.full((found.stimulus.size, found.channel.size), np.nan)
+    where = np.full(len(view.raters), -1)
+    where[found.rater] = np.arange(found.rater.size)
+    used = np.isin(mine.channel, found.channel) & (where[mine.rater] >= 0)
+    trial, start = mine.trial[used], np.full(len(view.raters), np.iinfo(np.int64).max)
+    np.minimum.at(start, mine.rater, mine.trial)
+    sequence = where[mine.rater[used]]
+    row = found.edges[sequence] + trial - start[mine.rater[used]]
+    out[row, np.searchsorted(found.channel, mine.channel[used])] = mine.value[used]
+    return out
+
+
+def connected(pairs: list[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """Groups of names joined by pairs, each sorted, largest first."""
+    leader: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        leader.setdefault(name, name)
+        while leader[name] != name:
+            leader[name] = leader[leader[name]]
+            name = leader[name]
+        return name
+
+    for a, b in pairs:
+        leader[find(a)] = find(b)
+    groups: dict[str, list[str]] = {}
+    for name in leader:
+        groups.setdefault(find(name), []).append(name)
+    return tuple(sorted((tuple(sorted(group)) for group in groups.values()), key=lambda group: (-len(group), group)))

@@ -1,0 +1,179 @@
+"""The panel: the raters and ratings kept after screening, with everything that led there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heartfelt.panel.copies import PAIR_COLUMNS, near_copies
+from heartfelt.panel.decide import decide, ledger_rows
+from heartfelt.panel.policy import Policy, parse_policy
+from heartfelt.panel.ranking import ranking
+from heartfelt.panel.rule import FLAGS, RULES
+from heartfelt.panel.rules.collusion import Collusion
+from heartfelt.panel.view import RatingsView
+from heartfelt.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """What screening found and kept. Nothing is removed from ``source``."""
+
+    source: Snapshot
+    policy: Policy
+    seed: int
+    flags: pl.DataFrame
+    pairs: pl.DataFrame
+    """Pairs of raters whose sequences came near enough to be examined, nearest first."""
+    groups: tuple[tuple[str, ...], ...]
+    dropped: tuple[str, ...]
+    dropped_batches: tuple[tuple[str, str], ...]
+    ranking: pl.DataFrame
+    ledger: pl.DataFrame
+    """Rows for what this screening left out."""
+    notes: tuple[str, ...]
+
+    def scan_ratings(self) -> pl.LazyFrame:
+        """The ratings kept, as a lazy table."""
+        table = self.source.scan_ratings()
+        if self.dropped:
+            table = table.filter(pl.col("rater").is_null() | ~pl.col("rater").is_in(list(self.dropped)))
+        if self.dropped_batches:
+            gone = pl.DataFrame(self.dropped_batches, schema={"rater": pl.String, "_batch": pl.String}, orient="row").lazy()
+            table = (
+                table.with_columns(pl.col("batch").cast(pl.String).alias("_batch"))
+                .join(gone, on=["rater", "_batch"], how="anti", maintain_order="left").drop("_batch")
+            )
+        return table
+
+    @property
+    def ratings(self) -> pl.DataFrame:
+        """The ratings kept."""
+        return self.scan_ratings().collect()
+
+    @property
+    def raters(self) -> list[str]:
+        """The raters kept, in the snapshot's order."""
+        gone = set(self.dropped)
+        return [name for name in self.source.raters["rater"].to_list() if name not in gone]
+
+    def flagged(self) -> dict[str, list[str]]:
+        """Every flagged rater with the reasons, most careless first; ``bias`` is a report and comes last."""
+        found = self.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+        reasons: dict[str, list[str]] = {}
+        for rater, rule, words in found.select("rater", "rule", "words").iter_rows():
+            reasons.setdefault(rater, []).append(f"{rule}: {words}")
+        order = {name: place for place, name in enumerate(self.ranking["rater"].to_list())}
+        return dict(sorted(reasons.items(), key=lambda item: order.get(item[0], len(order))))
+
+    def snapshot(self) -> Snapshot:
+        """A snapshot of what was kept, its ledger longer by what was not; the source itself if nothing was left out."""
+        if not self.dropped and not self.dropped_batches:
+            return self.source
+        source = self.source
+        ledger = pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
+        ratings = self.scan_ratings() if source.ratings_file is not None else self.ratings
+        return Snapshot.build(
+            source.study,
+            stimuli=source.stimuli,
+            ratings=ratings,
+            raters=source.raters.filter(~pl.col("rater").is_in(list(self.dropped))),
+            source=source.source,
+            items=source.table("items"),
+            fields=source.fields,
+            means=source.means,
+            ledger=ledger,
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What screening did, in numbers."""
+        everyone = self.source.raters.height
+        kept = int(self.scan_ratings().select(pl.len()).collect().item())
+        return {
+            "raters": everyone, "kept": everyone - len(self.dropped), "dropped": len(self.dropped),
+            "flagged": len(self.flagged()), "ratings": self.source.found.ratings, "ratings_kept": kept,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a page or a file."""
+        return {
+            "policy": self.policy.to_json(),
+            "seed": self.seed,
+            "counts": self.counts,
+            "flagged": self.flagged(),
+            "dropped": {row["rater"]: row["reason"] for row in self.ledger.filter(pl.col("what") == "rater").iter_rows(named=True)},
+            "dropped_batches": [list(pair) for pair in self.dropped_batches],
+            "collusion": [list(group) for group in self.groups],
+            "ranking": self.ranking.select("rank", "rater", "score", "flagged_by").to_dicts(),
+            "rules": self._rules(),
+            "notes": list(self.notes),
+        }
+
+    def _rules(self) -> list[dict[str, Any]]:
+        out = []
+        for name in self.flags["rule"].unique(maintain_order=True).to_list():
+            rows = self.flags.filter(pl.col("rule") == name)
+            judged = rows.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
+            missing = rows.filter(pl.col("why_missing").is_not_null())
+            reasons = missing.group_by("why_missing", maintain_order=True).len("raters").sort("raters", descending=True)
+            out.append({
+                "rule": name, "about": RULES[name].about, "action": self.policy.action(name),
+                "judged": judged["rater"].n_unique(), "flagged": rows.filter("flagged")["rater"].n_unique(),
+                "why_missing": reasons["why_missing"].to_list(),
+            })
+        return out
+
+    def __repr__(self) -> str:
+        everyone = self.source.raters.height
+        return (
+            f"<Panel of {self.source.study.name} under '{self.policy.name}': {everyone - len(self.dropped)} of {everyone}"
+            f" raters kept, {len(self.flagged())} flagged>"
+        )
+
+
+def screen(
+    source: Snapshot,
+    policy: Policy | str | Path | Mapping[str, Any] = "default",
+    *,
+    seed: int = 0,
+    exclude: Iterable[str] = (),
+    restore: Iterable[str] = (),
+) -> Panel:
+    """Look at every rater by the policy's rules and keep those it keeps.
+
+    ``exclude`` leaves out raters by hand, ``restore`` keeps them whatever the policy says; both are written down.
+    """
+    policy = parse_policy(policy)
+    view = RatingsView.of(source)
+    tables = [RULES[rule].apply(view, policy.options(rule, seed)) for rule in RULES if policy.action(rule) != "off"]
+    flags = pl.concat(tables) if tables else FLAGS.empty()
+    decision = decide(view, flags, policy, seed, exclude, restore)
+    pairs, groups = _copies(view, policy, seed)
+    return Panel(
+        source, policy, seed, flags, pairs, groups, tuple(decision.raters), tuple(decision.batches),
+        ranking(flags, view.raters), ledger_rows(view, flags, decision, source.scan_ratings()),
+        (*_remarks(view), *decision.notes),
+    )
+
+
+def _copies(view: RatingsView, policy: Policy, seed: int) -> tuple[pl.DataFrame, tuple[tuple[str, ...], ...]]:
+    rule = RULES["collusion"]
+    nothing = pl.DataFrame(schema=PAIR_COLUMNS)
+    if policy.action("collusion") == "off" or not view.raters or not isinstance(rule, Collusion):
+        return nothing, ()
+    found = near_copies(view, rule.options(policy.options("collusion", seed)))
+    return (nothing, ()) if isinstance(found, str) else (found.table, found.groups)
+
+
+def _remarks(view: RatingsView) -> list[str]:
+    out = []
+    if view.unknown_raters:
+        out.append(f"{view.unknown_raters} ratings have no rater; they are kept and cannot be screened.")
+    if view.unanswered:
+        out.append(f"Nobody answered {', '.join(view.unanswered)}.")
+    return out

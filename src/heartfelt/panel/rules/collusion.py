@@ -1,0 +1,96 @@
+"""Collusion: raters whose answers run in parallel, position by position, about different stimuli.
+
+The method is in ``heartfelt.panel.copies``. The chance that any two independent raters are joined is at most the
+level (family-wise over all pairs). Raters joined by a pair, directly or through others, share a group. Whether
+answers were copied, entered twice or logged under the wrong stimuli, the numbers cannot tell. Unit: nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from heartfelt.panel.copies import AlignmentOptions, Copies, near_copies
+from heartfelt.panel.norm import evidence
+from heartfelt.panel.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions, Setting
+from heartfelt.panel.sequences import LEAST_TRIALS
+from heartfelt.panel.view import RatingsView
+from heartfelt.panel.words import chance, listed, number
+
+
+class Collusion(Rule):
+    """Answer sequences that run in parallel."""
+
+    name: ClassVar[str] = "collusion"
+    about: ClassVar[str] = "answer sequences that match another rater's, position by position, about different stimuli"
+    statistic: ClassVar[str] = "best alignment score with another rater"
+    settings: ClassVar[Mapping[str, Setting]] = {
+        "band": (6, "largest offset, in trials, between two sequences"),
+        "gap": (3.0, "price of a trial lost from one sequence, in nats"),
+        "rho": (0.7, "correlation of a near copy's answers"),
+        "block": (5, "trials in a block of the surrogates"),
+        "draws": (199, "surrogates of each sequence of a pair"),
+    }
+
+    def options(self, options: RuleOptions) -> AlignmentOptions:
+        """The options of the alignment."""
+        return AlignmentOptions(
+            int(self.number(options, "band")), self.number(options, "gap"), self.number(options, "rho"),
+            int(self.number(options, "block")), int(self.number(options, "draws")), options.level, options.seed,
+        )
+
+    def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
+        """One row per rater."""
+        found = near_copies(view, self.options(options))
+        return self.cannot(found) if isinstance(found, str) else self._table(view, found)
+
+    def _table(self, view: RatingsView, found: Copies) -> pl.DataFrame:
+        index = {rater: place for place, rater in enumerate(found.rater.tolist())}
+        group = {name: members for members in found.groups for name in members}
+        both = [found.table, found.table.rename({"rater": "other", "other": "rater"}).select(found.table.columns)]
+        nearest = {row["rater"]: row for row in pl.concat(both).sort("p_adjusted", descending=True).iter_rows(named=True)}
+        columns: dict[str, list[object]] = {name: [] for name in
+                                            ("value", "threshold", "p", "flagged", "words", "n", "group", "why_missing")}
+        for rater, name in enumerate(view.raters):
+            place, members, pair = index.get(rater), group.get(name), nearest.get(name)
+            others = [] if members is None else [other for other in members if other != name]
+            why = None if place is not None else _why_not(view, rater)
+            needed = found.floor if pair is None else pair["needed"]
+            columns["value"].append(None if place is None else float(found.best[place]) if pair is None else pair["score"])
+            columns["threshold"].append(None if place is None else needed)
+            columns["p"].append(None if pair is None else pair["p_adjusted"])
+            columns["flagged"].append(members is not None)
+            columns["words"].append(
+                f"Not judged: {why}." if why else _sentence(others, pair, len(view.questions)) if pair is not None and members
+                else "No other rater's answers run in parallel with these."
+            )
+            columns["n"].append(0 if place is None else int(found.trials[place]))
+            columns["group"].append(None if members is None else f"copies-{found.groups.index(members) + 1}")
+            columns["why_missing"].append(why)
+        p = np.array([np.nan if one is None else one for one in columns["p"]], dtype=np.float64)
+        known = np.array([one is None for one in columns["why_missing"]], dtype=bool)
+        weight = np.where(np.array(columns["flagged"], dtype=bool), evidence(p, MOST_EVIDENCE), 0.0)
+        return self.rows(rater=list(view.raters), evidence=np.where(known, weight, np.nan), **columns)
+
+
+def _why_not(view: RatingsView, rater: int) -> str:
+    if not view.ordered[rater]:
+        return "the order of presentation is not known"
+    trials = np.unique(view.trial[view.edges[rater] : view.edges[rater + 1]][view.first[view.edges[rater] : view.edges[rater + 1]]])
+    return f"fewer than {LEAST_TRIALS} trials" if trials.size < LEAST_TRIALS else "the answers do not vary"
+
+
+def _sentence(others: list[str], pair: Mapping[str, object], questions: int) -> str:
+    moved = "" if pair["first_offset"] == pair["last_offset"] == 0 else ", with small shifts"
+    what = "the answers" if questions > 1 else "the answer"
+    return (
+        f"The answers run in parallel with those of {listed(others)}, about different stimuli: with {pair['other']} they"
+        f" correlate {number(float(str(pair['correlation'])))} over {pair['trials']} positions{moved}, and {what} are equal in"
+        f" {100 * float(str(pair['equal'])):.0f}% ({chance(float(str(pair['p_adjusted'])))} over all pairs)."
+    )
+
+
+RULES.add(Collusion.name, Collusion())

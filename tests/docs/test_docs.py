@@ -1,0 +1,103 @@
+"""The documentation is held to the code: commands run, examples parse, everything registered has its section."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import heartfelt
+from heartfelt.cli.app import app
+from heartfelt.formats import FORMATS
+from heartfelt.make.generators import GENERATORS
+from heartfelt.panel import RULES
+from heartfelt.study import SCALES, parse_study
+from heartfelt.study.recipes import RECIPES
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS = {command.name or command.callback.__name__.rstrip("_").replace("_", "-") for command in app.registered_commands if command.callback}
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def headings(text: str) -> set[str]:
+    return {line.lstrip("#").strip().strip("`") for line in text.splitlines() if line.startswith("#")}
+
+
+def test_the_commands_of_the_read_me_run(tmp_path: Path) -> None:
+    lines = [line for block in blocks(ROOT / "README.md", "bash") for line in block.splitlines()]
+    commands = [line.split("  #")[0].strip() for line in lines if line.startswith("heartfelt ")]
+    assert len(commands) >= 6
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in commands:
+        done = subprocess.run(shlex.split(command), cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": path}, timeout=240)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def test_the_make_targets_of_the_read_me_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^make (\w+)", "\n".join(blocks(ROOT / "README.md", "bash")), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_command_that_is_mentioned_exists(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for command in re.findall(r"(?:^|`)heartfelt ([a-z][a-z-]+)", text, re.MULTILINE):
+        assert command in COMMANDS, f"{path.name} mentions 'heartfelt {command}'"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_every_scale_has_its_section() -> None:
+    assert set(SCALES) <= headings((ROOT / "docs" / "study.md").read_text(encoding="utf-8"))
+
+
+def test_every_recipe_has_its_page() -> None:
+    for name in RECIPES:
+        assert (ROOT / "docs" / "recipes" / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {name}\n")
+
+
+def test_every_format_has_its_page() -> None:
+    for name in FORMATS:
+        assert (ROOT / "docs" / "formats" / f"{name}.md").is_file(), name
+
+
+def test_every_rule_has_its_section() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if "panel" in page.name or page.parent.name == "rules")
+    assert set(RULES) <= headings(text)
+
+
+def test_every_generator_is_described() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for name in GENERATORS:
+        assert f"`{name}`" in text, name
+
+
+def test_the_study_in_the_docs_is_valid() -> None:
+    for block in blocks(ROOT / "docs" / "study.md", "yaml"):
+        parse_study(block, "docs/study.md")
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions[0] == heartfelt.__version__
+
+
+def test_nothing_names_the_machine_it_was_written_on() -> None:
+    for path in [*PAGES, *ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py")]:
+        if path != Path(__file__):
+            assert "/work/" not in path.read_text(encoding="utf-8"), path

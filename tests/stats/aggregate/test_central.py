@@ -1,0 +1,152 @@
+"""Mean, median and mode: against NumPy, all resamples written out, and their tie policies."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heartfelt.errors import InputError
+from heartfelt.stats import aggregate
+from heartfelt.stats.aggregate.mode import Ties
+
+SOURCE = (
+    "NumPy mean, std and median; the bootstrap distribution of the median by enumerating all n^n resamples"
+)
+
+
+def ratings(groups: dict[str, list[float]]) -> tuple[list[int], list[str], list[float]]:
+    rows = [(r, name, v) for name, values in groups.items() for r, v in enumerate(values)]
+    return [r for r, _, _ in rows], [name for _, name, _ in rows], [v for _, _, v in rows]
+
+
+def test_mean_with_sample_standard_error_and_t_interval() -> None:
+    found = aggregate.mean(*ratings({"x": [1.0, 2.0, 4.0, 5.0], "y": [7.0]}))
+    assert found.values.tolist() == [3.0, 7.0]
+    assert found.standard_errors[0] == pytest.approx(np.std([1, 2, 4, 5], ddof=1) / 2)
+    assert found.counts.tolist() == [4, 1]
+    x = found.estimate("x")
+    assert x.high is not None
+    assert x.high - 3.0 == pytest.approx(3.182446 * found.standard_errors[0], rel=1e-6)
+    y = found.estimate("y")
+    assert y.low is None
+    assert y.why_no_interval == "one rating has no spread"
+    assert found.to_json()["items"][1]["standard_error"] is None
+    with pytest.raises(InputError, match="no item 'z'"):
+        found.estimate("z")
+
+
+def enumerated(values: list[float]) -> float:
+    medians = [np.median(draw) for draw in itertools.product(values, repeat=len(values))]
+    return float(np.std(medians))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 2.0],
+        [1.0, 5.0, 2.0],
+        [3.0, 1.0, 4.0, 9.0],
+        [1.0, 1.0, 2.0, 5.0],
+        [2.0, 7.0, 1.0, 8.0, 3.0],
+        [1.0, 2.0, 2.0, 6.0, 3.0, 9.0],
+    ],
+)
+def test_median_error_is_the_whole_bootstrap(values: list[float]) -> None:
+    found = aggregate.median(*ratings({"x": values, "y": [1.0]}))
+    assert found.values[0] == np.median(values)
+    assert found.standard_errors[0] == pytest.approx(enumerated(values), rel=1e-10)
+    assert np.isnan(found.standard_errors[1])
+
+
+@pytest.mark.parametrize("n", [60, 61, 900, 901, 1200])
+def test_median_error_of_many_ratings_equals_the_normal_limit(n: int) -> None:
+    value = np.random.default_rng(n).normal(size=(40, n))
+    item, rater = np.indices(value.shape)
+    found = aggregate.median(rater.ravel(), item.ravel(), value.ravel())
+    assert found.values == pytest.approx(np.median(value, axis=1))
+    # Asymptotic standard error of the median of normal values: sqrt(pi / 2n).
+    assert found.standard_errors.mean() == pytest.approx(np.sqrt(np.pi / 2 / n), rel=0.12)
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=12), st.integers(-50, 50))
+@settings(deadline=None, max_examples=40)
+def test_median_moves_with_its_ratings(values: list[int], by: int) -> None:
+    plain = aggregate.median(*ratings({"x": [float(v) for v in values]}))
+    moved = aggregate.median(*ratings({"x": [float(2 * v + by) for v in values]}))
+    assert moved.values[0] == pytest.approx(2 * plain.values[0] + by)
+    assert moved.standard_errors[0] == pytest.approx(2 * plain.standard_errors[0], abs=1e-7)
+
+
+ANSWERS = (
+    list("abcabcab"),
+    ["x", "x", "x", "y", "y", "y", "z", "z"],
+    ["sad", "sad", "joy", "joy", "sad", "fear", "joy", "sad"],
+)
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        ("lowest", ["sad", "fear", "joy"]),
+        ("highest", ["sad", "sad", "sad"]),
+        ("missing", ["sad", None, None]),
+        ("split", ["sad", None, None]),
+    ],
+)
+def test_mode_and_ties(ties: Ties, expected: list[str | None]) -> None:
+    found = aggregate.mode(*ANSWERS, ties=ties)
+    assert list(found.values) == expected
+    assert list(found.categories) == ["fear", "joy", "sad"]
+    assert found.shares == pytest.approx([2 / 3, 1 / 3, 1 / 2])
+    assert found.standard_errors[0] == pytest.approx(np.sqrt(2 / 9 / 3))
+    assert found.notes == ("2 of 3 items are tied",)
+    totals = found.support.sum(axis=1)
+    assert totals == pytest.approx([1, 0, 0] if ties == "missing" else [1, 1, 1])
+    if ties == "split":
+        assert found.support[1] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+        assert found.support[2] == pytest.approx([0, 1 / 2, 1 / 2])
+    if ties == "missing":
+        assert found.to_json()["items"][1]["why_missing"] == "the most frequent categories are tied"
+
+
+def test_mode_takes_an_order_of_categories() -> None:
+    found = aggregate.mode(*ANSWERS, ties="lowest", categories=["sad", "joy", "fear", "calm"])
+    assert list(found.values) == ["sad", "sad", "sad"]
+    assert found.support.shape == (3, 4)
+    with pytest.raises(InputError, match="'fear' is not among"):
+        aggregate.mode(*ANSWERS, categories=["sad", "joy"])
+
+
+def test_mode_of_numbers_and_mixed_answers() -> None:
+    numbers = aggregate.mode([1, 2, 3, 1], ["x", "x", "x", "y"], [2.0, 2.0, 1.0, float("nan")])
+    assert list(numbers.values) == [2.0]
+    assert numbers.left_out == 1
+    mixed = aggregate.mode([1, 2, 3], ["x", "x", "x"], ["yes", 1, "yes"])
+    assert list(mixed.values) == ["yes"]
+    assert list(mixed.categories) == ["yes", 1]
+
+
+def test_mode_of_answers_that_never_repeat_keeps_no_table() -> None:
+    n = 6000
+    found = aggregate.mode(np.zeros(n), np.arange(n), np.random.default_rng(0).normal(size=n))
+    assert list(found.values[:3]) != [None, None, None]
+    assert found.support.shape[0] == 0
+    assert "too many" in found.notes[0]
+
+
+@pytest.mark.parametrize("name", ["mean", "median", "mode"])
+def test_repeats_are_refused_and_nothing_is_nothing(name: str) -> None:
+    method = getattr(aggregate, name)
+    with pytest.raises(
+        InputError, match=r"Rater 'a' rated item 'x' more than once \(1 repeated rating in all\)"
+    ):
+        method(["a", "b", "a"], ["x", "x", "x"], [1, 2, 3])
+    empty = method([], [], [])
+    assert len(empty.items) == 0
+    assert empty.to_json()["items"] == []
+    with pytest.raises(InputError, match="differ in length"):
+        method(["a"], ["x", "y"], [1, 2])

@@ -1,0 +1,202 @@
+"""Dawid-Skene: the paper's own data, a calculation by hand, rising likelihood, planted truth."""
+
+from __future__ import annotations
+
+from math import log, prod
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heartfelt.errors import InputError
+from heartfelt.stats import aggregate
+
+SOURCE = "Dawid & Skene (1979), table 1 (data) and table 2 (class shares); EM written out with plain loops"
+
+# One string per patient: observer 1 three times, then observers 2 to 5.
+TABLE = (
+    "1111111 3334334 1122122 2223121 2223222 2223322 1222111 3333433 2222223 2322223 4444444 2223343 1111111",
+    "2223212 1211111 1112111 1111111 1111111 2222221 2221322 2222222 2222221 2223222 2212222 1111111 1111111",
+    "2322222 1111111 1111111 1121121 1111111 3333233 1111111 2222222 2223232 4334343 2212232 2323233 3333432",
+    "1111111 1111111 1212111 2322222 1211111 2222222",
+)
+PATIENTS = [patient for line in TABLE for patient in line.split()]
+
+
+def anaesthetists() -> tuple[list[int], list[int], list[int]]:
+    rows = [
+        (max(1, column - 1), patient, int(answer))
+        for patient, answers in enumerate(PATIENTS, 1)
+        for column, answer in enumerate(answers)
+    ]
+    return [r for r, _, _ in rows], [p for _, p, _ in rows], [a for _, _, a in rows]
+
+
+def em_by_loops(
+    rater: list[int], item: list[int], answer: list[int], k: int, steps: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64], list[float]]:
+    items, raters = sorted(set(item)), sorted(set(rater))
+    counts = np.zeros((len(items), len(raters), k))
+    for r, i, a in zip(rater, item, answer, strict=True):
+        counts[items.index(i), raters.index(r), a - 1] += 1
+    posterior = counts.sum(1) / counts.sum((1, 2))[:, None]
+    trace = []
+    for _ in range(steps):
+        shares = posterior.mean(0)
+        table = np.einsum("it,irc->rtc", posterior, counts)
+        table /= np.maximum(table.sum(2, keepdims=True), 1e-300)
+        joint = np.array(
+            [
+                [
+                    shares[t]
+                    * prod(table[r, t, c] ** counts[i, r, c] for r in range(len(raters)) for c in range(k))
+                    for t in range(k)
+                ]
+                for i in range(len(items))
+            ]
+        )
+        trace.append(sum(log(x) for x in joint.sum(1)))
+        posterior = joint / joint.sum(1, keepdims=True)
+    return shares, table, posterior, trace
+
+
+def test_the_paper() -> None:
+    rater, item, answer = anaesthetists()
+    found = aggregate.dawid_skene(rater, item, answer, tolerance=1e-12)
+    assert found.converged
+    assert found.priors is not None
+    assert np.round(found.priors, 2).tolist() == [0.40, 0.42, 0.11, 0.07]
+    assert len(found.items) == 45
+    assert found.counts.tolist() == [7] * 45
+
+
+def test_every_step_equals_plain_loops() -> None:
+    rater, item, answer = anaesthetists()
+    shares, table, posterior, trace = em_by_loops(rater, item, answer, 4, 12)
+    found = aggregate.dawid_skene(rater, item, answer, tolerance=0.0, limit=12)
+    assert found.priors == pytest.approx(shares, abs=1e-12)
+    assert found.confusion is not None
+    assert found.confusion == pytest.approx(table, abs=1e-12)
+    assert found.support == pytest.approx(posterior, abs=1e-12)
+    assert found.log_likelihoods == pytest.approx(trace, abs=1e-9)
+    assert found.iterations == 12
+    assert not found.converged
+    assert found.notes == ("not settled after 12 iterations",)
+
+
+def test_one_step_by_hand() -> None:
+    # Items x, y, z; raters a, b; answers (p, p), (p, q), (q, q). Vote shares: x (1, 0), y (1/2, 1/2), z (0, 1).
+    # Class shares 1/2, 1/2. a answers p to x and y, q to z: where p is true always p; where q is true p to
+    # half of y, q to z: 1/3, 2/3. b mirrors a: where p is true 2/3, 1/3; where q is true always q.
+    # Joint of y: p 1/2 * 1 * 1/3 = 1/6, q 1/2 * 1/3 * 1 = 1/6; of x: p 1/2 * 1 * 2/3 = 1/3; of z: q 1/3.
+    found = aggregate.dawid_skene(
+        ["a", "b", "a", "b", "a", "b"],
+        ["x", "x", "y", "y", "z", "z"],
+        ["p", "p", "p", "q", "q", "q"],
+        limit=1,
+    )
+    assert found.support == pytest.approx(np.array([[1, 0], [0.5, 0.5], [0, 1]]), abs=1e-12)
+    assert found.confusion is not None
+    assert found.confusion[0] == pytest.approx(np.array([[1, 0], [1 / 3, 2 / 3]]))
+    assert found.confusion[1] == pytest.approx(np.array([[2 / 3, 1 / 3], [0, 1]]))
+    assert found.log_likelihood == pytest.approx(3 * log(1 / 3))
+    assert list(found.values) == ["p", "p", "q"]
+    assert found.accuracy == pytest.approx([(1 + 2 / 3) / 2, (2 / 3 + 1) / 2])
+
+
+ratings = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=80
+)
+
+
+@given(ratings, st.sampled_from([0.0, 0.1, 1.0]))
+@settings(deadline=None, max_examples=50)
+def test_likelihood_never_falls(rows: list[tuple[int, int, int]], smoothing: float) -> None:
+    found = aggregate.dawid_skene(
+        [r for r, _, _ in rows],
+        [i for _, i, _ in rows],
+        [c for _, _, c in rows],
+        smoothing=smoothing,
+        tolerance=0.0,
+        limit=60,
+    )
+    steps = np.diff(found.log_likelihoods)
+    assert (steps >= -1e-9 * np.abs(found.log_likelihoods[0]) - 1e-9).all()
+    assert found.support.sum(axis=1) == pytest.approx(1.0)
+
+
+def planted(
+    seed: int, raters: int = 40
+) -> tuple[list[str], list[int], list[str], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    rng = np.random.default_rng(seed)
+    items, per = 600, 7
+    names = np.array(["calm", "joy", "sad"])
+    truth = rng.choice(3, items, p=[0.5, 0.3, 0.2])
+    skill = rng.uniform(0.35, 0.95, raters)
+    item = np.repeat(np.arange(items), per)
+    rater = np.concatenate([rng.permutation(raters)[:per] for _ in range(items)])
+    wrong = (truth[item] + rng.integers(1, 3, item.size)) % 3
+    answer = np.where(rng.random(item.size) < skill[rater], truth[item], wrong)
+    # A fifth of the raters swap joy and sad throughout: votes cannot tell, confusion matrices can.
+    swapped = np.isin(rater, np.arange(raters // 5))
+    answer = np.where(swapped, np.array([0, 2, 1])[answer], answer)
+    return [f"r{r:02d}" for r in rater], item.tolist(), names[answer].tolist(), truth, skill
+
+
+def test_planted_truth_is_recovered_better_than_by_votes() -> None:
+    rater, item, answer, truth, skill = planted(5)
+    found = aggregate.dawid_skene(rater, item, answer)
+    votes = aggregate.mode(rater, item, answer, ties="lowest")
+    names = np.array(["calm", "joy", "sad"])
+    right = np.mean(np.array(found.values) == names[truth])
+    assert right > 0.9
+    assert right > np.mean(np.array(votes.values) == names[truth]) + 0.02
+    assert found.priors == pytest.approx([0.5, 0.3, 0.2], abs=0.05)
+    confusion = found.confusion
+    assert confusion is not None
+    order = np.argsort(np.array(found.raters))
+    diagonal = np.array([np.trace(confusion[r]) / 3 for r in order])
+    assert np.corrcoef(diagonal[8:], skill[8:])[0, 1] > 0.9
+    assert all(
+        confusion[r, 1, 2] > confusion[r, 1, 1] for r in order[:8] if skill[np.where(order == r)[0][0]] > 0.5
+    )
+
+
+def test_posterior_is_calibrated() -> None:
+    rater, item, answer, truth, _ = planted(6)
+    found = aggregate.dawid_skene(rater, item, answer, smoothing=0.1)
+    right = np.array(found.values) == np.array(["calm", "joy", "sad"])[truth]
+    # Maximum likelihood is a little sure of itself.
+    assert found.shares.mean() == pytest.approx(right.mean(), abs=0.03)
+
+
+def test_order_of_rows_and_names_do_not_matter() -> None:
+    rater, item, answer, _, _ = planted(7)
+    order = np.random.default_rng(1).permutation(len(rater))
+    plain = aggregate.dawid_skene(rater, item, answer)
+    mixed = aggregate.dawid_skene(
+        [rater[i] for i in order], [item[i] for i in order], [answer[i] for i in order]
+    )
+    assert mixed.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-9)
+    assert dict(zip(mixed.items, mixed.values, strict=True)) == dict(
+        zip(plain.items, plain.values, strict=True)
+    )
+
+
+def test_edges() -> None:
+    assert len(aggregate.dawid_skene([], [], []).items) == 0
+    one = aggregate.dawid_skene(["a"], ["x"], ["yes"])
+    assert list(one.values) == ["yes"]
+    alike = aggregate.dawid_skene(list("aabb"), list("xyxy"), ["no"] * 4)
+    assert alike.shares == pytest.approx([1.0, 1.0])
+    assert alike.converged
+    holes = aggregate.dawid_skene(list("aab"), list("xyx"), ["no", None, "no"])
+    assert holes.left_out == 1
+    many = aggregate.dawid_skene(np.arange(10_000), np.arange(10_000) % 500, np.arange(10_000) % 3)
+    assert many.support.sum(axis=1) == pytest.approx(1.0)
+    with pytest.raises(InputError, match="limit=0"):
+        aggregate.dawid_skene(["a"], ["x"], [1], limit=0)
+    with pytest.raises(InputError, match="too much"):
+        aggregate.dawid_skene(np.arange(600), np.arange(600), np.random.default_rng(0).normal(size=600))

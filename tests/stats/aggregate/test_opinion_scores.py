@@ -1,0 +1,238 @@
+"""BT.500, P.913 and P.910 against sureal, against their rules written out, and on planted truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.stats import aggregate
+from heartfelt.stats.aggregate import Aggregate
+from tests.stats.aggregate import golden
+
+SOURCE = "sureal 0.9.0: SubjrejMosModel, BiasremvSubjrejMosModel, SubjectMLEModelProjectionSolver; golden.py"
+
+Triple = tuple[list[str], list[int], npt.NDArray[np.float64]]
+
+
+def ratings(rows: Sequence[str]) -> Triple:
+    cells = [(i, s, float(v)) for i, row in enumerate(rows) for s, v in enumerate(row) if v != "0"]
+    return [f"r{s:02d}" for _, s, _ in cells], [i for i, _, _ in cells], np.array([v for _, _, v in cells])
+
+
+def by_rater(found: Aggregate, column: npt.NDArray[np.float64] | npt.NDArray[np.bool_] | None) -> list[float]:
+    assert column is not None
+    return [float(column[r]) for r in np.argsort(np.array(found.raters))]
+
+
+CASES = [
+    (golden.COMPLETE, golden.SUREAL_COMPLETE, "own"),
+    (golden.COMPLETE, golden.SUREAL_COMPLETE, "all"),
+    (golden.SPARSE, golden.SUREAL_SPARSE, "all"),
+]
+
+
+@pytest.mark.parametrize(("rows", "expected", "of"), CASES)
+@pytest.mark.parametrize("name", ["bt500", "p913"])
+def test_screening_equals_sureal(
+    name: str, rows: Sequence[str], expected: dict[str, dict[str, list[float]]], of: str
+) -> None:
+    want = expected[name]
+    found = getattr(aggregate, name)(*ratings(rows), of=of)
+    assert found.values == pytest.approx(want["quality_scores"], abs=1e-9)
+    assert found.standard_errors == pytest.approx(want["quality_scores_std"], abs=1e-9)
+    assert by_rater(found, found.rejected) == want["observer_rejected"]
+    assert by_rater(found, found.outlying) == pytest.approx(want["observer_rejected_1st_stats"], abs=1e-9)
+    assert sum(want["observer_rejected"]) == 1
+    if name == "p913":
+        assert by_rater(found, found.bias) == pytest.approx(want["observer_bias"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [(golden.COMPLETE, golden.SUREAL_COMPLETE), (golden.SPARSE, golden.SUREAL_SPARSE)]
+)
+def test_p910_equals_sureal(rows: Sequence[str], expected: dict[str, dict[str, list[float]]]) -> None:
+    want = expected["p910"]
+    found = aggregate.p910(*ratings(rows))
+    assert found.values == pytest.approx(want["quality_scores"], abs=1e-7)
+    assert found.standard_errors == pytest.approx(want["quality_scores_std"], abs=1e-7)
+    assert by_rater(found, found.bias) == pytest.approx(want["observer_bias"], abs=1e-7)
+    assert by_rater(found, found.bias_standard_errors) == pytest.approx(want["observer_bias_std"], abs=1e-7)
+    assert by_rater(found, found.inconsistency) == pytest.approx(want["observer_inconsistency"], abs=1e-7)
+    assert found.iterations == want["num_iter"][0]
+    assert found.converged
+    assert found.notes == ()
+    assert by_rater(found, found.bias) != [0.0] * len(found.raters)
+    assert np.mean(by_rater(found, found.bias)) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_screening_by_its_rule_written_out() -> None:
+    rater, item, value = ratings(golden.COMPLETE)
+    table = np.array([[float(v) for v in row] for row in golden.COMPLETE])
+    above, below = np.zeros(15), np.zeros(15)
+    for row in table:
+        d = row - row.mean()
+        kurtosis = np.mean(d**4) / np.mean(d**2) ** 2
+        limit = (2.0 if 2 <= kurtosis <= 4 else np.sqrt(20)) * row.std(ddof=1)
+        above += d >= limit
+        below += d <= -limit
+    out = above + below
+    balance = np.abs(above - below) / np.where(out > 0, out, 1)
+    found = aggregate.bt500(rater, item, value, sd="sample")
+    assert by_rater(found, found.outlying) == pytest.approx((out / 16).tolist())
+    assert by_rater(found, found.rejected) == ((out / 16 > 0.05) & (out > 0) & (balance < 0.3)).tolist()
+
+
+def test_sample_and_population_deviations_differ_where_it_matters() -> None:
+    # Four 3s and a 5: the 5 lies exactly 2 population deviations out (kurtosis 3.25), inside 2 sample ones.
+    rater, item, value = list("abcde"), [1] * 5, [3, 3, 3, 3, 5]
+    population = aggregate.bt500(rater, item, value)
+    sample = aggregate.bt500(rater, item, value, sd="sample")
+    assert by_rater(population, population.outlying) == [0, 0, 0, 0, 1]
+    assert by_rater(sample, sample.outlying) == [0, 0, 0, 0, 0]
+
+
+def test_an_item_rated_alike_by_all_counts_against_nobody() -> None:
+    rater = list("abcdef") * 3
+    item = [1] * 6 + [2] * 6 + [3] * 6
+    found = aggregate.bt500(rater, item, [4.0] * 6 + [2.0] * 6 + [0.1 + 0.2] * 6)
+    assert found.outlying is not None
+    assert not found.outlying.any()
+    assert found.rejected is not None
+    assert not found.rejected.any()
+
+
+def test_nobody_is_rejected_where_the_rule_would_reject_everybody() -> None:
+    # Each rater stands out once above and once below.
+    raters, items = 5, 10
+    table = np.full((items, raters), 3.0)
+    for r in range(raters):
+        table[2 * r, r], table[2 * r + 1, r] = 5.0, 1.0
+    item, rater = np.indices(table.shape)
+    found = aggregate.bt500(rater.ravel(), item.ravel(), table.ravel(), sd="population")
+    assert found.rejected is not None
+    assert not found.rejected.any()
+    assert found.notes == ("the rule would reject every rater, so none was rejected",)
+
+
+def test_an_item_left_without_raters_says_so() -> None:
+    rows = [*golden.COMPLETE, "000010000000000"]
+    found = aggregate.bt500(*ratings(rows))
+    last = found.estimate(len(rows) - 1)
+    assert last.value is None
+    assert last.why_missing == "all its raters were rejected"
+    assert found.to_json()["items"][-1]["value"] is None
+
+
+def planted(
+    seed: int, items: int, raters: int, per_item: int
+) -> tuple[Triple, dict[str, npt.NDArray[np.float64]]]:
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(items), per_item)
+    rater = np.concatenate([rng.permutation(raters)[:per_item] for _ in range(items)])
+    quality = rng.normal(0, 1, items)
+    bias = rng.normal(0, 0.5, raters)
+    bias -= bias.mean()
+    spread = np.exp(rng.uniform(np.log(0.3), np.log(2.0), raters))
+    value = quality[item] + bias[rater] + spread[rater] * rng.normal(size=item.size)
+    truth = {"quality": quality, "bias": bias, "spread": spread}
+    return ([f"r{r:03d}" for r in rater], item.tolist(), value), truth
+
+
+def test_p910_recovers_planted_raters_and_beats_the_mean() -> None:
+    (rater, item, value), truth = planted(3, 300, 30, 20)
+    found = aggregate.p910(rater, item, value)
+    assert np.corrcoef(by_rater(found, found.bias), truth["bias"])[0, 1] > 0.98
+    assert np.corrcoef(by_rater(found, found.inconsistency), truth["spread"])[0, 1] > 0.98
+    error = np.sqrt(np.mean((found.values - truth["quality"]) ** 2))
+    plain = np.sqrt(np.mean((aggregate.mean(rater, item, value).values - truth["quality"]) ** 2))
+    assert error < 0.75 * plain
+
+
+def coverage(per_item: int, leverage: bool) -> float:
+    covered, total = 0, 0
+    for seed in range(20):
+        (rater, item, value), truth = planted(seed, 200, 25, per_item)
+        found = aggregate.p910(rater, item, value, leverage=leverage)
+        inside = np.abs(found.values - truth["quality"]) <= 1.959964 * found.standard_errors
+        covered, total = covered + int(inside.sum()), total + inside.size
+    return covered / total
+
+
+def test_p910_intervals_cover_where_everyone_rates_everything() -> None:
+    # The raters' parameters are taken as known, so intervals are a little short.
+    assert 0.91 < coverage(25, leverage=False) < 0.96
+
+
+def test_p910_with_leverage_covers_where_few_rate_an_item_and_without_it_does_not() -> None:
+    assert 0.91 < coverage(8, leverage=True) < 0.96
+    assert coverage(8, leverage=False) < 0.8
+
+
+def test_p910_does_not_depend_on_order_or_offset() -> None:
+    rater, item, value = ratings(golden.SPARSE)
+    order = np.random.default_rng(0).permutation(len(rater))
+    plain = aggregate.p910(rater, item, value)
+    moved = aggregate.p910([rater[i] for i in order], [item[i] for i in order], value[order] + 1000.0)
+    back = {name: v - 1000.0 for name, v in zip(moved.items, moved.values, strict=True)}
+    assert [back[name] for name in plain.items] == pytest.approx(plain.values.tolist(), abs=1e-6)
+
+
+def test_p910_says_when_a_rater_takes_over_and_a_floor_stops_it() -> None:
+    # Rater z agrees with the consensus to the last digit, so the fit closes in on z.
+    (rater, item, value), truth = planted(1, 60, 10, 4)
+    rater, item = [*rater, *["z"] * 60], [*item, *range(60)]
+    value = np.concatenate([value, truth["quality"]])
+    free = aggregate.p910(rater, item, value)
+    assert any("inconsistency near zero" in note for note in free.notes)
+    floored = aggregate.p910(rater, item, value, floor=0.2)
+    assert not any("inconsistency near zero" in note for note in floored.notes)
+    assert floored.standard_errors.min() > 0.05
+    assert free.standard_errors.min() < 1e-3
+
+
+def test_p910_with_single_ratings_is_the_mean_with_a_pooled_error() -> None:
+    rng = np.random.default_rng(0)
+    n = 10_000
+    value = rng.normal(size=n)
+    found = aggregate.p910(np.arange(n), np.arange(n) % 1000, value)
+    assert found.values == pytest.approx(value.reshape(10, 1000).mean(axis=0))
+    assert found.standard_errors == pytest.approx(np.full(1000, found.standard_errors[0]))
+    assert found.inconsistency is not None
+    assert np.isnan(found.inconsistency).all()
+    assert any("10000 raters gave one rating" in note for note in found.notes)
+    assert any("1000 unlinked parts" in note for note in found.notes)
+    assert found.to_json()["raters"][0]["bias"] is None
+
+
+def test_p910_takes_repeats_as_further_ratings() -> None:
+    rater, item, value = ratings(golden.COMPLETE)
+    twice = aggregate.p910([*rater, *rater], [*item, *item], np.concatenate([value, value]))
+    once = aggregate.p910(rater, item, value)
+    assert twice.values == pytest.approx(once.values, abs=1e-7)
+    assert twice.standard_errors == pytest.approx(once.standard_errors / np.sqrt(2), abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["bt500", "p913", "p910"])
+def test_edges(name: str) -> None:
+    method = getattr(aggregate, name)
+    assert len(method([], [], []).items) == 0
+    one = method(["a"], ["x"], [3.0])
+    assert one.values == pytest.approx([3.0])
+    flat = method(list("aabb"), list("xyxy"), [2.0] * 4)
+    assert flat.values == pytest.approx([2.0, 2.0])
+    holes = method(list("aabb"), list("xyxy"), [1.0, None, 2.0, float("inf")])
+    assert holes.left_out == 2
+    assert holes.values == pytest.approx([1.5])
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(InputError, match="standard deviation"):
+        aggregate.bt500(["a"], ["x"], [1.0], sd="robust")  # type: ignore[arg-type]  # the error is the point
+    with pytest.raises(InputError, match="share"):
+        aggregate.bt500(["a"], ["x"], [1.0], of="some")  # type: ignore[arg-type]  # the error is the point
+    with pytest.raises(InputError, match="tolerance"):
+        aggregate.p910(["a"], ["x"], [1.0], tolerance=0.0)
