@@ -23,7 +23,7 @@ from heartfelt.formats.aigiemo_records import EMOTIONS, EMPTY, FIELDS, Record, c
 from heartfelt.formats.columns import moment_expr, moments, read_table
 from heartfelt.formats.delimited import line_ends
 from heartfelt.formats.format import FORMATS, Format, Progress
-from heartfelt.formats.lines import read_jsonl
+from heartfelt.formats.lines import parse_json, read_jsonl
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import IMAGES, find_media, probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -170,12 +170,19 @@ def _file(source: Path) -> Path:
 
 
 def _first_keys(path: Path) -> set[str]:
-    if path.suffix.lower() in {".jsonl", ".ndjson"}:
-        return {canonical(key) for key in next(read_jsonl(path))[1]}
-    if path.suffix.lower() != ".csv":
+    """The keys of a file's first record, from its first line alone."""
+    kind = path.suffix.lower()
+    if kind not in {".jsonl", ".ndjson", ".csv"}:
         return set()
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        return {canonical(key.strip('"')) for key in file.readline().split(",")}
+        line = file.readline(1 << 20)
+    if kind == ".csv":
+        return {canonical(key.strip('"')) for key in line.split(",")}
+    try:
+        record = parse_json(line)
+    except ValueError:
+        return set()
+    return {canonical(key) for key in record} if isinstance(record, dict) else set()
 
 
 def _bounds(options: Mapping[str, str]) -> tuple[float, float]:

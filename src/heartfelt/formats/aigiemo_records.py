@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import Any
 
 from heartfelt.errors import InputError, nearest, suggestion
@@ -20,6 +19,7 @@ EMOTIONS = ("amusement", "awe", "contentment", "excitement", "anger", "disgust",
 TEXTS = ("caption", "reason")
 JUDGED = ("emotion", "valence", "arousal", *TEXTS)
 FIELDS = ("style", "scene", "objects", "facial_expression", "human_action", "colour", "brightness")
+TAGS = ("objects", "facial_expression", "human_action", "colour")
 ABOUT_IMAGE = ("system", "intent", "prompt", "split", "path")
 PARTS = ("machine", "source", "verdict", "final", "verified_by", "at")
 ALIASES = {
@@ -106,7 +106,9 @@ def flat_part(key: str) -> tuple[str, str] | None:
 
 def plain_text(value: Any) -> str | None:
     """A value as text: lists joined with ``;``, structures as JSON; None where there is nothing."""
-    if value is None or value == "" or value == []:
+    if type(value) is str:
+        return value or None
+    if value is None or value in ([], {}):
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -177,8 +179,8 @@ def _sorted_out(raw: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
 
 
 def _inside(path: str, where: str) -> None:
-    pure = PurePosixPath(path.replace("\\", "/"))
-    if pure.is_absolute() or ".." in pure.parts or ":" in path[:3]:
+    plain = path.replace("\\", "/")
+    if plain.startswith("/") or ":" in plain[:3] or (".." in plain and ".." in plain.split("/")):
         raise InputError(
             f"{where}: the path '{path}' leads out of the media folder.",
             "Use names relative to that folder, and keep the images inside it.",
@@ -226,21 +228,13 @@ def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterato
             f"{where}: 'fields' is no object.", 'Write an object, such as {"style": "oil painting"}.'
         )
     values: dict[str, Any] = {canonical(name): value for name, value in (nested or {}).items()}
-    for name in (*FIELDS, *TEXTS):
-        parts = {part: known.pop(f"{name}_{part}") for part in PARTS if f"{name}_{part}" in known}
-        parts = {part: value for part, value in parts.items() if plain_text(value) is not None}
-        flat = known.get(name) if name in TEXTS else known.pop(name, None)
-        if parts or isinstance(flat, dict) or (isinstance(flat, list) and flat and isinstance(flat[0], dict)):
-            whole = {**parts, **({"final": flat} if plain_text(flat) is not None else {})} if parts else flat
-        else:
-            whole = flat if name in FIELDS and plain_text(flat) is not None else None
-        if whole is not None:
-            if name in values:
-                raise InputError(
-                    f"{where}: the field '{name}' is there twice, in 'fields' and beside it.",
-                    "Keep one of the two.",
-                )
-            values[name] = whole
+    for name, whole in _beside(known):
+        if name in values:
+            raise InputError(
+                f"{where}: the field '{name}' is there twice, in 'fields' and beside it.",
+                "Keep one of the two.",
+            )
+        values[name] = whole
     for name, value in values.items():
         for one in (
             value
@@ -252,12 +246,38 @@ def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterato
                 yield found
 
 
+def _beside(known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields that stand beside each other in a record: ``style``, ``style_machine``, ``style_source`` and so on."""
+    parts: dict[str, dict[str, Any]] = {}
+    for key in list(known):
+        split = flat_part(key)
+        if split is not None:
+            value = known.pop(key)
+            if plain_text(value) is not None:
+                parts.setdefault(split[0], {})[split[1]] = value
+    for name in (*FIELDS, *TEXTS):
+        value = known.get(name)
+        whole: Any = None
+        if name in parts:
+            whole = {**parts[name], **({"final": value} if plain_text(value) is not None else {})}
+        elif (
+            name in FIELDS
+            or isinstance(value, dict)
+            or (isinstance(value, list) and value and isinstance(value[0], dict))
+        ):
+            whole = value
+        if whole is not None and plain_text(whole) is not None:
+            yield name, whole
+
+
 def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldValue | None:
     if not isinstance(value, dict) or not (_part_names(name, value, where)):
-        text = _tags(plain_text(value))
+        text = _tags(name, plain_text(value))
         return None if text is None else FieldValue(name, final=text, verified_by=annotator)
-    parts = {part: _tags(plain_text(value.get(part))) for part in PARTS}
-    verdict = parts["verdict"]
+    machine, final = (_tags(name, plain_text(value.get(part))) for part in ("machine", "final"))
+    source, verdict, by, at = (
+        plain_text(value.get(part)) for part in ("source", "verdict", "verified_by", "at")
+    )
     if verdict is not None:
         word = verdict.strip().casefold()
         if word not in VERDICTS:
@@ -266,14 +286,13 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
                 suggestion(word, set(VERDICTS.values()), "Verdicts"),
             )
         verdict = VERDICTS[word]
-    machine, final = parts["machine"], parts["final"]
     if verdict == "accepted" and final is None:
         final = machine
     _hold_together(name, machine, verdict, final, where)
     if machine is None and final is None and verdict is None:
         return None
-    by = parts["verified_by"] or (annotator if verdict is not None or final is not None else None)
-    return FieldValue(name, machine, parts["source"], verdict, final, by, parts["at"])
+    by = by or (annotator if verdict is not None or final is not None else None)
+    return FieldValue(name, machine, source, verdict, final, by, at)
 
 
 def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
@@ -308,12 +327,14 @@ def _hold_together(
         )
 
 
-def _tags(text: str | None) -> str | None:
-    """A list that a CSV cell holds as JSON is joined like any other list."""
+def _tags(name: str, text: str | None) -> str | None:
+    """Tags with nothing but ``;`` between them; a list that a CSV cell holds as JSON is a list like any other."""
     if text is not None and text.startswith("[") and text.endswith("]"):
         try:
             value = json.loads(text)
         except ValueError:
-            return text
-        return plain_text(value) if isinstance(value, list) else text
-    return text
+            value = None
+        text = plain_text(value) if isinstance(value, list) else text
+    if text is None or name not in TAGS:
+        return text
+    return ";".join(one.strip() for one in text.split(";") if one.strip()) or None

@@ -32,6 +32,7 @@ from heartfelt.formats.emolia import (
     read_annotations,
     read_flags,
     read_users,
+    recipe_of,
     recognises,
     split_last,
 )
@@ -44,7 +45,6 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.model import say
 from heartfelt.study.question import Question
-from heartfelt.study.recipes import recipe_study
 from heartfelt.study.study import Intent
 
 POLARITIES = ("positive", "negative")
@@ -190,7 +190,7 @@ def _study(items: pl.DataFrame, variables: dict[str, dict[str, Any]] | None) -> 
 
     The recipe's own level texts are never used: they are not what these raters read.
     """
-    base = recipe_study(DIM.name)
+    base = recipe_of(DIM.name)
     like = base.questions[0]
     texts = {
         (name, level): text

@@ -29,6 +29,7 @@ from heartfelt.formats.emolia import (
     read_annotations,
     read_flags,
     read_users,
+    recipe_of,
     recognises,
     split_last,
 )
@@ -39,7 +40,6 @@ from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.question import Question
-from heartfelt.study.recipes import recipe_study
 from heartfelt.study.study import Intent
 
 AFFIRMATIVE = "affirmative"
@@ -149,7 +149,7 @@ def _stimuli(items: pl.DataFrame, kept: pl.DataFrame, left: pl.DataFrame, media:
 
 def _study(items: pl.DataFrame, stimuli: pl.DataFrame) -> Study:
     """The recipe with the emotions and task types the data ask about, those it does not know last."""
-    base = recipe_study(EMO.name)
+    base = recipe_of(EMO.name)
     known = {
         emotion: question for question in base.questions for emotion in question.for_each["queried_emotion"]
     }

@@ -209,8 +209,8 @@ def _spooled(
         spooled = spool(_shaped(table, roles, strict=True), where)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
             unparsed_moment(table, roles.others["at"], where)
-        names = (*spooled.found.raters, *spooled.found.stimuli)
-        if not any(name[:1].isspace() or name[-1:].isspace() for name in names):
+        names = pl.Series([*spooled.found.raters, *spooled.found.stimuli], dtype=pl.String)
+        if not names.str.contains(r"^\s|\s$").any():
             return spooled, opened
     except pl.exceptions.PolarsError:
         _explain(table, roles, where)

@@ -10,11 +10,9 @@ bytes a row beyond the batch at hand.
 from __future__ import annotations
 
 import hashlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 U64 = npt.NDArray[np.uint64]
-A = TypeVar("A")
-B = TypeVar("B")
 
 BATCH = 1 << 20
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -117,16 +113,13 @@ def row_hashes(cells: Sequence[U64]) -> U64:
     return mixed(total)
 
 
-def in_order(work: Callable[[A], B], things: Iterable[A], workers: int = 2) -> Iterator[B]:
-    """Do ``work`` on things in threads, a few ahead, and yield the results in the order of the things."""
-    with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Future[B]] = deque()
-        for thing in things:
-            waiting.append(pool.submit(work, thing))
-            if len(waiting) > workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+def among(bits: U64, known: U64) -> npt.NDArray[np.bool_]:
+    """Which of ``bits`` are in the sorted ``known``."""
+    if not known.size:
+        return np.zeros(bits.size, dtype=np.bool_)
+    place = np.minimum(np.searchsorted(known, bits), known.size - 1)
+    out: npt.NDArray[np.bool_] = known[place] == bits
+    return out
 
 
 def arrow_batches(source: pl.DataFrame | Path, dictionary: Sequence[str]) -> Iterator[pa.RecordBatch]:

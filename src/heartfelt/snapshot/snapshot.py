@@ -18,7 +18,7 @@ import polars as pl
 from heartfelt.files import Room
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.media import AT_HAND
-from heartfelt.snapshot.survey import Survey, check_ratings, survey
+from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
 from heartfelt.study import Study
 from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
 
@@ -226,10 +226,7 @@ def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
         return Spooled(frame, survey(frame, where))
     room = Room()
     path = room.path / "ratings.parquet"
-    RATINGS.typed(ratings, where).sink_parquet(
-        path, compression="zstd", compression_level=1, row_group_size=1 << 20
-    )
-    return Spooled(path, survey(path, where), room)
+    return Spooled(path, survey_on_the_way(RATINGS.typed(ratings, where), path, where), room)
 
 
 def _with_all(raters: pl.DataFrame, seen: list[str]) -> pl.DataFrame:

@@ -7,22 +7,25 @@ rows to name the first one at fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.snapshot.fingerprint import (
+    BATCH,
     U64,
+    among,
     arrow_batches,
     cells_of,
     coded_cells,
     combine,
-    in_order,
     row_hashes,
     text_bits,
 )
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 IDS = ("rater", "stimulus", "question")
+WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,46 +85,93 @@ _ANSWERS = {
 }
 
 
-def survey(source: pl.DataFrame | Path, where: str) -> Survey:
-    """Look at every rating once. ``where`` names the origin in errors."""
-    parts: list[_Part] = []
-    seen: dict[str, list[str]] = {name: [] for name in IDS}
-    seen_bits = {name: np.zeros(0, dtype=np.uint64) for name in IDS}
-    ratings = 0
-    for part in in_order(_look_at, arrow_batches(source, IDS)):
+class Surveyor:
+    """Takes batches of ratings one after the other, looks at them in threads, and tells at the end what it saw."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._pool = ThreadPoolExecutor(WORKERS)
+        self._waiting: deque[Future[_Part]] = deque()
+        self._parts: list[_Part] = []
+        self._seen: dict[str, list[str]] = {name: [] for name in IDS}
+        self._bits = {name: np.zeros(0, dtype=np.uint64) for name in IDS}
+        self._ratings = 0
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Look at one more batch; waits when too many are under way."""
+        self._waiting.append(self._pool.submit(_look_at, batch))
+        if len(self._waiting) > WORKERS:
+            self._keep(self._waiting.popleft().result())
+
+    def _keep(self, part: _Part) -> None:
         if part.gap is not None:
             name, row = part.gap
             raise InputError(
-                f"{where}: rating {ratings + row + 1} has no {name}.",
+                f"{self._where}: rating {self._ratings + row + 1} has no {name}.",
                 f"Fill in the {name} of every rating, or remove the row.",
             )
         for name, (words, bits) in part.words.items():
-            new = ~np.isin(bits, seen_bits[name])
+            new = ~among(bits, self._bits[name])
             if new.any():
-                seen[name] += words.filter(new).to_pylist()
-                seen_bits[name] = np.concatenate([seen_bits[name], bits[new]])
-        ratings += part.ratings
-        parts.append(replace(part, words={}))
-    answers = pl.concat([pl.DataFrame(schema=_ANSWERS), *(part.answers for part in parts)])
-    answers = answers.group_by("question", maintain_order=True).agg(
-        pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole")
-    )
-    none = np.zeros(0, dtype=np.uint64)
-    keys = np.concatenate([none, *(part.keys for part in parts)])
-    keys.sort()
-    return Survey(
-        ratings=ratings,
-        unknown_raters=sum(part.unknown_raters for part in parts),
-        raters=seen["rater"],
-        stimuli=seen["stimulus"],
-        questions={row[0]: QuestionFacts(*row[1:]) for row in answers.iter_rows()},
-        hash=combine(
-            "ratings",
-            sorted({name for part in parts for name in part.used}),
-            np.concatenate([none, *(part.rows for part in parts)]),
-        ),
-        doubled=bool((keys[1:] == keys[:-1]).any()),
-    )
+                self._seen[name] += words.filter(new).to_pylist()
+                self._bits[name] = np.sort(np.concatenate([self._bits[name], bits[new]]))
+        self._ratings += part.ratings
+        self._parts.append(replace(part, words={}))
+
+    def finish(self) -> Survey:
+        """What all batches together hold."""
+        try:
+            while self._waiting:
+                self._keep(self._waiting.popleft().result())
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+        parts = self._parts
+        answers = pl.concat([pl.DataFrame(schema=_ANSWERS), *(part.answers for part in parts)])
+        answers = answers.group_by("question", maintain_order=True).agg(
+            pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole")
+        )
+        none = np.zeros(0, dtype=np.uint64)
+        keys = np.concatenate([none, *(part.keys for part in parts)])
+        keys.sort()
+        used = sorted({name for part in parts for name in part.used})
+        return Survey(
+            ratings=self._ratings,
+            unknown_raters=sum(part.unknown_raters for part in parts),
+            raters=self._seen["rater"],
+            stimuli=self._seen["stimulus"],
+            questions={row[0]: QuestionFacts(*row[1:]) for row in answers.iter_rows()},
+            hash=combine("ratings", used, np.concatenate([none, *(part.rows for part in parts)])),
+            doubled=bool((keys[1:] == keys[:-1]).any()),
+        )
+
+
+def survey(source: pl.DataFrame | Path, where: str) -> Survey:
+    """Look at every rating once. ``where`` names the origin in errors."""
+    surveyor = Surveyor(where)
+    for batch in arrow_batches(source, IDS):
+        surveyor.take(batch)
+    return surveyor.finish()
+
+
+def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
+    """Write a lazy table to a Parquet file, and look at every rating as it passes."""
+    from polars.io.plugins import register_io_source
+
+    surveyor = Surveyor(where)
+
+    def passing(*_: Any) -> Iterator[pl.DataFrame]:
+        for frame in ratings.collect_batches(chunk_size=BATCH // 4, maintain_order=True):
+            for batch in arrow_batches(frame, ()):
+                surveyor.take(batch)
+            yield frame
+
+    try:
+        register_io_source(passing, schema=ratings.collect_schema()).sink_parquet(
+            path, compression="zstd", compression_level=1, row_group_size=BATCH
+        )
+    finally:
+        found = surveyor.finish()
+    return found
 
 
 def _look_at(batch: pa.RecordBatch) -> _Part:

@@ -178,7 +178,8 @@ def packed_moments(item, low, width, value, value_low):
             items += 1
         elif m == 1:
             single += 1
-    return True, n, 2.0 * within, float(total), float(squares), items, single
+    # A count that ran over its 16 bits would go unseen in its own item, but not in the sum.
+    return n + single == item.size, n, 2.0 * within, float(total), float(squares), items, single
 
 
 @njit(cache=True)
@@ -230,33 +231,54 @@ def margins(item, low, width, value, value_low, values):
 
 
 @njit(cache=True)
-def vote_pairs(item, low, width, value, value_low, values):
-    """Disagreeing pairs of small integers from a table of votes, and the pairable margins."""
-    table = np.zeros(width * values, np.int32)
-    step = uint64(values)
-    count = np.zeros(values, np.int64)
+def vote_table(item, low, width, value, value_low, values):
+    """Votes by item and small integer, in bytes; False when a value is not whole or a count leaves the byte."""
+    table = np.zeros(width * values, np.uint8)
+    step, base = uint64(values), int64(value_low)
     for k in range(item.size):
-        x = int64(value[k]) - value_low
-        if x + value_low != value[k]:
-            return False, 0, 0.0, count, 0, 0
-        table[uint64(item[k] - low) * step + uint64(x)] += 1
-    n, within, items, single = 0, 0.0, 0, 0
-    for i in range(width):
-        row = table[i * values : (i + 1) * values]
+        x = int64(value[k]) - base
+        at = uint64(item[k] - low) * step + uint64(x)
+        table[at] += np.uint8(1)
+        if x + base != value[k] or table[at] == 0:
+            return False, table.reshape(width, values)
+    return True, table.reshape(width, values)
+
+
+@njit(cache=True)
+def table_margins(table):
+    """How often each value occurs among pairable votes; pairable items and single votes."""
+    count = np.zeros(table.shape[1], np.int64)
+    items, single = 0, 0
+    for row in table:
         m = 0
-        same = 0
-        for c in range(values):
-            m += row[c]
-            same += row[c] * row[c]
+        for votes in row:
+            m += votes
         if m >= 2:
-            within += (m * m - same) / (m - 1)
-            n += m
             items += 1
-            for c in range(values):
+            for c in range(row.size):
                 count[c] += row[c]
         elif m == 1:
             single += 1
-    return True, n, within, count, items, single
+    return count, items, single
+
+
+@njit(cache=True)
+def table_within(table, scores):
+    """Disagreement within items, each over its votes less one: of scores, or of unequal votes without any."""
+    within = 0.0
+    nominal = scores.size == 0
+    for row in table:
+        m, same, s, q = 0, 0, 0.0, 0.0
+        for c in range(row.size):
+            votes = int64(row[c])
+            m += votes
+            same += votes * votes
+            if not nominal:
+                s += votes * scores[c]
+                q += votes * scores[c] * scores[c]
+        if m >= 2:
+            within += (m * m - same if nominal else 2.0 * (m * q - s * s)) / (m - 1)
+    return within
 
 
 @njit(cache=True)
@@ -328,21 +350,18 @@ def add_categories(start, code, width, inside, across):
 
 
 @njit(cache=True)
-def own_categories(start, item_of, code, width, rater_start, order, own):
-    """Unequal ordered pairs within each rater's set (see ``add_scores``), into the fourth column."""
-    count = np.zeros(width, np.int64)
-    for r in range(own.shape[0]):
-        size, same = 0, 0
-        for sign in (1, -1):
-            for at in range(rater_start[r], rater_start[r + 1]):
-                i = item_of[order[at]]
-                m = start[i + 1] - start[i]
-                if m < 2:
-                    continue
-                first, last = (start[i], start[i + 1]) if m == 2 else (order[at], order[at] + 1)
-                for k in range(first, last):
-                    if sign > 0:
-                        same += 2 * count[code[k]] + 1
-                        size += 1
-                    count[code[k]] += sign
-        own[r, 3] = size * size - same
+def taken(start, rater, code):
+    """Rater and category of everything that leaves with a rater (see ``add_scores``)."""
+    who, what = np.empty(2 * code.size, np.int64), np.empty(2 * code.size, np.int64)
+    n = 0
+    for i in range(start.size - 1):
+        m = start[i + 1] - start[i]
+        if m < 2:
+            continue
+        for k in range(start[i], start[i + 1]):
+            who[n], what[n] = rater[k], code[k]
+            n += 1
+            if m == 2:
+                who[n], what[n] = rater[k], code[start[i] + start[i + 1] - 1 - k]
+                n += 1
+    return who[:n], what[:n]

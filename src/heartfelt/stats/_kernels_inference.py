@@ -53,6 +53,48 @@ def gram(starts: Ints, columns: Ints, values: Floats, dense: Floats, weights: Fl
 
 
 @compiled
+def factor_upper(matrix: Floats) -> bool:
+    """Turn the upper triangle of a symmetric matrix into its Cholesky factor in place; False if it has
+    none.
+    """
+    order = matrix.shape[0]
+    for k in range(order):
+        if not matrix[k, k] > 0.0:
+            return False
+        pivot = np.sqrt(matrix[k, k])
+        for j in range(k, order):
+            matrix[k, j] /= pivot
+        for i in range(k + 1, order):
+            scale = matrix[k, i]
+            for j in range(i, order):
+                matrix[i, j] -= scale * matrix[k, j]
+    return True
+
+
+@compiled
+def inverse_of_factor(factor: Floats, order: int) -> Floats:
+    """The inverse of the leading block whose upper Cholesky factor is given."""
+    turned = np.zeros((order, order))
+    for i in range(order - 1, -1, -1):
+        for k in range(i + 1, order):
+            scale = factor[i, k]
+            for j in range(k, order):
+                turned[i, j] -= scale * turned[k, j]
+        turned[i, i] = 1.0
+        for j in range(i, order):
+            turned[i, j] /= factor[i, i]
+    out = np.empty((order, order))
+    for i in range(order):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(i, order):
+                total += turned[i, k] * turned[j, k]
+            out[i, j] = total
+            out[j, i] = total
+    return out
+
+
+@compiled
 def _below(state: Any, bound: int) -> Any:
     return np.int64(((mix(state) >> _HALF) * np.uint64(bound)) >> _HALF)
 

@@ -106,7 +106,7 @@ def _source(
     hertz = np.clip(tract.hertz * 2.0 ** ((means.pitch + contour) / 12.0), 50.0, 800.0)
     marks, strengths = [0.0], [1.0]
     chance = np.clip(rng.standard_normal((int(size / rate * 900) + 2, 2)), -3.0, 3.0) * means.roughness
-    for jitter, shimmer in (chance * (0.025, 0.18)).tolist():
+    for jitter, shimmer in (chance * (0.035, 0.22)).tolist():
         if marks[-1] > size / rate:
             break
         marks.append(marks[-1] + (1.0 + jitter) / hertz[int(marks[-1] * 100.0)])

@@ -50,11 +50,9 @@ def readme_text(recipe: str, study: Study, sketch: Sketch, *, media: bool) -> st
 
 
 def _steps(study: Study, sketch: Sketch) -> str:
-    kinds = "PNG, JPEG or WebP" if study.media == "image" else "MP3, WAV or FLAC"
+    kinds = "shows PNG, JPEG and WebP" if study.media == "image" else "plays MP3, WAV and FLAC"
     steps = [
-        f"Put the files into `media/`, in folders as you like. Every browser shows {kinds}."
-        if study.media == "image"
-        else f"Put the files into `media/`, in folders as you like. Every browser plays {kinds}.",
+        f"Put the files into `media/`, in folders as you like. Every browser {kinds}.",
         "List them in `stimuli.csv` in place of the examples: an id of your choice, and the path below "
         "`media/`. Columns of your own are kept.",
         "Name what made them under `systems` in `study.yaml`, and what they were meant to convey under "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,10 +79,21 @@ def start_study(
 def _render(
     planned: tuple[Planned, ...], media: Path, seed: int, progress: Callable[[str, int, int], None] | None
 ) -> None:
-    for number, one in enumerate(planned, 1):
-        one.maker.generate(one.ask, seed).save(media / one.path)
-        if progress is not None:
-            progress("rendering stimuli", number, len(planned))
+    """Render in threads; each stimulus has its own random streams, so their order does not matter."""
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        tasks = [pool.submit(_render_one, one, media, seed) for one in planned]
+        try:
+            for number, task in enumerate(tasks, 1):
+                task.result()
+                if progress is not None:
+                    progress("rendering stimuli", number, len(tasks))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _render_one(one: Planned, media: Path, seed: int) -> None:
+    one.maker.generate(one.ask, seed).save(media / one.path)
 
 
 def _study_text(recipe: str, sketch: Sketch, seed: int | None) -> str:

@@ -32,7 +32,7 @@ class Collusion(Rule):
         "gap": (3.0, "price of a trial lost from one sequence, in nats"),
         "rho": (0.7, "correlation of a near copy's answers"),
         "block": (5, "trials in a block of the surrogates"),
-        "draws": (199, "surrogates of each sequence of a pair"),
+        "draws": (299, "surrogates of each sequence of a pair"),
     }
 
     def options(self, options: RuleOptions) -> AlignmentOptions:

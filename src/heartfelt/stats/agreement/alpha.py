@@ -199,21 +199,18 @@ def _sums(
     from heartfelt.stats import _kernels_agreement as kernels
 
     least, most = float(values.min()), float(values.max())
-    if not (np.isfinite(least) and np.isfinite(most)) or most - least > 1e100:
+    if not (np.isfinite(least) and np.isfinite(most)) or not (most == least or 1e-100 < most - least < 1e100):
         return None
     small = (
         most - least + 1 <= min(4 * values.size, 1 << 20) and least == np.floor(least) and abs(least) < 2**52
     )
     span = int(most - least) + 1 if small else 0
+    if level != "interval" and small and width * span <= 16 * values.size + 4096:
+        found = _table_sums(items, low, width, values, (int(least), span), level)
+        if found is not None:
+            return found
     if level == "nominal":
-        if not small or width * span > 16 * values.size + 4096:
-            return None
-        ok, n, within, count, used, single = kernels.vote_pairs(items, low, width, values, int(least), span)
-        return (
-            (n, within, float(n) ** 2 - float((count.astype(np.float64) ** 2).sum()), used, single)
-            if ok
-            else None
-        )
+        return None
     table = np.empty(0)
     ok = False
     if level == "ordinal":
@@ -231,6 +228,30 @@ def _sums(
         # For plain values the shift only keeps the squares small; with a table it is the first code.
         ok, n, within, total, squares, used, single = kernels.moments(items, low, width, values, least, table)
     return (n, within, 2 * (n * squares - total * total), used, single) if ok else None
+
+
+def _table_sums(
+    items: npt.NDArray[Any],
+    low: int,
+    width: int,
+    values: npt.NDArray[Any],
+    reach: tuple[int, int],
+    level: str,
+) -> tuple[int, float, float, int, int] | None:
+    """The same from a table of votes, for few small whole numbers."""
+    from heartfelt.stats import _kernels_agreement as kernels
+
+    ok, table = kernels.vote_table(items, low, width, values, *reach)
+    if not ok:
+        return None
+    count, used, single = kernels.table_margins(table)
+    n = int(count.sum())
+    scores = midranks(count) if level == "ordinal" else np.empty(0)
+    within = kernels.table_within(table, scores)
+    if level == "nominal":
+        return n, within, float(n) ** 2 - float(np.square(count, dtype=np.float64).sum()), used, single
+    squares, total = float(count @ np.square(scores)), float(count @ scores)
+    return n, within, 2 * (n * squares - total * total), used, single
 
 
 def _check_raters(raters: npt.NDArray[Any], items: npt.NDArray[Any], low: int, width: int) -> int | None:

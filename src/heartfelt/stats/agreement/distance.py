@@ -83,9 +83,8 @@ def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
         width = ratings.categories.count
         kernels.add_categories(ratings.start, ratings.value, width, out.inside, out.across)
         if raters:
-            item_of = np.repeat(np.arange(ratings.start.size - 1), ratings.sizes)
-            starts, order = kernels.order_by(ratings.rater, len(ratings.raters))
-            kernels.own_categories(ratings.start, item_of, ratings.value, width, starts, order, out.own)
+            who, what = kernels.taken(ratings.start, ratings.rater, ratings.value)
+            out.own[:, 3] = _unequal(who, what, len(ratings.raters), width)
         return out
     if level == "ordinal":
         placed = place(ratings, level)
@@ -97,6 +96,19 @@ def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
     for axis in axes:
         kernels.add_scores(ratings.start, ratings.rater, axis[codes], out.inside, out.across, out.own)
     return out
+
+
+def _unequal(who: Ints, what: Ints, people: int, width: int) -> Floats:
+    """Ordered pairs of unequal categories within each rater's set."""
+    total = np.bincount(who, minlength=people).astype(np.float64)
+    if people * width <= 4 * who.size + 1024:
+        cells = np.bincount(who * width + what, minlength=people * width).reshape(people, width)
+        same = np.square(cells, dtype=np.float64).sum(axis=1)
+    else:
+        kinds, times = np.unique(who * width + what, return_counts=True)
+        same = np.bincount(kinds // width, weights=np.square(times, dtype=np.float64), minlength=people)
+    unequal: Floats = total**2 - same
+    return unequal
 
 
 def _distinct(values: Floats) -> tuple[Floats, Ints]:

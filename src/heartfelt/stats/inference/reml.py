@@ -12,13 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.stats.triples import Floats, Ints
 
 MOST_LEVELS = 6000
+_SMALL = 160
+_MOST_STEPS = 100
 _GROUPED_FLOATS = 6_000_000
 _LOWEST, _HIGHEST = math.log(1e-9), math.log(1e9)
 
@@ -144,8 +146,6 @@ def _weighted(system: System, power: int, ratio: float) -> Floats:
 
 def evaluate(system: System, log_ratios: Floats) -> Point | None:
     """The deviance at these ratios (the eliminated factor's first), or None where it cannot be computed."""
-    from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
-
     ratios = np.exp(log_ratios)
     random, order = system.random, system.rest.shape[0]
     scale = np.ones(order)
@@ -153,19 +153,40 @@ def evaluate(system: System, log_ratios: Floats) -> Point | None:
         scale[place] = math.sqrt(ratio)
     matrix = (system.rest - _weighted(system, 1, ratios[0])) * scale[:, None] * scale
     matrix[np.arange(random), np.arange(random)] += 1.0
-    factor, bad = dpotrf(matrix, lower=1, overwrite_a=0, clean=1)
-    if bad:
+    factored = _factor(matrix)
+    if factored is None:
         return None
-    pivots = np.diagonal(factor)
+    pivots, solution, inverse = factored
     residual, free = float(pivots[-1] ** 2), system.rows - system.columns
     shrink = 1 + ratios[0] * system.sizes
     log_det = float(np.sum(np.log(shrink))) + 2 * float(np.sum(np.log(pivots[:-1])))
     deviance = log_det + free * (1 + math.log(2 * math.pi * residual / free))
-    solution, _ = dtrtrs(factor[:-1, :-1], factor[-1, :-1], lower=1, trans=1)
-    inverse, _ = dpotri(factor[:-1, :-1], lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
     explained, squares = _pieces(system, ratios, scale, solution, inverse)
     return Point(deviance, residual, explained, squares, solution[random:], inverse[random:, random:])
+
+
+def _factor(matrix: Floats) -> tuple[Floats, Floats, Floats] | None:
+    """Pivots of a symmetric matrix (lower triangle given), and solution and inverse of all but its last
+    column.
+
+    Small matrices stay out of LAPACK, whose threads cost more than the work and stall on a busy machine.
+    """
+    if matrix.shape[0] <= _SMALL:
+        from heartfelt.stats._kernels_inference import factor_upper, inverse_of_factor
+
+        upper = np.ascontiguousarray(matrix.T)
+        if not factor_upper(upper):
+            return None
+        inverse = inverse_of_factor(upper, upper.shape[0] - 1)
+        return np.diagonal(upper).copy(), inverse @ matrix[-1, :-1], inverse
+    from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+
+    lower, bad = dpotrf(matrix, lower=1, overwrite_a=0, clean=1)
+    if bad:
+        return None
+    solution, _ = dtrtrs(lower[:-1, :-1], lower[-1, :-1], lower=1, trans=1)
+    inverse, _ = dpotri(lower[:-1, :-1], lower=1)
+    return np.diagonal(lower), solution, np.tril(inverse) + np.tril(inverse, -1).T
 
 
 def _pieces(
@@ -197,31 +218,75 @@ def fit(system: System) -> tuple[Floats, Point, int] | None:
     """Maximise the restricted likelihood over the logarithms of the ratios.
 
     Returns them, the likelihood there and how often it was evaluated (-1: no maximum was found).
+    Quasi-Newton steps in the one to three dimensions there are; a ratio that keeps falling is tried at its
+    lower end at once.
     """
-    from scipy.optimize import minimize
-
     count = 1 + len(system.slices)
     free = system.rows - system.columns
-    steps = 0
-
-    def target(log_ratios: Floats) -> tuple[float, Floats]:
-        nonlocal steps
-        steps += 1
-        point = evaluate(system, log_ratios)
-        if point is None or not math.isfinite(point.deviance):
-            return 1e300, np.zeros(count)
-        return point.deviance, point.gradient(free)
-
-    start = np.full(count, math.log(0.3))
-    bounds = [(_LOWEST, _HIGHEST)] * count
-    options: Any = {"ftol": 1e-15, "gtol": 1e-7, "maxiter": 200}
-    found = minimize(target, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    point = evaluate(system, found.x)
-    if point is None or not math.isfinite(point.deviance):
+    here = np.full(count, math.log(0.3))
+    point = evaluate(system, here)
+    if point is None:
         return None
-    inside = (found.x > _LOWEST + 1e-6) & (found.x < _HIGHEST - 1e-6)
-    slope = float(np.abs(point.gradient(free)[inside]).max(initial=0.0))
-    return np.asarray(found.x), point, steps if slope < 1e-3 else -1
+    levels = np.array([system.sizes.size, *(place.stop - place.start for place in system.slices)])
+    curvature = np.diag(1 / np.maximum(point.explained**2 / levels, 1.0))
+    steps = 1
+    for _ in range(_MOST_STEPS):
+        slope = point.gradient(free)
+        live = _live(here, slope)
+        if float(np.abs(slope[live]).max(initial=0.0)) < 1e-7:
+            return here, point, steps
+        moved = _step(system, here, point, (slope, live, curvature))
+        if moved is None:
+            break
+        there, ahead, tried = moved
+        steps += tried
+        curvature = _updated(curvature, there - here, ahead.gradient(free) - slope)
+        here, point = there, ahead
+    slope = point.gradient(free)
+    converged = float(np.abs(slope[_live(here, slope)]).max(initial=0.0)) < 1e-3
+    return here, point, steps if converged else -1
+
+
+def _live(here: Floats, slope: Floats) -> npt.NDArray[np.bool_]:
+    """Which ratios are free to move: not those pressed against an end."""
+    return np.asarray(~(((here <= _LOWEST) & (slope >= 0)) | ((here >= _HIGHEST) & (slope <= 0))))
+
+
+def _step(
+    system: System, here: Floats, point: Point, how: tuple[Floats, npt.NDArray[np.bool_], Floats]
+) -> tuple[Floats, Point, int] | None:
+    """A point of smaller deviance, and how often it was evaluated to find it; None if rounding leaves none."""
+    slope, live, curvature = how
+    falling = live & (here < math.log(1e-3)) & (slope > 0)
+    if falling.any():
+        there = np.where(falling, _LOWEST, here)
+        ahead = evaluate(system, there)
+        if ahead is not None and ahead.deviance <= point.deviance + 1e-9:
+            return there, ahead, 1
+    direction = np.where(live, -(curvature * live[None, :]) @ slope, 0.0)
+    if float(direction @ slope) >= 0:
+        direction = np.where(live, -slope / max(float(np.abs(slope).max()), 1.0), 0.0)
+    direction = np.clip(direction, -4.0, 4.0)
+    size = 1.0
+    for tried in range(1, 40):
+        there = np.clip(here + size * direction, _LOWEST, _HIGHEST)
+        ahead = evaluate(system, there)
+        gain = 1e-4 * float(slope @ (there - here))
+        if ahead is not None and ahead.deviance <= point.deviance + gain + 1e-11 * abs(point.deviance):
+            if np.array_equal(there, here):
+                return None
+            return there, ahead, tried
+        size *= 0.4
+    return None
+
+
+def _updated(curvature: Floats, moved: Floats, changed: Floats) -> Floats:
+    """The inverse Hessian after a step (Broyden, Fletcher, Goldfarb, Shanno)."""
+    along = float(moved @ changed)
+    if along <= 1e-12 * math.sqrt(float(moved @ moved) * float(changed @ changed)):
+        return curvature
+    left = np.eye(moved.size) - np.outer(moved, changed) / along
+    return np.asarray(left @ curvature @ left.T + np.outer(moved, moved) / along)
 
 
 def at_zero(log_ratio: float) -> bool:

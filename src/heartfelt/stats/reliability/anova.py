@@ -70,7 +70,7 @@ def two_way(d: Design, table: OneWay) -> TwoWay:
     within = table.within * table.df_within
     total = table.between * table.df_between + within
     sums = np.bincount(d.rater, d.value - float(d.value.mean()), minlength=k)
-    raters = float(sums @ sums) / n
+    raters = _clean(float(sums @ sums) / n, total, d.size)
     residual = _clean(max(within - raters, 0.0), total, d.size)
     return TwoWay(table.between, raters / (k - 1), residual / ((n - 1) * (k - 1)), n, k)
 

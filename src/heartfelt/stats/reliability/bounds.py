@@ -72,7 +72,7 @@ class Surface:
     fit: Fit
     order: tuple[int, int, int]
     absent: frozenset[int] = frozenset()
-    _edges: dict[int, Fit | None] = field(default_factory=dict)
+    _edges: dict[frozenset[int], Fit | None] = field(default_factory=dict)
 
     def in_order(self, fit: Fit) -> Floats:
         """A fit's variances in the caller's order."""
@@ -91,17 +91,24 @@ class Surface:
         """Positions of the variances that may be zero."""
         return tuple(position for position in self.order[:2] if position not in self.absent)
 
-    def edge(self, zero: int) -> Fit | None:
-        """The best fit with the variance at position ``zero`` held at zero; None where there is none."""
-        if zero not in self._edges:
-            held = self.absent | {zero}
-            free = (self.order[0] not in held, self.order[1] not in held)
-            ratios = self.fit.step.ratios
+    def held(self, *zero: int) -> Fit | None:
+        """The best fit with the variances at these positions held at zero; None where there is none."""
+        key = frozenset(zero)
+        if key not in self._edges:
+            kept = self.absent | key
+            free = (self.order[0] not in kept, self.order[1] not in kept)
             try:
-                self._edges[zero] = maximise(self.system, ratios, free)
+                self._edges[key] = maximise(self.system, self.fit.step.ratios, free)
             except np.linalg.LinAlgError:
-                self._edges[zero] = None
-        return self._edges[zero]
+                self._edges[key] = None
+        return self._edges[key]
+
+    def reaches(self, limit: float, *zero: int) -> bool:
+        """Whether these variances may all be zero within the limit of the deviance."""
+        if not set(zero) <= set(self.edges):
+            return False
+        edge = self.held(*zero)
+        return edge is not None and edge.step.deviance - self.fit.step.deviance <= limit
 
     def covariance(self) -> Floats:
         """Inverse average information in the caller's order; components held at zero have none."""
@@ -156,37 +163,36 @@ def profile_bounds(
 
 def _end(surface: Surface, quantity: Quantity, limit: float, side: float) -> float | None:
     """One end: inside the region of positive variances, else on the edges where one of them is zero."""
-    positive = [j for j in range(3) if quantity.top[j] > 0]
-    if side < 0 and len(positive) == 1 and positive[0] in surface.edges:
-        edge = surface.edge(positive[0])
-        if edge is not None and edge.step.deviance - surface.fit.step.deviance <= limit:
-            return 0.0
+    top = [j for j in range(3) if quantity.top[j] > 0]
+    rest = [j for j in range(3) if quantity.rest is not None and quantity.rest[j] > 0]
+    if side < 0 and surface.reaches(limit, *top):
+        return 0.0
+    if side > 0 and quantity.rest is not None and surface.reaches(limit, *rest):
+        return 1.0
     present = np.array([j not in surface.absent for j in range(3)])
-    inside = _newton(surface, quantity, limit, side, _start(surface, present), present)
+    inside = _newton(surface, quantity, limit, side, _start(surface, surface.variances(), present), present)
     if inside is not None:
         return inside
     ends = []
     for zero in surface.edges:
-        edge = surface.edge(zero)
-        if edge is None or edge.step.deviance - surface.fit.step.deviance >= limit or positive == [zero]:
-            continue
-        start = surface.in_order(edge)
-        free = start > 0
-        ends.append(_newton(surface, quantity, limit, side, np.where(free, start, 1.0), free))
+        edge = surface.held(zero) if surface.reaches(limit, zero) else None
+        free = present & (np.arange(3) != zero)
+        if edge is not None and free[top].any() and (quantity.rest is None or free[rest].any()):
+            start = _start(surface, surface.in_order(edge), free)
+            ends.append(_newton(surface, quantity, limit, side, start, free))
     found = [end for end in ends if end is not None]
     if not found:
         return None
     return max(found) if side > 0 else min(found)
 
 
-def _start(surface: Surface, present: npt.NDArray[np.bool_]) -> Floats:
-    """The estimates, with those at zero moved in by a standard error or so."""
-    variances = surface.variances()
-    if (variances[present] > 0).all():
-        return np.where(present, variances, 1.0)
-    _, _, curvature = surface.at(variances)
-    inward = np.sqrt(2.0 / np.maximum(np.diag(curvature), 1e-300))
-    return np.where(variances > 0, variances, np.minimum(inward, variances.sum()))
+def _start(surface: Surface, variances: Floats, free: npt.NDArray[np.bool_]) -> Floats:
+    """The variances with free ones that are zero moved in by a standard error or so; one for those not free."""
+    if (variances[free] > 0).all():
+        return np.where(free, variances, 1.0)
+    _, _, curvature = surface.at(np.where(free, variances, 0.0))
+    inward = np.minimum(np.sqrt(2.0 / np.maximum(np.diag(curvature), 1e-300)), variances.sum())
+    return np.where(free, np.where(variances > 0, variances, inward), 1.0)
 
 
 def _newton(

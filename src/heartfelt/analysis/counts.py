@@ -1,0 +1,72 @@
+"""What there is: stimuli, raters, ratings, and how many ratings an item has.
+
+A *rating* is counted as published studies count it: one rater's answers to one stimulus at one presentation, however
+many questions were asked together. ``answers`` counts every single answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from heartfelt.analysis.material import Material
+from heartfelt.snapshot import Snapshot
+
+
+def counts(material: Material, everything: Snapshot) -> dict[str, Any]:
+    """Counts of the whole snapshot and of what was kept."""
+    whole = everything.counts
+    trials, per_trial = _trials(everything)
+    kept, _ = _trials(material.snapshot)
+    items = material.labels.table.filter(pl.col("value").is_not_null())
+    return {
+        "stimuli": whole["stimuli"],
+        "rated": whole["rated"],
+        "unrated": whole["unrated"],
+        "raters": whole["raters"],
+        "raters_kept": material.snapshot.counts["raters"],
+        "ratings": trials,
+        "ratings_kept": kept,
+        "answers": whole["ratings"],
+        "answers_kept": material.snapshot.counts["ratings"],
+        "answers_of_unknown_raters": everything.found.unknown_raters,
+        "means": whole["means"],
+        "questions": whole["questions"],
+        "systems": _distinct(everything, "system"),
+        "intents": whole["intents"],
+        "labels": items.height,
+        "items_without_label": material.labels.ledger.filter(pl.col("what") == "item").height,
+        "ratings_by_question": {name: facts.ratings for name, facts in everything.found.questions.items()},
+        "ratings_per_item": _histogram(everything, per_trial),
+    }
+
+
+def _distinct(snapshot: Snapshot, column: str) -> int:
+    return snapshot.stimuli[column].drop_nulls().n_unique() if column in snapshot.stimuli.columns else 0
+
+
+def _trials(snapshot: Snapshot) -> tuple[int, bool]:
+    """How many presentations were answered, and whether each was answered under every question."""
+    table = snapshot.scan_ratings()
+    have = table.collect_schema().names()
+    answers = snapshot.found.ratings
+    if snapshot.found.unknown_raters == answers:
+        return answers, len(snapshot.found.questions) == 1
+    key = [name for name in ("rater", "stimulus", "repeat", "position", "at") if name in have]
+    named = table.filter(pl.col("rater").is_not_null())
+    trials = int(named.select(pl.struct(key).n_unique()).collect().item()) + snapshot.found.unknown_raters
+    return trials, trials * len(snapshot.found.questions) == answers
+
+
+def _histogram(snapshot: Snapshot, together: bool) -> dict[str, int]:
+    """How many items have how many first ratings; stimuli, where all questions are asked together."""
+    table = snapshot.scan_ratings()
+    if "repeat" in table.collect_schema():
+        table = table.filter(pl.col("repeat").fill_null(0) == 0)
+    table = table.filter(pl.col("value").is_not_null())
+    if together:
+        first = next(iter(snapshot.found.questions), "")
+        table = table.filter(pl.col("question") == first)
+    found = table.group_by("stimulus", "question").len("n").group_by("n").len("items").sort("n").collect()
+    return {str(n): int(items) for n, items in found.iter_rows()}

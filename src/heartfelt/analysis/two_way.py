@@ -1,0 +1,306 @@
+"""Means over stimuli, and lines through them, with intervals that take both stimuli and raters as samples.
+
+The statistic is a mean over stimuli of some score of a stimulus's mean ratings (the mean itself, its deviation, its
+absolute deviation, whether it lies in a quadrant), or the slope of the means on a reference. Its variance is
+
+    V = V(stimuli) + max(V(raters) - V(ratings), 0).
+
+V(stimuli) is that of a sample of stimuli within (system, intent) cells: another run of the same study would have the
+same systems and intents, but other stimuli. Cells with a single stimulus are taken together. The other two come from
+recomputing the statistic without each rater and without each rating (one rater's answers to one stimulus), exactly and in
+time linear in the ratings, since a rater's absence changes just the stimuli they rated. This is the inclusion and
+exclusion of two-way clusters (Cameron, Gelbach & Miller 2011; Efron & Stein 1981), with Student's t and Satterthwaite
+degrees of freedom. Where raters are unknown or fewer than three, only stimuli count, and the interval's name says so.
+
+Resampling with replacement would not do here: a resampled panel has noisier means, which moves every absolute
+deviation outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.stats.agreement.interval import variance
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ints, code
+
+Matrix: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Score: TypeAlias = Callable[[Matrix, Ints], Floats]
+"""Scores of stimuli from their mean ratings (one column a question) and the stimuli's codes."""
+
+LEAST_RATERS = 3
+NO_WIDTH = "leaving out any stimulus or rater changes nothing, which would make an interval without width"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stimuli:
+    """Mean ratings of stimuli under one or more questions, and the ratings behind them.
+
+    ``value`` has a row per (rater, stimulus) and a column a question, NaN where that question was not answered.
+    """
+
+    names: list[str]
+    mean: Matrix
+    n: Matrix
+    rater: Ints
+    stimulus: Ints
+    value: Matrix
+    raters: int
+    cell: Ints
+    why_items_only: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A variance with its degrees of freedom and the number of units behind it."""
+
+    variance: float
+    df: float
+    units: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """A statistic, the variance from its stimuli, and how it changes without each rater and each rating.
+
+    ``by_rater`` covers all raters, with 0 for those who took no part.
+    """
+
+    value: float
+    stimuli: Sampled
+    ratings: Sampled
+    by_rater: Floats
+    took_part: Bools
+    why_items_only: str = ""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What took part."""
+        out = {"stimuli": self.stimuli.units}
+        if self.ratings.units:
+            out["ratings"] = self.ratings.units
+        if not self.why_items_only:
+            out["raters"] = int(np.count_nonzero(self.took_part))
+        return out
+
+
+def stimuli_of(
+    items: pl.DataFrame, parts: Sequence[pl.DataFrame], means: Sequence[str], why_no_raters: str | None
+) -> Stimuli:
+    """Lay out items (item, system, intent, ``means``) and their ratings (rater, item, value), one table a question."""
+    names = items["item"].to_list()
+    mean = items.select(means).to_numpy().astype(np.float64, copy=True)
+    size = len(names)
+    known = pl.struct(pl.col(name).fill_null("") for name in ("system", "intent"))
+    cell = items.select(known.rank("dense").cast(pl.Int64)).to_series().to_numpy()
+    if not any(part.height for part in parts):
+        none = np.zeros(0, np.int64)
+        empty = np.zeros((0, len(means)))
+        return Stimuli(names, mean, np.ones_like(mean), none, none, empty, 0, cell, "no single ratings")
+    wide = parts[0].select("rater", "item", pl.col("value").alias("0"))
+    for place, part in enumerate(parts[1:], 1):
+        one = part.select("rater", "item", pl.col("value").alias(str(place)))
+        wide = wide.join(one, on=["rater", "item"], how="full", coalesce=True)
+    where = pl.DataFrame({"item": names}, schema={"item": pl.String}).with_row_index("_at")
+    wide = wide.join(where, on="item", how="inner").sort("_at", "rater")
+    value = wide.select(str(place) for place in range(len(parts))).to_numpy().astype(np.float64)
+    stimulus = wide["_at"].to_numpy().astype(np.int64)
+    raters = code(wide["rater"])
+    there = np.isfinite(value)
+    n = np.column_stack(
+        [np.bincount(stimulus, there[:, k], minlength=size) for k in range(value.shape[1])]
+    ).astype(np.float64)
+    why = ""
+    if why_no_raters:
+        why = "raters unknown"
+    elif raters.count < LEAST_RATERS:
+        why = f"only {raters.count} rater{'s' if raters.count != 1 else ''}"
+    return Stimuli(names, mean, n, raters.codes, stimulus, value, raters.count, cell, why)
+
+
+def _without_rating(data: Stimuli, rows: Ints) -> tuple[Matrix, Bools]:
+    """Mean ratings of the rows' stimuli without the row's rating, and which then have none left."""
+    at = data.stimulus[rows]
+    n, mean, value = data.n[at], data.mean[at], data.value[rows]
+    answered = np.isfinite(value)
+    left = n - answered
+    gone = np.asarray(((left < 0.5) & (n > 0.5)).any(axis=1))
+    shifted = mean - (np.where(answered, value, mean) - mean) / np.maximum(left, 1.0)
+    return shifted, gone
+
+
+def mean_changes(data: Stimuli, chosen: Bools, score: Score) -> Changes | str:
+    """The mean score of the chosen stimuli, or why there is none."""
+    at = np.flatnonzero(chosen & np.isfinite(data.mean).all(axis=1))
+    if not at.size:
+        return "there are no such stimuli with a label"
+    own = score(data.mean[at], at)
+    size, total = at.size, float(own.sum())
+    value = total / size
+    rows, place = _rows_of(data, at)
+    shifted, gone = _without_rating(data, rows)
+    after = np.where(gone, 0.0, score(shifted, data.stimulus[rows]))
+    change, lost = after - own[place], gone.astype(np.float64)
+    who = data.rater[rows]
+    sums = np.bincount(who, change, minlength=data.raters)
+    fewer = np.bincount(who, lost, minlength=data.raters)
+    took = np.bincount(who, minlength=data.raters) > 0
+    why = data.why_items_only
+    if not why and (fewer >= size).any():
+        why = "one rater alone rated all of them"
+    by_rater = np.zeros(data.raters) if why else (total + sums) / (size - fewer) - value
+    by_rating = (total + change) / np.maximum(size - lost, 1.0) - value
+    stimuli = _within(own - value, np.full(size, 1.0 / size), data.cell[at])
+    return Changes(value, stimuli, Sampled(variance(by_rating), 1.0, rows.size), by_rater, took, why)
+
+
+def slope_changes(data: Stimuli, chosen: Bools, x: Floats) -> tuple[Changes, Changes] | str:
+    """Slope and intercept of the first question's means on ``x`` over the chosen stimuli, or why there is no line."""
+    at = np.flatnonzero(chosen & np.isfinite(data.mean[:, 0]) & np.isfinite(x))
+    if at.size < 3:
+        return f"{at.size} stimuli; a line needs at least 3"
+    centre = float(x[at].mean())
+    apart = x[at] - centre
+    spread = float(apart @ apart)
+    if spread <= 1e-18 * max(centre * centre, 1.0):
+        return "the intended coordinate does not vary"
+    y = data.mean[at, 0]
+    slope, level = float(apart @ y) / spread, float(y.mean())
+    residual = y - level - slope * apart
+    free = 1.0 - (1.0 / at.size + apart * apart / spread)
+    # Without one stimulus, least squares moves by its residual over what its leverage leaves (Cook 1977).
+    without = -residual / np.where(free > 1e-9, free, np.inf)
+    rows, place = _rows_of(data, at)
+    shifted, gone = _without_rating(data, rows)
+    moved = np.where(gone, without[place], shifted[:, 0] - y[place])
+    who, why = data.rater[rows], data.why_items_only
+    took = np.bincount(who, minlength=data.raters) > 0
+    out = []
+    steep = apart / spread
+    for value, weight in ((slope, steep), (level - slope * centre, 1.0 / at.size - centre * steep)):
+        change = weight[place] * moved
+        by_rater = np.bincount(who, change, minlength=data.raters).astype(np.float64)
+        stimuli = _within(residual, weight, data.cell[at])
+        out.append(Changes(value, stimuli, Sampled(variance(change), 1.0, rows.size), by_rater, took, why))
+    return out[0], out[1]
+
+
+def _rows_of(data: Stimuli, at: Ints) -> tuple[Ints, Ints]:
+    """The ratings of the stimuli ``at``, and each one's place among them."""
+    place = np.full(len(data.names), -1, np.int64)
+    place[at] = np.arange(at.size)
+    rows = np.flatnonzero(place[data.stimulus] >= 0) if data.stimulus.size else data.stimulus
+    return rows, place[data.stimulus[rows]]
+
+
+def _within(values: Floats, weight: Floats, cell: Ints) -> Sampled:
+    """Variance of the weighted sum of values drawn within cells; single ones are taken together."""
+    _, codes = np.unique(cell, return_inverse=True)
+    sizes = np.bincount(codes)
+    if (sizes == 1).any():
+        codes = np.where(sizes[codes] == 1, sizes.size, codes)
+        if np.count_nonzero(codes == sizes.size) == 1:
+            codes = np.where(codes == sizes.size, codes.min(), codes)
+        _, codes = np.unique(codes, return_inverse=True)
+        sizes = np.bincount(codes)
+    if values.size < 2 or (sizes < 2).any():
+        return Sampled(0.0, 1.0, values.size)
+    pulled = weight * values
+    apart = pulled - (np.bincount(codes, pulled) / sizes)[codes]
+    parts = np.bincount(codes, apart * apart) * sizes / (sizes - 1.0)
+    total = float(parts.sum())
+    below = float(np.sum(parts**2 / (sizes - 1.0)))
+    return Sampled(total, max(total**2 / below, 1.0) if below > 0 else 1.0, values.size)
+
+
+def difference(a: Changes, b: Changes) -> Changes:
+    """The first statistic less the second, of different stimuli rated by the same raters."""
+    total = a.stimuli.variance + b.stimuli.variance
+    below = a.stimuli.variance**2 / a.stimuli.df + b.stimuli.variance**2 / b.stimuli.df
+    units = a.stimuli.units + b.stimuli.units
+    ratings = Sampled(a.ratings.variance + b.ratings.variance, 1.0, a.ratings.units + b.ratings.units)
+    return Changes(
+        a.value - b.value,
+        Sampled(
+            total,
+            total**2 / below if below > 0 else 1.0,
+            units if min(a.stimuli.units, b.stimuli.units) > 1 else 1,
+        ),
+        ratings,
+        a.by_rater - b.by_rater,
+        a.took_part | b.took_part,
+        a.why_items_only or b.why_items_only,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """A standard error with its degrees of freedom, and the interval's name."""
+
+    value: float
+    df: float
+    name: str
+
+
+def error_of(changes: Changes) -> Error | str:
+    """The standard error of a statistic, or why it has none."""
+    if changes.stimuli.units < 2:
+        return "a single stimulus says nothing about how stimuli differ"
+    items, df = changes.stimuli.variance, changes.stimuli.df
+    total = items
+    name, why = "jackknife over stimuli", changes.why_items_only
+    by_rater = changes.by_rater[changes.took_part]
+    if not why and by_rater.size < LEAST_RATERS:
+        why = f"only {by_rater.size} rater{'s' if by_rater.size != 1 else ''}"
+    if why:
+        name += f" ({why})"
+    else:
+        name = "two-way jackknife over stimuli and raters"
+        raters = variance(by_rater)
+        extra = max(raters - changes.ratings.variance, 0.0)
+        total = items + extra
+        # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
+        doubt = max(extra, min(raters, items))
+        below = items**2 / df + doubt**2 / (by_rater.size - 1)
+        df = max(total**2 / below, 1.0) if below > 0 else df
+    if not math.isfinite(total) or total <= 1e-24:
+        return NO_WIDTH
+    return Error(math.sqrt(total), df, f"{name}, Student's t")
+
+
+def estimate(changes: Changes | str, method: str, scale: Literal["plain", "share"] = "plain") -> Estimate:
+    """A statistic with its 95% interval; a share's is made on the logit scale."""
+    if isinstance(changes, str):
+        return Estimate.missing(changes, method)
+    plain = Estimate(changes.value, method=method, counts=changes.counts)
+    error = error_of(changes)
+    if isinstance(error, str):
+        return replace(plain, counts=dict(plain.counts), why_no_interval=error)
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(error.df, 0.975)) * error.value
+    value = changes.value
+    if scale == "plain":
+        return plain.with_interval(value - reach, value + reach, error.name)
+    if not 1e-12 < value < 1 - 1e-12:
+        return replace(
+            plain, counts=dict(plain.counts), why_no_interval="the share lies on the edge of its range"
+        )
+    centre, reach = math.log(value / (1 - value)), reach / (value * (1 - value))
+    low, high = (1 / (1 + math.exp(-(centre + side * reach))) for side in (-1, 1))
+    return plain.with_interval(low, high, f"{error.name}, logit scale")
+
+
+def p_value(changes: Changes, error: Error) -> float:
+    """The two-sided p-value of the statistic being zero."""
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(error.df, -abs(changes.value) / error.value))

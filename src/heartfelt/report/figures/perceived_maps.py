@@ -1,0 +1,114 @@
+"""One map per system: every stimulus, the mean of each quadrant, the references, and 95% ellipses."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import polars as pl
+
+from heartfelt.report.chart import Absent, Chart
+from heartfelt.report.figures.figure import FIGURES, Figure
+from heartfelt.report.palette import SOFT, group_colours
+from heartfelt.report.reading import Analysis, quadrants, rows, system_names
+from heartfelt.report.va_map import mapped_questions
+from heartfelt.report.words import number, plain, quadrant
+from heartfelt.study.question import Question
+
+
+class PerceivedMaps(Figure):
+    """Where each system's stimuli were perceived, and where they were meant to be."""
+
+    name: ClassVar[str] = "perceived-maps"
+    about: ClassVar[str] = "one map per system: stimuli, quadrant means, references and 95% ellipses"
+
+    def chart(self, analysis: Analysis) -> Chart | Absent:
+        """One panel per system."""
+        pair = mapped_questions(analysis.snapshot)
+        if pair is None:
+            return Absent("the study has no two questions with reference coordinates")
+        if not {"system", "intent"} <= set(analysis.labels.columns):
+            return Absent("the stimuli have no systems and intents")
+        points = _points(analysis, pair)
+        if not points.height:
+            return Absent("no stimulus has labels on both axes")
+        names = system_names(analysis)
+        groups = quadrants(analysis)
+        colours = group_colours(groups)
+        panels = [
+            _panel(analysis, str(system), names.get(str(system), str(system)), mine, pair, colours)
+            for (system,), mine in points.sort("system", "stimulus").group_by("system", maintain_order=True)
+        ]
+        legend = [{"label": quadrant(group), "colour": colours[group], "shape": "circle", "group": group} for group in groups]
+        caption = (
+            f"Perceived {plain(pair[0].id)} and {plain(pair[1].id)} of the stimuli of each system. Dots are stimuli, stars the means of a"
+            " quadrant, crosses the references of its intents; an ellipse holds 95% of a quadrant's stimuli if they are normal."
+        )
+        table = points.sort("system", "stimulus").to_dicts()
+        return Chart("map", "Intended and perceived", caption, panels, table, legend)
+
+
+def _points(analysis: Analysis, pair: tuple[Question, Question]) -> pl.DataFrame:
+    group = {intent.id: intent.group for intent in analysis.snapshot.study.intents}
+    sides = []
+    for question in pair:
+        mine = analysis.labels.filter(pl.col("question") == question.id)
+        spread = pl.col("sd") if "sd" in mine.columns else pl.lit(None, dtype=pl.Float64).alias("sd")
+        sides.append(mine.select(
+            "stimulus", pl.col("value").alias(question.id), spread.alias(f"sd_{question.id}"), pl.col("n").alias(f"n_{question.id}")
+        ))
+    facts = analysis.labels.select("stimulus", "system", "intent").unique("stimulus")
+    joined = facts.join(sides[0], on="stimulus").join(sides[1], on="stimulus").drop_nulls(["system", pair[0].id, pair[1].id])
+    return joined.with_columns(pl.col("intent").replace_strict(group, default=None, return_dtype=pl.String).alias("group"))
+
+
+def _panel(
+    analysis: Analysis, system: str, label: str, mine: pl.DataFrame, pair: tuple[Question, Question], colours: dict[str, str]
+) -> dict[str, Any]:
+    across, up = pair
+    study = analysis.snapshot.study
+    axes = []
+    for question in pair:
+        low, high = study.scale_of(question.id).bounds() or (0.0, 1.0)
+        axes.append({"label": question.id, "low": low, "high": high, "ticks": _three(low, high)})
+    columns = ["stimulus", "intent", "group"]
+    columns += [name for question in pair for name in (question.id, f"sd_{question.id}", f"n_{question.id}")]
+    points = [
+        {"stimulus": s, "intent": i, "group": g, "x": _short(x), "sx": _short(sx), "nx": nx, "y": _short(y), "sy": _short(sy), "ny": ny}
+        for s, i, g, x, sx, nx, y, sy, ny in mine.select(columns).iter_rows()
+    ]
+    seen = set(mine["intent"].drop_nulls().to_list())
+    crosses = [
+        {
+            "x": intent.reference[str(across.axis)], "y": intent.reference[str(up.axis)], "group": intent.group, "label": intent.id,
+            "words": f"{intent.id}: intended\n{across.id} {number(intent.reference[str(across.axis)], 2)},"
+                     f" {up.id} {number(intent.reference[str(up.axis)], 2)}",
+        }
+        for intent in study.intents if {across.axis, up.axis} <= set(intent.reference) and intent.id in seen
+    ]
+    means = mine.drop_nulls("group").group_by("group").agg(pl.mean(across.id).alias("x"), pl.mean(up.id).alias("y"), pl.len().alias("n")).sort("group")
+    stars = [
+        {"x": x, "y": y, "group": group, "words": (
+            f"{label}, {quadrant(group)}\nmean of {n} stimuli\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
+        )}
+        for group, x, y, n in means.iter_rows()
+    ]
+    ellipses = [
+        {"x": e["centre"][0], "y": e["centre"][1], "long": e["semi_axes"][0], "short": e["semi_axes"][1], "angle": e["angle"], "group": e["quadrant"]}
+        for e in rows(analysis, "ellipses", system=system) if e.get("semi_axes")
+    ]
+    return {
+        "title": label, "note": f"{mine.height} stimuli", "x": axes[0], "y": axes[1], "points": points, "crosses": crosses,
+        "stars": stars, "ellipses": ellipses, "colours": {**colours, "": SOFT},
+    }
+
+
+def _three(low: float, high: float) -> list[float]:
+    middle = (low + high) / 2
+    return [low, middle, high]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
+FIGURES.add(PerceivedMaps.name, PerceivedMaps())

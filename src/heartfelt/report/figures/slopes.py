@@ -1,0 +1,54 @@
+"""Slopes of perceived on intended: 1 conveys differences in full, 0 not at all."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from heartfelt.report.chart import Absent, Chart, axis
+from heartfelt.report.figures.figure import FIGURES, Figure
+from heartfelt.report.figures.rows import row_of
+from heartfelt.report.palette import COLOURS, INK
+from heartfelt.report.reading import Analysis, questions, rows, system_names, value_of
+from heartfelt.report.words import interval
+
+
+class Slopes(Figure):
+    """How far each system pulls towards neutral."""
+
+    name: ClassVar[str] = "slopes"
+    about: ClassVar[str] = "slope of perceived on intended per system: below 1 the stimuli are more neutral than was asked for"
+
+    def chart(self, analysis: Analysis) -> Chart | Absent:
+        """One panel per question with references."""
+        names = system_names(analysis) | {"all": "all systems"}
+        panels, table = [], []
+        for place, question in enumerate(questions(analysis)):
+            mine = [row for row in rows(analysis, "slopes", question=question) if value_of(row.get("slope")) is not None]
+            if not mine:
+                continue
+            made = [
+                row_of(
+                    names.get(str(row["system"]), str(row["system"])), row["slope"],
+                    INK if row["system"] == "all" else COLOURS[place % len(COLOURS)], f"intercept {interval(row.get('intercept'), 2)}",
+                )
+                for row in mine
+            ]
+            panels.append({
+                "title": f"({'abcdefgh'[len(panels) % 8]}) {question}", "rows": made, "bars": False, "brackets": [],
+                "lines": [{"at": 1.0, "label": "as intended"}, {"at": 0.0, "label": "no relation"}],
+                "value": axis("slope", [r[k] for r in made for k in ("value", "low", "high")] + [0.0, 1.0]),
+            })
+            table += [
+                {"question": question, "system": row["system"], "slope": r["value"], "low": r["low"], "high": r["high"]}
+                for row, r in zip(mine, made, strict=True)
+            ]
+        if not panels:
+            return Absent("no slope of perceived on intended could be fitted")
+        caption = (
+            "Slope of perceived on intended values with 95% intervals. At 1, differences between intents come across in full; below 1,"
+            " stimuli are perceived as more neutral than was asked for; at 0, intents make no difference."
+        )
+        return Chart("intervals", "Slopes of perceived on intended", caption, panels, table)
+
+
+FIGURES.add(Slopes.name, Slopes())

@@ -1,0 +1,1 @@
+"""Charts drawn with Matplotlib for print: one module per type of chart."""

@@ -1,0 +1,102 @@
+"""What a report reads of an analysis: its tables, and the parts of its summary with the reason where one is absent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import polars as pl
+
+from heartfelt.panel import Panel
+from heartfelt.snapshot import Snapshot
+
+
+class Analysis(Protocol):
+    """The parts of ``heartfelt.analysis.Analysis`` that pages and figures are made from."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What was analysed."""
+
+    @property
+    def all_ratings(self) -> Snapshot:
+        """What was read, before anything was left out."""
+
+    @property
+    def panel(self) -> Panel:
+        """What screening found."""
+
+    @property
+    def labels(self) -> pl.DataFrame:
+        """One row per item."""
+
+    @property
+    def raters(self) -> pl.DataFrame:
+        """One row per rater."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """Every number, as plain data."""
+
+
+def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
+    """The rows of a listed part that hold ``where``; none if the part is absent."""
+    found = analysis.summary.get(part)
+    if not isinstance(found, Sequence):
+        return []
+    return [row for row in found if all(row.get(key) == value for key, value in where.items())]
+
+
+def inside(analysis: Analysis, *path: str) -> Any:
+    """What the summary holds at ``path``, or None."""
+    found: Any = analysis.summary
+    for key in path:
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(key)
+    return found
+
+
+def why(analysis: Analysis, part: str, otherwise: str) -> str:
+    """Why a part of the summary is absent."""
+    reasons = analysis.summary.get("why_missing")
+    if isinstance(reasons, Mapping) and reasons.get(part):
+        return str(reasons[part])
+    found = analysis.summary.get(part)
+    if isinstance(found, Mapping) and found.get("why_missing"):
+        return str(found["why_missing"])
+    return otherwise
+
+
+def value_of(estimate: Any) -> float | None:
+    """The value of an estimate, or of a plain number."""
+    if isinstance(estimate, Mapping):
+        found = estimate.get("value")
+        return None if found is None else float(found)
+    return None if estimate is None or isinstance(estimate, bool) else float(estimate)
+
+
+def bounds_of(estimate: Any) -> tuple[float | None, float | None]:
+    """The interval of an estimate, where it has one."""
+    if not isinstance(estimate, Mapping):
+        return None, None
+    low, high = estimate.get("low"), estimate.get("high")
+    return (None, None) if low is None or high is None else (float(low), float(high))
+
+
+def questions(analysis: Analysis) -> list[str]:
+    """The questions with ratings or labels, in the study's order."""
+    labelled = set(analysis.labels["question"].unique().to_list()) if analysis.labels.height else set()
+    return [question.id for question in analysis.snapshot.study.asked if question.id in labelled]
+
+
+def system_names(analysis: Analysis) -> dict[str, str]:
+    """Each system's id and what it is called."""
+    named = {system.id: system.name or system.id for system in analysis.snapshot.study.systems}
+    seen = analysis.snapshot.stimuli["system"].drop_nulls().unique().sort() if "system" in analysis.snapshot.stimuli.columns else []
+    return {**{name: named.get(name, name) for name in seen}, **named}
+
+
+def quadrants(analysis: Analysis) -> list[str]:
+    """The groups of the intents, in the study's order."""
+    return list(dict.fromkeys(intent.group for intent in analysis.snapshot.study.intents if intent.group))

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.stats.agreement import cohen_kappa, pairwise_accuracy, pairwise_balanced_accuracy
+from heartfelt.stats.agreement.interval import leave_out
+from tests.stats.agreement.designs import Design, matrix
+
+SOURCE_COHEN = (
+    "hand calculation: 10 items, 7 agreed, chance .5 * .6 + .5 * .4 = .5, kappa (.7 - .5) / (1 - .5) = .4"
+)
+SOURCE_SKLEARN = (
+    "scikit-learn cohen_kappa_score, accuracy_score and balanced_accuracy_score on each pair's shared items"
+)
+
+
+def votes(seed: int = 0, design: Design | None = None) -> tuple[Any, Any, Any]:
+    rater, item, value = (design or Design(10, 60, 4)).draw(np.random.default_rng(seed))
+    return rater, item, np.digitize(value, [-0.8, 0.0, 0.9])
+
+
+def shared(table: npt.NDArray[np.float64], a: int, b: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    both = np.isfinite(table[a]) & np.isfinite(table[b])
+    return table[a][both].astype(int), table[b][both].astype(int)
+
+
+def test_hand_calculation() -> None:
+    a = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
+    b = [1, 1, 1, 1, 0, 1, 1, 0, 0, 0]
+    found = cohen_kappa(["a"] * 10 + ["b"] * 10, list(range(10)) * 2, a + b)
+    assert found.value == pytest.approx(0.4, abs=1e-12), SOURCE_COHEN
+    assert found.mean.interval == "jackknife over items (only 2 raters), Student's t"
+    assert found.pairs.rater_a == ["a"]
+    assert found.pairs.rater_b == ["b"]
+
+
+@pytest.mark.peer
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_kappa_equals_scikit_learn(weights: str | None) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rater, item, value = votes()
+    table = matrix(rater, item, value)
+    found = cohen_kappa(rater, item, value, weights)
+    rows = {
+        (a, b): at for at, (a, b) in enumerate(zip(found.pairs.rater_a, found.pairs.rater_b, strict=True))
+    }
+    kappas, sizes = [], []
+    for a, b in itertools.combinations(range(10), 2):
+        x, y = shared(table, a, b)
+        if not x.size:
+            assert (a, b) not in rows
+            continue
+        at = rows[a, b]
+        assert found.pairs.n_shared[at] == x.size
+        expected = metrics.cohen_kappa_score(x, y, weights=weights, labels=[0, 1, 2, 3])
+        if x.size < 2 or np.isnan(expected):
+            assert np.isnan(found.pairs.value[at])
+            assert found.pairs.why_missing[at]
+        else:
+            assert found.pairs.value[at] == pytest.approx(expected, abs=1e-12), SOURCE_SKLEARN
+            kappas.append(expected)
+            sizes.append(x.size)
+    assert found.value == pytest.approx(np.mean(kappas), abs=1e-12)
+    assert found.weighted.value == pytest.approx(np.average(kappas, weights=sizes), abs=1e-12)
+    assert found.mean.counts["pairs"] == len(kappas)
+
+
+@pytest.mark.peer
+@pytest.mark.filterwarnings("ignore")
+def test_accuracies_equal_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rater, item, value = votes(1)
+    table = matrix(rater, item, value)
+    plain, balanced = pairwise_accuracy(rater, item, value), pairwise_balanced_accuracy(rater, item, value)
+    truth: list[int] = []
+    guess: list[int] = []
+    for at, (a, b) in enumerate(zip(plain.pairs.rater_a, plain.pairs.rater_b, strict=True)):
+        x, y = shared(table, a, b)
+        assert plain.pairs.value[at] == pytest.approx(metrics.accuracy_score(x, y), abs=1e-12)
+        both = (metrics.balanced_accuracy_score(x, y) + metrics.balanced_accuracy_score(y, x)) / 2
+        assert balanced.pairs.value[at] == pytest.approx(both, abs=1e-12), SOURCE_SKLEARN
+        truth += [*x, *y]
+        guess += [*y, *x]
+    assert plain.value == pytest.approx(plain.pairs.value.mean(), abs=1e-12)
+    assert plain.pooled is not None
+    assert balanced.pooled is not None
+    assert plain.pooled.value == pytest.approx(metrics.accuracy_score(truth, guess), abs=1e-12)
+    assert plain.pooled.value == pytest.approx(float(plain.weighted), abs=1e-12)
+    assert balanced.pooled.value == pytest.approx(metrics.balanced_accuracy_score(truth, guess), abs=1e-12)
+
+
+def means_without(
+    statistic: Callable[..., Any], columns: Any, keep: npt.NDArray[np.bool_], **options: Any
+) -> float:
+    found = statistic(*(column[keep] for column in columns), interval=None, **options)
+    return float(found.mean)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "options"),
+    [
+        (cohen_kappa, {}),
+        (cohen_kappa, {"weights": "linear"}),
+        (cohen_kappa, {"weights": "quadratic"}),
+        (cohen_kappa, {"at_least": 6}),
+        (pairwise_accuracy, {}),
+        (pairwise_balanced_accuracy, {}),
+    ],
+)
+def test_the_jackknife_leaves_out_one_at_a_time(
+    statistic: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    from heartfelt.stats.agreement import pairs
+
+    columns = votes(2, Design(6, 30, 4))
+    rater, item, _ = columns
+    caught: list[Any] = []
+
+    def watch(*parts: Any) -> Any:
+        caught.append(parts)
+        return leave_out(*parts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "leave_out", watch)
+        value = float(statistic(*columns, **options).mean)
+    by_item, by_rater, cells = caught[0][:3]
+    expected = [means_without(statistic, columns, item != i, **options) - value for i in range(30)]
+    assert by_item == pytest.approx(expected, abs=1e-12)
+    expected = [means_without(statistic, columns, rater != r, **options) - value for r in range(6)]
+    assert by_rater == pytest.approx(expected, abs=1e-12)
+    rows = np.arange(rater.size)
+    ones = np.array([means_without(statistic, columns, rows != k, **options) - value for k in rows])
+    assert cells == pytest.approx((rows.size, ones.sum(), ones @ ones), abs=1e-12)
+
+
+def test_pairs_that_share_nothing_are_no_pairs() -> None:
+    rater = ["a", "b", "a", "b", "c", "d", "c", "d", "e", "a"]
+    item = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    value = ["yes", "yes", "no", "no", "yes", "yes", "yes", "yes", "no", "yes"]
+    found = cohen_kappa(rater, item, value)
+    rows = {(row["rater_a"], row["rater_b"]): row for row in found.pairs.to_json()}
+    assert set(rows) == {("a", "b"), ("c", "d"), ("a", "e")}
+    assert rows["a", "b"]["value"] == 1
+    assert rows["c", "d"]["why_missing"] == "both gave one and the same category to every shared item"
+    assert rows["a", "e"]["why_missing"] == "fewer shared items than asked for"
+    assert found.value == 1
+    assert found.mean.counts["pairs_missing"] == 2
+    json.dumps(found.to_json(), allow_nan=False)
+    json.dumps(found.pairs.to_json(), allow_nan=False)
+    loose = cohen_kappa(rater, item, value, at_least=1)
+    assert loose.value == pytest.approx(0.5)
+
+
+def test_no_pair_with_a_value_is_missing() -> None:
+    found = cohen_kappa([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
+    assert found.mean.why_missing == "both gave one and the same category to every shared item"
+    found = cohen_kappa([1, 2], [1, 1], ["a", "b"])
+    assert found.mean.why_missing == "no two raters share enough items"
+    found = cohen_kappa([1, 2], [1, 2], ["a", "b"])
+    assert found.mean.why_missing == "no two raters share an item"
+    assert found.value is None
+
+
+def test_misuse() -> None:
+    with pytest.raises(InputError, match="no weights"):
+        cohen_kappa([1], [1], [1], "cubic")
+    with pytest.raises(InputError, match="at least 0"):
+        cohen_kappa([1], [1], [1], at_least=0)
+    with pytest.raises(InputError, match="need an order"):
+        cohen_kappa([1, 2], [1, 1], ["a", "b"], "linear")
+
+
+def test_weights_follow_the_numbers() -> None:
+    rater, item, value = votes(3)
+    spread = np.array([0.0, 1.0, 2.0, 10.0])[value]
+    near, far = cohen_kappa(rater, item, value, "quadratic"), cohen_kappa(rater, item, spread, "quadratic")
+    assert near.value != pytest.approx(far.value, abs=1e-3)
+    words = np.array(["none", "low", "mid", "high"])[value]
+    named = cohen_kappa(rater, item, words, "quadratic", categories=["none", "low", "mid", "high"])
+    assert named.value == pytest.approx(near.value, abs=1e-12)
+
+
+def test_many_raters_who_barely_meet() -> None:
+    rng = np.random.default_rng(4)
+    rater = np.arange(6_000)
+    item = np.repeat(np.arange(3_000), 2)
+    found = cohen_kappa(rater, item, rng.integers(0, 2, 6_000))
+    assert len(found.pairs) == 3_000
+    assert found.mean.why_missing == "no two raters share enough items"
+    agree = pairwise_accuracy(rater, item, rng.integers(0, 2, 6_000))
+    assert agree.low < 0.5 < agree.high  # type: ignore[operator] # neither is missing

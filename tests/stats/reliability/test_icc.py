@@ -1,0 +1,254 @@
+"""Intraclass correlations against the published table, pingouin, mean squares by hand, and simulation."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from heartfelt.errors import InputError
+from heartfelt.stats.reliability import icc
+from heartfelt.stats.reliability.icc import FORMS
+from tests.stats.reliability.ratings import Crossed, Triple, complete, ragged
+
+SOURCE = (
+    "Shrout & Fleiss (1979), table 2 and 4; pingouin 0.6.1 intraclass_corr; formulas of McGraw & Wong (1996)"
+)
+
+TARGETS = np.array(
+    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
+)
+
+
+def shrout_fleiss() -> Triple:
+    item, rater = (a.ravel() for a in np.indices(TARGETS.shape))
+    return rater, item, TARGETS.ravel()
+
+
+def test_the_published_table() -> None:
+    found = icc(*shrout_fleiss())
+    values = {form: round(float(getattr(found, form)), 2) for form in FORMS}
+    assert values == {"icc1": 0.17, "icc2": 0.29, "icc3": 0.71, "icc1k": 0.44, "icc2k": 0.62, "icc3k": 0.91}
+    # Mean squares of the paper: items 11.24, judges 32.49, residual 1.02, within 6.26.
+    assert found.icc1.value == pytest.approx(
+        (11.2416667 - 6.2638889) / (11.2416667 + 3 * 6.2638889), abs=1e-6
+    )
+    assert found.k == 4
+    assert found.complete
+    assert (found.value, found.low, found.high) == (found.icc2.value, found.icc2.low, found.icc2.high)
+
+
+def test_intervals_of_the_published_table() -> None:
+    # psych::ICC and pingouin print these to two digits.
+    found = icc(*shrout_fleiss())
+    bounds = [(round(e.low or 0, 2), round(e.high or 0, 2)) for e in (getattr(found, f) for f in FORMS)]
+    assert bounds == [(-0.13, 0.72), (-0.88, 0.91), (0.02, 0.76), (0.07, 0.93), (0.34, 0.95), (0.68, 0.99)]
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize(("items", "raters"), [(5, 3), (20, 4), (40, 12), (8, 30)])
+def test_complete_data_equal_pingouin(items: int, raters: int) -> None:
+    pingouin = pytest.importorskip("pingouin")
+    import pandas as pd
+
+    rater, item, value = complete(items, items, raters)
+    table = pd.DataFrame({"item": item, "rater": rater, "value": value})
+    peer = pingouin.intraclass_corr(table, targets="item", raters="rater", ratings="value")
+    found = icc(rater, item, value)
+    for row, form in enumerate(("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")):
+        ours = getattr(found, form)
+        assert ours.value == pytest.approx(peer["ICC"][row], abs=1e-6)
+        assert [ours.low, ours.high] == pytest.approx(peer.iloc[row, -1].tolist(), abs=0.00501)
+
+
+def test_intervals_by_hand() -> None:
+    rater, item, value = complete(2, 15, 6)
+    table = np.zeros((15, 6))
+    table[item, rater] = value
+    n, k = table.shape
+    rows, columns = table.mean(1), table.mean(0)
+    msr = k * rows.var(ddof=1)
+    msw = ((table - rows[:, None]) ** 2).sum() / (n * (k - 1))
+    mse = ((table - rows[:, None] - columns + table.mean()) ** 2).sum() / ((n - 1) * (k - 1))
+    f = stats.f(n - 1, n * (k - 1))
+    found = icc(rater, item, value, confidence=0.9)
+    ratio = msr / msw / f.ppf(0.95)
+    assert found.icc1.low == pytest.approx((ratio - 1) / (ratio + k - 1))
+    assert found.icc1k.low == pytest.approx(1 - 1 / ratio)
+    ratio = msr / mse * stats.f((n - 1) * (k - 1), n - 1).ppf(0.95)
+    assert found.icc3.high == pytest.approx((ratio - 1) / (ratio + k - 1))
+    assert found.icc3.level == 0.9
+
+
+def test_a_nearly_complete_design_is_close_to_the_complete_one() -> None:
+    rater, item, value = complete(3, 60, 8)
+    whole = icc(rater, item, value)
+    holed = icc(rater[1:], item[1:], value[1:])
+    assert not holed.complete
+    for form in FORMS:
+        assert getattr(holed, form).value == pytest.approx(getattr(whole, form).value, abs=0.01)
+    assert holed.k == pytest.approx(8, abs=0.05)
+
+
+def test_unequal_counts_use_n0() -> None:
+    # Items with 2, 3 and 4 ratings: n0 = (9 - 29/9) / 2 = 2.888...; mean squares by hand.
+    groups = ([1.0, 3.0], [4.0, 5.0, 6.0], [2.0, 2.0, 3.0, 1.0])
+    item = [i for i, g in enumerate(groups) for _ in g]
+    value = [v for g in groups for v in g]
+    grand = np.mean(value)
+    msb = sum(len(g) * (np.mean(g) - grand) ** 2 for g in groups) / 2
+    msw = sum(((np.array(g) - np.mean(g)) ** 2).sum() for g in groups) / 6
+    n0 = (9 - 29 / 9) / 2
+    found = icc(range(9), item, value)
+    assert found.icc1.value == pytest.approx((msb - msw) / (msb + (n0 - 1) * msw))
+    assert found.icc1k.value == pytest.approx(1 - msw / msb)
+    assert found.k == pytest.approx(n0)
+    assert found.icc1.interval == "Wald's exact F for unequal counts"
+    assert (
+        found.icc3.why_missing
+        == "every rater gave one rating, so rater and residual variance cannot be told apart"
+    )
+
+
+def test_wald_interval_equals_the_f_interval_for_equal_counts() -> None:
+    rng = np.random.default_rng(5)
+    value = rng.normal(size=(30, 4)) + rng.normal(size=(30, 1))
+    item = np.repeat(np.arange(30), 4)
+    equal = icc(np.arange(120), item, value.ravel())
+    # One more rating of one item makes the counts unequal; the interval must hardly move.
+    more = icc(np.arange(121), np.append(item, 0), np.append(value.ravel(), value[0].mean()))
+    assert equal.icc1.interval == "F"
+    assert more.icc1.interval == "Wald's exact F for unequal counts"
+    assert [more.icc1.low, more.icc1.high] == pytest.approx([equal.icc1.low, equal.icc1.high], abs=0.01)
+
+
+def test_wald_interval_covers_under_the_one_way_model() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 9, 40)
+    item = np.repeat(np.arange(40), counts)
+    inside = 0
+    for _ in range(250):
+        value = rng.normal(0, 0.8, 40)[item] + rng.normal(0, 1.2, item.size)
+        e = icc(np.arange(item.size), item, value).icc1
+        inside += e.low is not None and e.high is not None and e.low <= 0.64 / 2.08 <= e.high
+    assert 0.91 < inside / 250 < 0.985
+
+
+def sparse_coverage(raters_differ: bool, interval: str) -> tuple[float, float]:
+    """Coverage of ICC(2,1) and ICC(3,1) on 120 x 25 ratings, 6 per item; a third of the raters answers at random."""
+
+    def draw(rng: np.random.Generator, items: int, raters: int) -> Triple:
+        item = np.repeat(np.arange(items), 6)
+        rater = np.concatenate([rng.permutation(raters)[:6] for _ in range(items)])
+        slope = np.where(rng.random(raters) < (1 / 3 if raters_differ else 0.0), 0.0, 1.0)
+        true = rng.normal(size=items)
+        value = slope[rater] * true[item] + rng.normal(0, 0.6, raters)[rater] + rng.normal(0, 1.3, item.size)
+        return rater, item, value
+
+    rng = np.random.default_rng(1)
+    # Expected values: item variance is the mean product of two raters' slopes, the rest is error.
+    signal, total = (4 / 9, 2 / 3) if raters_differ else (1.0, 1.0)
+    truth = (signal / (total + 0.36 + 1.69), signal / (total + 1.69))
+    hits = np.zeros(2)
+    for _ in range(150):
+        found = icc(*draw(rng, 120, 25), interval=interval)  # type: ignore[arg-type]  # a plain string here
+        for i, e in enumerate((found.icc2, found.icc3)):
+            assert e.low is not None
+            assert e.high is not None
+            hits[i] += e.low <= truth[i] <= e.high
+    return float(hits[0] / 150), float(hits[1] / 150)
+
+
+def test_jackknife_intervals_cover_whether_or_not_raters_differ() -> None:
+    for differ in (False, True):
+        for share in sparse_coverage(differ, "auto"):
+            assert 0.89 <= share <= 0.995
+
+
+def test_model_intervals_cover_when_raters_are_alike_and_not_otherwise() -> None:
+    assert all(0.89 <= share <= 0.99 for share in sparse_coverage(False, "model"))
+    assert all(share < 0.88 for share in sparse_coverage(True, "model"))
+
+
+def test_values_do_not_depend_on_names_order_scale_or_offset() -> None:
+    rater, item, value = ragged(4, 40, 9, 0.5)
+    order = np.random.default_rng(0).permutation(value.size)
+    plain = icc(rater, item, value)
+    other = icc(
+        [f"p{r}" for r in rater[order]], [("clip", int(i)) for i in item[order]], 1e4 + 7 * value[order]
+    )
+    for form in FORMS:
+        assert getattr(other, form).value == pytest.approx(getattr(plain, form).value, abs=1e-6)
+        assert getattr(other, form).high == pytest.approx(getattr(plain, form).high, abs=1e-5)
+
+
+def test_raters_needed_and_reliability_with_go_both_ways() -> None:
+    found = icc(*Crossed(80, 20, 5).draw(np.random.default_rng(0)))
+    needed = found.raters_needed(0.8)
+    assert needed.value is not None
+    assert float(found.reliability_with(needed.value)) >= 0.8
+    assert float(found.reliability_with(needed.value - 1)) < 0.8
+    assert found.reliability_with(found.k or 0).value == pytest.approx(found.icc2k.value)
+    with pytest.raises(InputError, match="icc4"):
+        found.raters_needed(0.8, "icc4")  # type: ignore[arg-type]  # the error is the point
+
+
+MISSING = [
+    ([], [], [], "there are no ratings"),
+    (["a"] * 3, [1, 2, 3], [1, 2, 3], "there is only one rater"),
+    (["a", "b", "c"], [1] * 3, [1, 2, 3], "there is only one item"),
+    (["a", "b", "c"], [1, 2, 3], [1, 2, 3], "no item has two ratings"),
+    (["a", "a", "b", "b"], [1, 2, 1, 2], [3] * 4, "all ratings are equal"),
+    (["a", "b"], [1, 2], [np.nan, np.inf], "there are no ratings"),
+]
+
+
+@pytest.mark.parametrize(("rater", "item", "value", "why"), MISSING)
+def test_missing_says_why(rater: list[str], item: list[int], value: list[float], why: str) -> None:
+    found = icc(rater, item, value)
+    for form in FORMS:
+        assert getattr(found, form).why_missing == why
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_perfect_agreement_has_a_value_and_no_interval() -> None:
+    found = icc(["a", "a", "a", "b", "b", "b"], [1, 2, 3] * 2, [1, 2, 5, 1, 2, 5])
+    assert [getattr(found, form).value for form in FORMS] == pytest.approx([1.0] * 6)
+    assert found.icc2.low is None
+    assert found.icc2.why_no_interval == "there is no error variance, so the F ratio is infinite"
+    shifted = icc(["a", "a", "a", "b", "b", "b"], [1, 2, 3] * 2, [1, 2, 5, 2, 3, 6])
+    assert shifted.icc3.value == pytest.approx(1.0)
+    assert shifted.icc2.value is not None
+    assert shifted.icc2.value < 1
+
+
+def test_negative_on_complete_data() -> None:
+    found = icc([1, 2] * 3, [1, 1, 2, 2, 3, 3], [1, 5, 5, 1, 3, 3])
+    assert found.icc1.value == pytest.approx(-1.0)
+    assert found.icc1k.value is None
+    assert found.icc1k.why_missing is not None
+
+
+def test_ten_thousand_raters_with_one_rating_each() -> None:
+    rng = np.random.default_rng(0)
+    item = np.arange(10_000) % 1000
+    value = rng.normal(size=1000)[item] + rng.normal(size=10_000)
+    found = icc(np.arange(10_000), item, value)
+    assert found.icc1.value == pytest.approx(0.5, abs=0.05)
+    assert found.icc2.value == pytest.approx(found.icc1.value, abs=1e-6)
+    assert found.icc3.value is None
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"Rater 'a' rated item 1 more than once \(2 repeated ratings in all\)"
+    ):
+        icc(["a", "a", "b", "a", "a"], [1, 2, 1, 2, 1], [1, 2, 3, 4, 5])
+    with pytest.raises(InputError, match="between 0 and 1"):
+        icc([1, 2], [1, 1], [1, 2], confidence=95)
+    with pytest.raises(InputError, match="positive"):
+        icc([1, 2], [1, 1], [1, 2], k=0)
+    with pytest.raises(InputError, match="interval 'boot'"):
+        icc([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 5], interval="boot")  # type: ignore[arg-type]  # the error is the point

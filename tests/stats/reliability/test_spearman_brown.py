@@ -1,0 +1,70 @@
+"""Spearman-Brown both ways."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heartfelt.errors import InputError
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.reliability import raters_needed, reliability_with
+from heartfelt.stats.reliability.spearman_brown import stepped_down, stepped_up
+
+SOURCE = "the formula by hand: 4 ratings of reliability .5 give 4 * .5 / (1 + 3 * .5) = .8"
+
+
+def test_by_hand() -> None:
+    assert reliability_with(0.5, 4).value == pytest.approx(0.8)
+    assert raters_needed(0.5, 0.8).value == 4
+    assert raters_needed(0.5, 0.81).value == 5
+    assert raters_needed(0.9, 0.8).value == 1
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+@settings(deadline=None, max_examples=50)
+def test_the_number_needed_is_the_smallest_that_reaches_the_target(single: float, target: float) -> None:
+    needed = float(raters_needed(single, target))
+    assert stepped_up(single, needed) >= target - 1e-9
+    assert needed == 1 or stepped_up(single, needed - 1) < target
+
+
+@given(st.floats(-0.2, 0.99), st.floats(1.0, 5.0))
+@settings(deadline=None, max_examples=50)
+def test_up_and_down_are_inverse(single: float, k: float) -> None:
+    assert stepped_down(stepped_up(single, k), k) == pytest.approx(single, abs=1e-9)
+
+
+def test_bounds_carry_over_and_swap() -> None:
+    single = Estimate(0.4, 0.2, 0.6, "ICC", "F", counts={"raters": 9})
+    more = reliability_with(single, 3)
+    assert (more.low, more.high) == pytest.approx((0.6 / 1.4, 1.8 / 2.2))
+    assert more.interval == "F, by Spearman-Brown"
+    needed = raters_needed(single, 0.8)
+    assert (needed.value, needed.low, needed.high) == (6, 3, 16)
+    assert needed.counts["raters"] == 9
+
+
+def test_a_reliability_that_may_be_zero_has_no_upper_bound() -> None:
+    needed = raters_needed(Estimate(0.3, -0.1, 0.6, "ICC", "F"), 0.8)
+    assert needed.low == 3
+    assert needed.high is None
+    assert "no upper bound" in needed.interval
+
+
+def test_missing_passes_through_and_nothing_needs_everybody() -> None:
+    gone = Estimate.missing("there is only one rater", "ICC")
+    assert reliability_with(gone, 3).why_missing == "there is only one rater"
+    assert raters_needed(gone, 0.8).why_missing == "there is only one rater"
+    none = raters_needed(-0.1, 0.8)
+    assert none.why_missing == "a single rating has no reliability, so no number of raters reaches the target"
+    assert reliability_with(-0.9, 10).value is None
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(InputError, match="positive"):
+        reliability_with(0.5, 0)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        raters_needed(0.5, 1.0)
+    with pytest.raises(InputError, match="between -1 and 1"):
+        raters_needed(7.0, 0.8)
