@@ -385,7 +385,9 @@ def test_whatever_is_read_is_written_and_read_again(
     folder = tmp_path_factory.mktemp("aigiemo")
     snapshot = FORMAT.read(jsonl(folder / "in", *made), {})
     assert snapshot.ratings.filter(pl.col("question") == "emotion").height == len(made)
-    assert again(snapshot, folder)[0].hash == snapshot.hash
+    repeated, out = again(snapshot, folder)
+    assert repeated.hash == snapshot.hash
+    assert again(repeated, folder / "more")[1].read_bytes() == out.read_bytes()
 
 
 def test_a_collected_study_is_written_in_this_layout(tmp_path: Path) -> None:

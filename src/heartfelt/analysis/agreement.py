@@ -52,15 +52,17 @@ def of_categories(one: QuestionData, material: Material, *, brief: bool = False)
     priors = _priors(one, material)
     if brief:
         return _brief(one, ratings)
-    out = _suite(one, ratings, sorted(one.categories), ordered=one.level == "ordinal")
-    out |= _prior_suite(one, ratings, priors.get("all"))
+    codes = sorted(one.categories)
+    out = _suite(one, ratings, codes, ordered=one.level == "ordinal")
+    out |= _prior_suite(one, ratings, codes, priors.get("all"))
     if one.level == "ordinal" and len(one.categories) > 2:
         least = min(one.categories)
         present = ratings.with_columns((pl.col("value") > least).cast(pl.Float64).alias("value"))
         told = priors.get("present")
         if told is None and "all" in priors:
             told = {item: float(code > least) for item, code in priors["all"].items()}
-        out["binary"] = _suite(one, present, [0.0, 1.0], ordered=False) | _prior_suite(one, present, told)
+        both = [0.0, 1.0]
+        out["binary"] = _suite(one, present, both, ordered=False) | _prior_suite(one, present, both, told)
     return out
 
 
@@ -82,7 +84,12 @@ def _brief(one: QuestionData, ratings: pl.DataFrame) -> dict[str, Any]:
 
 
 def _suite(
-    one: QuestionData, ratings: pl.DataFrame, categories: list[float], *, ordered: bool, prior: Prior | None = None
+    one: QuestionData,
+    ratings: pl.DataFrame,
+    categories: list[float],
+    *,
+    ordered: bool,
+    prior: Prior | None = None,
 ) -> dict[str, Any]:
     if not ratings.height:
         gone = Estimate.missing(_why(one) or "")
@@ -134,12 +141,13 @@ def _pairs(
     return out
 
 
-def _prior_suite(one: QuestionData, ratings: pl.DataFrame, prior: Prior | None) -> dict[str, Any]:
+def _prior_suite(
+    one: QuestionData, ratings: pl.DataFrame, categories: list[float], prior: Prior | None
+) -> dict[str, Any]:
     if not prior or not ratings.height:
         return {}
     rater = ratings["rater"] if one.why_no_raters is None else None
     against = prior_against_majority(rater, ratings["item"], ratings["value"], prior)
-    categories = sorted({*one.categories} if prior.keys() and len(one.categories) == 2 else {*prior.values(), 0.0, 1.0})
     joined = _suite(one, ratings, categories, ordered=False, prior=prior)
     return {"with_prior": joined, "prior_against_majority": against.to_json()}
 

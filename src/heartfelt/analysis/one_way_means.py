@@ -63,7 +63,9 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
         return math.sqrt(signal / (signal + noise)) if signal else 0.0
 
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
-    icc1 = Estimate(single(f), single(bounds[0]), single(bounds[1]), f"ICC(1,1), {METHOD}", name, 0.95, counts)
+    icc1 = Estimate(
+        single(f), single(bounds[0]), single(bounds[1]), f"ICC(1,1), {METHOD}", name, 0.95, counts
+    )
     values = [stepped_up(single(ratio), n0) for ratio in (f, *bounds)]
     icc1k = Estimate(values[0], values[1], values[2], f"ICC(1,k), {METHOD}, k = {n0:.6g}", name, 0.95, counts)
     top = Estimate(best(f), best(bounds[0]), best(bounds[1]), f"{METHOD}, correlation", name, 0.95, counts)

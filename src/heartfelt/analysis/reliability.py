@@ -33,9 +33,7 @@ NOT_CATEGORIES = "the answers are numbers, not categories"
 
 def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[str, Any]:
     """The reliability of every question; ``brief`` leaves out all but what a side-by-side shows."""
-    return {
-        one.id: of_question(one, seed, brief=brief or material.many) for one in material.questions
-    }
+    return {one.id: of_question(one, seed, brief=brief or material.many) for one in material.questions}
 
 
 def of_question(one: QuestionData, seed: int, *, brief: bool = False) -> dict[str, Any]:
@@ -167,9 +165,13 @@ def _without_ratings(one: QuestionData) -> dict[str, Any]:
     gone = Estimate.missing(why)
     out: dict[str, Any] = {name: gone for name in ("alpha_interval", "alpha_ordinal", "alpha_nominal")}
     out |= {form: Estimate.missing(why, form) for form in ICC_FORMS}
-    found = one_way_from_means(one.items["mean"], one.items["sd"], one.items["n"]) if one.items.height else None
+    found = (
+        one_way_from_means(one.items["mean"], one.items["sd"], one.items["n"]) if one.items.height else None
+    )
     out["split_half"] = gone
-    metrics = {name: Estimate.missing(why, f"ceiling, {name}") for name in ("correlation", "rmse", "accuracy")}
+    metrics = {
+        name: Estimate.missing(why, f"ceiling, {name}") for name in ("correlation", "rmse", "accuracy")
+    }
     if found is not None:
         out |= {"icc1": found.icc1, "icc1k": found.icc1k}
         metrics |= {"correlation": found.ceiling, "rmse": found.rmse}

@@ -33,7 +33,7 @@ def progress_bar(first: str) -> Iterator[Report]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=err, transient=True) as bars:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
         tasks = {first: bars.add_task(first, total=None)}
 
         def report(doing: str, done: int, total: int) -> None:

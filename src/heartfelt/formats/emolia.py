@@ -29,7 +29,6 @@ from heartfelt.formats.columns import (
     unique_keys,
 )
 from heartfelt.formats.delimited import line_ends, open_delimited
-from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study
 from heartfelt.study.recipes import recipe_study
 from heartfelt.tables import lossless_types
@@ -374,8 +373,3 @@ def header_notes(files: Files) -> dict[str, str]:
 def recipe_of(subset: str) -> Study:
     """The recipe of a subset, parsed once."""
     return recipe_study(subset)
-
-
-def rated_by(snapshot: Snapshot) -> pl.DataFrame:
-    """How many ratings each rater gave."""
-    return snapshot.ratings.group_by("rater").len("count").with_columns(pl.col("count").cast(pl.Int64))

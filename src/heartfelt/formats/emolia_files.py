@@ -20,7 +20,6 @@ from heartfelt.formats.emolia import (
     USER_COLUMNS,
     USERS,
     Subset,
-    rated_by,
 )
 from heartfelt.snapshot import Snapshot
 
@@ -134,7 +133,7 @@ def _users(snapshot: Snapshot) -> pl.DataFrame:
     ]
     frame = raters.with_columns(truth).rename({"rater": "username"})
     if "annotation_count" not in frame.columns:
-        counted = rated_by(snapshot).rename({"rater": "username", "count": "annotation_count"})
+        counted = snapshot.ratings.group_by(pl.col("rater").alias("username")).len("annotation_count")
         frame = frame.join(counted, on="username", how="left", maintain_order="left").with_columns(
             pl.col("annotation_count").fill_null(0)
         )

@@ -41,7 +41,7 @@ from heartfelt.study.recipes import recipe_study
 
 QUESTIONS = {"overall": "impression", "textual": "alignment"}
 MEANS_END, PERSON_END, TOTAL = "_mos_list.txt", "_person_mos.txt", "total"
-_CLIP = re.compile(r"(?:^|-)(S\d+)_(P\d+)$")
+_CLIP = re.compile(r"(?:^|[-_])(S\d+)_(P\d+)$")
 _SPLITS = ("train", "dev", "test")
 
 

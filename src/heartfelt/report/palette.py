@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 INK = "#1d2330"
 SOFT = "#5b6472"
 LINE = "#d9dde4"
@@ -13,16 +11,6 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0609a", "#8a6d00", "#2b8cbe", "#6
 SHAPES = ("circle", "square", "triangle", "diamond")
 FLAGGED = "#d55e00"
 PLAIN = "#0072b2"
-
-# High valence is warm-bright or green, low valence red or blue, so that neighbours on the map differ most.
-QUADRANTS = {"hv_ha": "#e69f00", "lv_ha": "#d55e00", "lv_la": "#0072b2", "hv_la": "#009e73"}
-
-
-def group_colours(groups: Sequence[str]) -> dict[str, str]:
-    """A colour for each group; quadrants by their usual names keep theirs."""
-    if set(groups) <= set(QUADRANTS):
-        return {name: QUADRANTS[name] for name in groups}
-    return {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(groups)}
 
 
 def mix(colour: str, other: str, share: float) -> str:

@@ -96,7 +96,3 @@ def system_names(analysis: Analysis) -> dict[str, str]:
     seen = analysis.snapshot.stimuli["system"].drop_nulls().unique().sort() if "system" in analysis.snapshot.stimuli.columns else []
     return {**{name: named.get(name, name) for name in seen}, **named}
 
-
-def quadrants(analysis: Analysis) -> list[str]:
-    """The groups of the intents, in the study's order."""
-    return list(dict.fromkeys(intent.group for intent in analysis.snapshot.study.intents if intent.group))

@@ -66,13 +66,6 @@ def plain(name: str) -> str:
     return name.replace("___", " / ").replace("_", " ").strip()
 
 
-QUADRANT_WORDS = {
-    "hv_ha": "high valence, high arousal",
-    "lv_ha": "low valence, high arousal",
-    "lv_la": "low valence, low arousal",
-    "hv_la": "high valence, low arousal",
-}
-SHORT_QUADRANTS = {"hv_ha": "HVHA", "lv_ha": "LVHA", "lv_la": "LVLA", "hv_la": "HVLA"}
 COEFFICIENTS = {
     "alpha_interval": "Krippendorff's alpha (interval)",
     "alpha_ordinal": "Krippendorff's alpha (ordinal)",
@@ -96,11 +89,6 @@ COEFFICIENTS = {
     "accuracy": "Ceiling of accuracy",
     "rmse": "Floor of the error (RMSE)",
 }
-
-
-def quadrant(name: str) -> str:
-    """A quadrant in words."""
-    return QUADRANT_WORDS.get(name, plain(name))
 
 
 def coefficient(name: str) -> str:

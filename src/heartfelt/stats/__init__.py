@@ -1,1 +1,108 @@
-"""Numbers over arrays: agreement, reliability, aggregation, inference. Knows nothing of studies."""
+"""Numbers over arrays: agreement, reliability, aggregation, inference. Knows nothing of studies.
+
+Every function takes parallel columns (NumPy, Polars, pandas or lists; ids of any hashable kind) and gives an
+:class:`Estimate` or a small frozen result. Functions are loaded when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heartfelt.stats.aggregate import bt500, dawid_skene, mean, median, mode, p910, p913
+    from heartfelt.stats.agreement import (
+        alpha,
+        cohen_kappa,
+        exact_agreement,
+        fleiss_kappa,
+        fleiss_kappa_counts,
+        gwet_ac1,
+        gwet_ac2,
+        leave_one_out,
+        pairwise_accuracy,
+        pairwise_balanced_accuracy,
+        prior_against_majority,
+    )
+    from heartfelt.stats.association import ccc, kendall, mae, mse, pearson, rmse, spearman
+    from heartfelt.stats.calibration import brier, calibration, expected_calibration_error
+    from heartfelt.stats.ceiling import ceiling
+    from heartfelt.stats.classify import (
+        accuracy,
+        auroc,
+        average_precision,
+        balanced_accuracy,
+        confusion,
+        f1,
+        macro_f1,
+        precision,
+        quadratic_kappa,
+        recall,
+    )
+    from heartfelt.stats.estimate import Estimate
+    from heartfelt.stats.geometry import ellipse, overlap
+    from heartfelt.stats.inference import (
+        anova,
+        equivalence_correlation,
+        equivalence_mean,
+        games_howell,
+        holm,
+        mixed_model,
+        permutation_correlation,
+        permutation_paired,
+        permutation_two_sample,
+        tukey,
+    )
+    from heartfelt.stats.regression import shrinkage_slope
+    from heartfelt.stats.reliability import icc, raters_needed, reliability_with, split_half, variance_components
+    from heartfelt.stats.resample import bootstrap, bootstrap_difference, bootstrap_metric
+
+_HOMES = {
+    "aggregate": ("bt500", "dawid_skene", "mean", "median", "mode", "p910", "p913"),
+    "agreement": (
+        "alpha", "cohen_kappa", "exact_agreement", "fleiss_kappa", "fleiss_kappa_counts", "gwet_ac1", "gwet_ac2",
+        "leave_one_out", "pairwise_accuracy", "pairwise_balanced_accuracy", "prior_against_majority",
+    ),
+    "association": ("ccc", "kendall", "mae", "mse", "pearson", "rmse", "spearman"),
+    "calibration": ("brier", "calibration", "expected_calibration_error"),
+    "ceiling": ("ceiling",),
+    "classify": (
+        "accuracy", "auroc", "average_precision", "balanced_accuracy", "confusion", "f1", "macro_f1", "precision",
+        "quadratic_kappa", "recall",
+    ),
+    "estimate": ("Estimate",),
+    "geometry": ("ellipse", "overlap"),
+    "inference": (
+        "anova", "equivalence_correlation", "equivalence_mean", "games_howell", "holm", "mixed_model",
+        "permutation_correlation", "permutation_paired", "permutation_two_sample", "tukey",
+    ),
+    "regression": ("shrinkage_slope",),
+    "reliability": ("icc", "raters_needed", "reliability_with", "split_half", "variance_components"),
+    "resample": ("bootstrap", "bootstrap_difference", "bootstrap_metric"),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Estimate", "accuracy", "alpha", "anova", "auroc", "average_precision", "balanced_accuracy", "bootstrap",
+    "bootstrap_difference", "bootstrap_metric", "brier", "bt500", "calibration", "ccc", "ceiling", "cohen_kappa", "confusion",
+    "dawid_skene", "ellipse", "equivalence_correlation", "equivalence_mean", "exact_agreement", "expected_calibration_error",
+    "f1", "fleiss_kappa", "fleiss_kappa_counts", "games_howell", "gwet_ac1", "gwet_ac2", "holm", "icc", "kendall",
+    "leave_one_out", "macro_f1", "mae", "mean", "median", "mixed_model", "mode", "mse", "overlap", "p910", "p913",
+    "pairwise_accuracy", "pairwise_balanced_accuracy", "pearson", "permutation_correlation", "permutation_paired",
+    "permutation_two_sample", "precision", "prior_against_majority", "quadratic_kappa", "raters_needed", "recall",
+    "reliability_with", "rmse", "shrinkage_slope", "spearman", "split_half", "tukey", "variance_components",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load a statistic when it is first asked for."""
+    if name in _HOME:
+        # A module and a function may share a name (ceiling, calibration): the function is what people mean.
+        found = getattr(import_module(f"heartfelt.stats.{_HOME[name]}"), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'heartfelt.stats' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -83,14 +83,13 @@ def inverse_of_factor(factor: Floats, order: int) -> Floats:
         turned[i, i] = 1.0
         for j in range(i, order):
             turned[i, j] /= factor[i, i]
-    out = np.empty((order, order))
+    columns = turned.T.copy()
+    out = np.zeros((order, order))
     for i in range(order):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(i, order):
-                total += turned[i, k] * turned[j, k]
-            out[i, j] = total
-            out[j, i] = total
+        for k in range(i, order):
+            scale = turned[i, k]
+            for j in range(k + 1):
+                out[i, j] += scale * columns[k, j]
     return out
 
 

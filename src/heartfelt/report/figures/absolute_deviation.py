@@ -8,9 +8,8 @@ from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.deviation_by_system import STARS
 from heartfelt.report.figures.figure import FIGURES, Figure
 from heartfelt.report.figures.rows import brackets, row_of
-from heartfelt.report.palette import group_colours
-from heartfelt.report.reading import Analysis, inside, quadrants, questions, value_of
-from heartfelt.report.words import SHORT_QUADRANTS, plain, quadrant
+from heartfelt.report.quadrants import quadrant_look
+from heartfelt.report.reading import Analysis, inside, questions, value_of
 
 
 class AbsoluteDeviation(Figure):
@@ -22,7 +21,8 @@ class AbsoluteDeviation(Figure):
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question with references."""
         found = inside(analysis, "quadrants", "by_quadrant") or []
-        order = quadrants(analysis)
+        look = quadrant_look(analysis.snapshot.study)
+        order = list(look.names)
         panels, table = [], []
         for question in questions(analysis):
             mine = [row for row in found if row.get("question") == question and value_of(row.get("absolute_deviation")) is not None]
@@ -30,10 +30,9 @@ class AbsoluteDeviation(Figure):
             if not mine:
                 continue
             keys = [str(row["quadrant"]) for row in mine]
-            shades = group_colours(keys)
-            labels = [SHORT_QUADRANTS.get(key, plain(key)) for key in keys]
+            labels = [look.abbreviated(key) for key in keys]
             made = [
-                row_of(label, row["absolute_deviation"], shades[key], quadrant(key))
+                row_of(label, row["absolute_deviation"], look.colour(key), look.said(key))
                 for label, key, row in zip(labels, keys, mine, strict=True)
             ]
             panels.append({
@@ -47,12 +46,8 @@ class AbsoluteDeviation(Figure):
             ]
         if not panels:
             return Absent("the intents have no quadrants with references")
-        caption = (
-            "Mean absolute deviation from the reference per quadrant of the intents (HV high valence, LV low valence, HA high arousal,"
-            f" LA low arousal), with 95% intervals. {STARS}"
-        ) if any(label in SHORT_QUADRANTS.values() for panel in panels for label in [panel["rows"][0]["label"]]) else (
-            f"Mean absolute deviation from the reference per group of intents, with 95% intervals. {STARS}"
-        )
+        short = "; ".join(f"{look.abbreviated(name)} {look.said(name)}" for name in order if look.abbreviated(name) != look.said(name))
+        caption = f"Mean absolute deviation from the reference per quadrant of the intents{f' ({short})' if short else ''}, with 95% intervals. {STARS}"
         return Chart("intervals", "Absolute deviation by quadrant", caption, panels, table)
 
 

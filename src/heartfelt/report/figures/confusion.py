@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures.figure import FIGURES, Figure
+from heartfelt.report.quadrants import quadrant_look
 from heartfelt.report.reading import Analysis, inside, why
-from heartfelt.report.words import SHORT_QUADRANTS, interval, plain, quadrant
+from heartfelt.report.words import interval
 
 
 class Confusion(Figure):
@@ -23,29 +24,26 @@ class Confusion(Figure):
             return Absent(why(analysis, "quadrants", "the study has no quadrants"))
         rows_of = [str(name) for name in found.get("rows") or found["labels"]]
         columns = [str(name) for name in found.get("columns") or found["labels"]]
+        look = quadrant_look(analysis.snapshot.study)
         cells, table = [], []
         for name, counts, shares in zip(rows_of, found["counts"], found["proportions"], strict=False):
             line = []
             for other, count, share in zip(columns, counts, shares, strict=False):
                 line.append({
                     "value": share, "text": "–" if share is None else f"{100 * share:.0f}%",
-                    "words": f"intended: {quadrant(name)}\nperceived: {quadrant(other)}\n{count} stimuli"
+                    "words": f"intended: {look.said(name)}\nperceived: {look.said(other)}\n{count} stimuli"
                              + ("" if share is None else f", {100 * share:.1f}% of the row"),
                 })
                 table.append({"intended": name, "perceived": other, "stimuli": count, "share": share})
             cells.append(line)
         panel = {
-            "title": "", "rows": [_short(name) for name in rows_of], "columns": [_short(name) for name in columns], "cells": cells,
+            "title": "", "rows": [look.abbreviated(name) for name in rows_of], "columns": [look.abbreviated(name) for name in columns], "cells": cells,
             "row_label": "intended", "column_label": "perceived", "low": 0.0, "high": 1.0, "square": True,
         }
         hit = inside(analysis, "quadrants", "hit_rate")
         caption = "Share of the stimuli meant for each quadrant that were perceived in each"
         caption += f"; {interval(hit, 2)} fall where they were meant to." if hit and hit.get("value") is not None else "."
         return Chart("heatmap", "Intended and perceived quadrant", caption, [panel], table)
-
-
-def _short(name: str) -> str:
-    return SHORT_QUADRANTS.get(name, plain(name))
 
 
 FIGURES.add(Confusion.name, Confusion())

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
-from heartfelt.report.palette import COLOURS, SHAPES, group_colours
-from heartfelt.report.reading import Analysis, bounds_of, inside, quadrants, rows, system_names, value_of
+from heartfelt.report.palette import COLOURS, SHAPES
+from heartfelt.report.quadrants import quadrant_look
+from heartfelt.report.reading import Analysis, bounds_of, inside, rows, system_names, value_of
 from heartfelt.report.va_map import mapped_questions
-from heartfelt.report.words import interval, plain, quadrant
+from heartfelt.report.words import interval, plain
 
 
 class DeviationMaps(Figure):
@@ -28,11 +29,11 @@ class DeviationMaps(Figure):
         names = system_names(analysis)
         systems = _both(rows(analysis, "systems"), "system", across, up)
         groups = _both(inside(analysis, "quadrants", "by_quadrant") or [], "quadrant", across, up)
-        shades = group_colours([q for q in quadrants(analysis) if q in groups] or list(groups))
+        look = quadrant_look(analysis.snapshot.study)
         parts = [
             ("(a) systems", "system", [(names.get(k, k), COLOURS[i % len(COLOURS)], SHAPES[i % 4], v) for i, (k, v) in enumerate(systems.items())]),
             ("(b) quadrants", "quadrant", [
-                (quadrant(k), shades.get(k, COLOURS[i % len(COLOURS)]), SHAPES[i % 4], v) for i, (k, v) in enumerate(groups.items())
+                (look.said(k), look.colour(k), SHAPES[i % 4], v) for i, (k, v) in enumerate(groups.items())
             ]),
         ]
         panels, table = [], []

@@ -8,10 +8,11 @@ import polars as pl
 
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures.figure import FIGURES, Figure
-from heartfelt.report.palette import SOFT, group_colours
-from heartfelt.report.reading import Analysis, quadrants, rows, system_names
+from heartfelt.report.palette import SOFT
+from heartfelt.report.quadrants import QuadrantLook, quadrant_look
+from heartfelt.report.reading import Analysis, rows, system_names
 from heartfelt.report.va_map import mapped_questions
-from heartfelt.report.words import number, plain, quadrant
+from heartfelt.report.words import number, plain
 from heartfelt.study.question import Question
 
 
@@ -32,23 +33,21 @@ class PerceivedMaps(Figure):
         if not points.height:
             return Absent("no stimulus has labels on both axes")
         names = system_names(analysis)
-        groups = quadrants(analysis)
-        colours = group_colours(groups)
+        look = quadrant_look(analysis.snapshot.study)
         panels = [
-            _panel(analysis, str(system), names.get(str(system), str(system)), mine, pair, colours)
+            _panel(analysis, str(system), names.get(str(system), str(system)), mine, pair, look)
             for (system,), mine in points.sort("system", "stimulus").group_by("system", maintain_order=True)
         ]
-        legend = [{"label": quadrant(group), "colour": colours[group], "shape": "circle", "group": group} for group in groups]
         caption = (
             f"Perceived {plain(pair[0].id)} and {plain(pair[1].id)} of the stimuli of each system. Dots are stimuli, stars the means of a"
             " quadrant, crosses the references of its intents; an ellipse holds 95% of a quadrant's stimuli if they are normal."
         )
         table = points.sort("system", "stimulus").to_dicts()
-        return Chart("map", "Intended and perceived", caption, panels, table, legend)
+        return Chart("map", "Intended and perceived", caption, panels, table, look.legend())
 
 
 def _points(analysis: Analysis, pair: tuple[Question, Question]) -> pl.DataFrame:
-    group = {intent.id: intent.group for intent in analysis.snapshot.study.intents}
+    group = dict(quadrant_look(analysis.snapshot.study).of_intent)
     sides = []
     for question in pair:
         mine = analysis.labels.filter(pl.col("question") == question.id)
@@ -62,7 +61,7 @@ def _points(analysis: Analysis, pair: tuple[Question, Question]) -> pl.DataFrame
 
 
 def _panel(
-    analysis: Analysis, system: str, label: str, mine: pl.DataFrame, pair: tuple[Question, Question], colours: dict[str, str]
+    analysis: Analysis, system: str, label: str, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook
 ) -> dict[str, Any]:
     across, up = pair
     study = analysis.snapshot.study
@@ -79,7 +78,7 @@ def _panel(
     seen = set(mine["intent"].drop_nulls().to_list())
     crosses = [
         {
-            "x": intent.reference[str(across.axis)], "y": intent.reference[str(up.axis)], "group": intent.group, "label": intent.id,
+            "x": intent.reference[str(across.axis)], "y": intent.reference[str(up.axis)], "group": look.of_intent.get(intent.id), "label": intent.id,
             "words": f"{intent.id}: intended\n{across.id} {number(intent.reference[str(across.axis)], 2)},"
                      f" {up.id} {number(intent.reference[str(up.axis)], 2)}",
         }
@@ -88,7 +87,7 @@ def _panel(
     means = mine.drop_nulls("group").group_by("group").agg(pl.mean(across.id).alias("x"), pl.mean(up.id).alias("y"), pl.len().alias("n")).sort("group")
     stars = [
         {"x": x, "y": y, "group": group, "words": (
-            f"{label}, {quadrant(group)}\nmean of {n} stimuli\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
+            f"{label}, {look.said(group)}\nmean of {n} stimuli\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
         )}
         for group, x, y, n in means.iter_rows()
     ]
@@ -98,7 +97,7 @@ def _panel(
     ]
     return {
         "title": label, "note": f"{mine.height} stimuli", "x": axes[0], "y": axes[1], "points": points, "crosses": crosses,
-        "stars": stars, "ellipses": ellipses, "colours": {**colours, "": SOFT},
+        "stars": stars, "ellipses": ellipses, "colours": {**look.colours, "": SOFT},
     }
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from heartfelt.stats.triples import Floats, Ints
 
 MOST_LEVELS = 6000
-_SMALL = 160
+_SMALL = 400
 _MOST_STEPS = 100
 _GROUPED_FLOATS = 6_000_000
 _LOWEST, _HIGHEST = math.log(1e-9), math.log(1e9)
@@ -178,7 +178,7 @@ def _factor(matrix: Floats) -> tuple[Floats, Floats, Floats] | None:
         if not factor_upper(upper):
             return None
         inverse = inverse_of_factor(upper, upper.shape[0] - 1)
-        return np.diagonal(upper).copy(), inverse @ matrix[-1, :-1], inverse
+        return np.diagonal(upper).copy(), np.einsum("ij,j->i", inverse, matrix[-1, :-1]), inverse
     from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
     lower, bad = dpotrf(matrix, lower=1, overwrite_a=0, clean=1)

@@ -1,0 +1,166 @@
+"""Analyses of variance on the stimuli's mean ratings, and mixed models on the ratings themselves.
+
+Conveyance: signed deviation by system + intent, absolute deviation by quadrant + system, and both by system and quadrant
+with their interaction. Opinion and presence: the mean rating by system (and intent, where there are intents). Sums of
+squares are of type II. ``eta_squared`` is a share of the sum of the table; ``eta_squared_of_total`` of the corrected
+total; they differ on unbalanced data. The mixed model takes raters and stimuli as crossed random effects, so its test of systems also
+holds for other raters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.inference import AnovaResult, anova, mixed_model
+
+MOST_LEVELS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model: an outcome (value, signed, absolute) by factors, their interactions, and covariates."""
+
+    outcome: str
+    factors: tuple[str, ...]
+    crossed: bool = False
+    covariates: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The right-hand side, as papers write it."""
+        return (" * " if self.crossed else " + ").join(self.factors) + "".join(
+            f" + {name}" for name in self.covariates
+        )
+
+
+def models(one: QuestionData, covariates: tuple[str, ...] = ()) -> list[Model]:
+    """The models that suit a question, given what is known of its stimuli."""
+    known = {name for name in ("system", "intent", "quadrant") if one.items[name].n_unique() > 1}
+    wanted: list[Model] = []
+    if one.referenced:
+        wanted += [Model("signed", ("system", "intent")), Model("absolute", ("quadrant", "system"))]
+        wanted += [Model(outcome, ("system", "quadrant"), True) for outcome in ("signed", "absolute")]
+        if "quadrant" not in known:
+            wanted.append(Model("absolute", ("system", "intent")))
+    else:
+        wanted.append(Model("value", ("system", "intent") if "intent" in known else ("system",)))
+    if "system" not in known and "intent" in known:
+        wanted = [Model("signed" if one.referenced else "value", ("intent",))]
+    fitting = [model for model in wanted if set(model.factors) <= known]
+    return fitting + [Model(m.outcome, m.factors, m.crossed, covariates) for m in fitting if covariates]
+
+
+def outcome_column(frame: pl.DataFrame, outcome: str) -> pl.Series:
+    """The column a model explains."""
+    if outcome == "value":
+        return frame["mean"]
+    return frame["deviation"].abs() if outcome == "absolute" else frame["deviation"]
+
+
+def variance_tables(
+    material: Material, covariates: Mapping[str, Mapping[str, float]] | None = None
+) -> list[dict[str, Any]]:
+    """Every effect of every model; ``covariates`` give a number per stimulus."""
+    rows: list[dict[str, Any]] = []
+    extra = dict(covariates or {})
+    for one in material.questions:
+        if not one.numbers or not one.items.height:
+            continue
+        frame = one.items.with_columns(
+            pl.col("stimulus").replace_strict(dict(told), default=None, return_dtype=pl.Float64).alias(name)
+            for name, told in extra.items()
+        )
+        for model in models(one, tuple(extra)):
+            rows += list(_rows(one, model, frame))
+    return rows
+
+
+def _rows(one: QuestionData, model: Model, frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    frame = frame.drop_nulls([*model.factors, *model.covariates])
+    if model.outcome != "value":
+        frame = frame.drop_nulls("deviation")
+    if any(frame[name].n_unique() > MOST_LEVELS for name in model.factors):
+        return
+    if not frame.height:
+        return
+    table = anova(
+        outcome_column(frame, model.outcome),
+        {name: frame[name] for name in model.factors},
+        interactions="all" if model.crossed else (),
+        covariates={name: frame[name] for name in model.covariates},
+    )
+    for row in table.rows:
+        yield _row(one.id, model, table, row.effect, frame.height)
+
+
+def _row(question: str, model: Model, table: AnovaResult, effect: str, n: int) -> dict[str, Any]:
+    row = table[effect]
+    return {
+        "outcome": question,
+        "deviation": model.outcome,
+        "model": model.words,
+        "type": 2,
+        "effect": effect,
+        "df": [row.df, table.residual_df],
+        "F": row.f,
+        "p": row.p,
+        "eta_squared": row.eta_squared_of_table.to_json(),
+        "eta_squared_of_total": row.eta_squared.to_json(),
+        "partial_eta_squared": row.partial_eta_squared.to_json(),
+        "omega_squared": row.omega_squared.to_json(),
+        "n": n,
+        "notes": list(table.notes),
+        **({"why_missing": row.why_missing} if row.why_missing else {}),
+    }
+
+
+def mixed_tables(material: Material) -> list[dict[str, Any]]:
+    """The mixed model of every question answered with numbers: system and intent fixed, rater and stimulus random."""
+    rows: list[dict[str, Any]] = []
+    for one in material.questions:
+        if one.level == "interval" and one.items.height:
+            rows += _mixed(one)
+    return rows
+
+
+def _mixed(one: QuestionData) -> list[dict[str, Any]]:
+    chosen = models(one)
+    if not chosen:
+        return []
+    model = Model("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
+    words = f"{model.words} + (1 | rater) + (1 | stimulus)"
+    head = {"outcome": one.id, "deviation": model.outcome, "model": words}
+    if one.why_no_raters is not None:
+        return [head | _no_effect(name, one.why_no_raters) for name in model.factors]
+    frame = one.ratings.join(
+        one.items.select("item", "reference"), on="item", how="left", maintain_order="left"
+    )
+    outcome = frame["value"]
+    if model.outcome == "signed":
+        frame = frame.drop_nulls("reference")
+        outcome = frame["value"] - frame["reference"]
+    fixed = {name: frame[name] for name in model.factors}
+    if any(column.n_unique() > MOST_LEVELS for column in fixed.values()):
+        return [head | _no_effect(name, f"more than {MOST_LEVELS} levels") for name in model.factors]
+    found = mixed_model(outcome, fixed, {"rater": frame["rater"], "stimulus": frame["item"]})
+    spread = {name: e.to_json() for name, e in found.variances.items()}
+    out = []
+    for effect in found.effects:
+        df = [effect.df, effect.df_residual]
+        row = head | {"effect": effect.effect, "df": df, "F": effect.f, "p": effect.p}
+        row |= {"method": f"{found.method}, Satterthwaite degrees of freedom", "variances": spread}
+        row |= {"n": frame.height, "notes": list(found.notes)}
+        out.append(row | ({"why_missing": effect.why_missing} if effect.why_missing else {}))
+    return out
+
+
+def _no_effect(effect: str, why: str) -> dict[str, Any]:
+    gone = Estimate.missing(why, "linear mixed model")
+    variances = {name: gone.to_json() for name in ("rater", "stimulus", "residual")}
+    return {"effect": effect, "df": None, "F": None, "p": None, "variances": variances, "why_missing": why}
