@@ -347,7 +347,7 @@ def records(draw: st.DrawFn) -> list[dict[str, Any]]:
     word = (
         st.text("abcé“;, \"'{}[]", min_size=1, max_size=6)
         .map(str.strip)
-        .filter(lambda text: text and text[0] not in "[{")
+        .filter(lambda text: any(letter.isalnum() for letter in text))
     )
     word = word | st.sampled_from(["a; b", "a;b;", "7", "1.50", "true"])
     made = []

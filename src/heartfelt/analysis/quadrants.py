@@ -18,6 +18,7 @@ from heartfelt.analysis.two_way import Bools, Matrix, Stimuli, estimate, mean_ch
 from heartfelt.stats.triples import Floats, Ints
 
 MIDLINE = "on a midline"
+ALL = "all"
 HIT = "share of stimuli whose mean ratings lie in the intended quadrant"
 
 
@@ -41,21 +42,24 @@ def quadrants(material: Material, laid: dict[str, Scored]) -> dict[str, Any] | N
 
     def hit_rate(chosen: Bools) -> dict[str, Any]:
         def hits(mean: Matrix, at: Ints) -> Floats:
-            return (_perceived(mean, plane) == intended[at]).astype(np.float64)
+            return np.asarray(_perceived(mean, plane) == intended[at], dtype=np.float64)
 
         return estimate(mean_changes(data, chosen, hits), HIT, "share").to_json()
 
     everything = np.ones(len(by_system), dtype=np.bool_)
     names = sorted({name for name in by_system if name})
+    rows_by_quadrant = by_quadrant(material, laid, plane)
     return {
         "names": plane.names,
         "axes": list(plane.axes),
         "midpoints": list(plane.midpoints),
         "of_intent": dict(plane.of_intent),
-        "by_quadrant": by_quadrant(material, laid, plane),
+        "by_quadrant": [row for row in rows_by_quadrant if row["system"] == ALL],
+        "by_system_quadrant": [row for row in rows_by_quadrant if row["system"] != ALL],
         "confusion": {
             "labels": [*plane.names, MIDLINE],
-            "intended": plane.names,
+            "rows": plane.names,
+            "columns": [*plane.names, MIDLINE],
             "counts": table.tolist(),
             "proportions": shares,
         },
@@ -78,7 +82,7 @@ def by_quadrant(material: Material, laid: dict[str, Scored], plane: Quadrants) -
             inside = here.where("quadrant", name)
             for system in [None, *one.systems]:
                 chosen = inside if system is None else inside & here.where("system", system)
-                row: dict[str, Any] = {"quadrant": name, "system": system or "all", "question": one.id}
+                row: dict[str, Any] = {"quadrant": name, "system": system or ALL, "question": one.id}
                 row["n_stimuli"] = int(np.count_nonzero(chosen))
                 for key, outcome in (("deviation", "signed"), ("absolute_deviation", "absolute")):
                     found = here.changes(chosen, "signed" if outcome == "signed" else "absolute")

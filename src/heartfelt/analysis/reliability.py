@@ -163,7 +163,7 @@ def _without_ratings(one: QuestionData) -> dict[str, Any]:
     """What can be said from means, spreads and counts alone, and the reason for all the rest."""
     why = one.why_no_raters or one.why_empty
     gone = Estimate.missing(why)
-    out: dict[str, Any] = {name: gone for name in ("alpha_interval", "alpha_ordinal", "alpha_nominal")}
+    out: dict[str, Any] = dict.fromkeys(("alpha_interval", "alpha_ordinal", "alpha_nominal"), gone)
     out |= {form: Estimate.missing(why, form) for form in ICC_FORMS}
     found = (
         one_way_from_means(one.items["mean"], one.items["sd"], one.items["n"]) if one.items.height else None
@@ -175,16 +175,18 @@ def _without_ratings(one: QuestionData) -> dict[str, Any]:
     if found is not None:
         out |= {"icc1": found.icc1, "icc1k": found.icc1k}
         metrics |= {"correlation": found.ceiling, "rmse": found.rmse}
-    within = {name: gone for name in ("within_cells", "cell_means", "cell_means_in_sample", "human")}
+    within = dict.fromkeys(("within_cells", "cell_means", "cell_means_in_sample", "human"), gone)
     out["ceiling"] = metrics | {"metric": "correlation", "by_system": {}} | within
     names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
     out["variance_components"] = dict.fromkeys(names, gone)
     return _json(out | growth(out["icc1"]))
 
 
-def _json(tree: Any) -> Any:
-    if isinstance(tree, Estimate):
-        return tree.to_json()
-    if isinstance(tree, Mapping):
-        return {name: _json(value) for name, value in tree.items()}
-    return tree
+def _json(tree: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, Estimate):
+            out[name] = value.to_json()
+        else:
+            out[name] = _json(value) if isinstance(value, Mapping) else value
+    return out

@@ -3,8 +3,8 @@
 Conveyance: signed deviation by system + intent, absolute deviation by quadrant + system, and both by system and quadrant
 with their interaction. Opinion and presence: the mean rating by system (and intent, where there are intents). Sums of
 squares are of type II. ``eta_squared`` is a share of the sum of the table; ``eta_squared_of_total`` of the corrected
-total; they differ on unbalanced data. The mixed model takes raters and stimuli as crossed random effects, so its test of systems also
-holds for other raters.
+total; they differ on unbalanced data. The mixed model takes raters and stimuli as crossed random effects, so its test
+of systems also holds for other raters.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _mixed(one: QuestionData) -> list[dict[str, Any]]:
     out = []
     for effect in found.effects:
         df = [effect.df, effect.df_residual]
-        row = head | {"effect": effect.effect, "df": df, "F": effect.f, "p": effect.p}
+        row: dict[str, Any] = head | {"effect": effect.effect, "df": df, "F": effect.f, "p": effect.p}
         row |= {"method": f"{found.method}, Satterthwaite degrees of freedom", "variances": spread}
         row |= {"n": frame.height, "notes": list(found.notes)}
         out.append(row | ({"why_missing": effect.why_missing} if effect.why_missing else {}))

@@ -7,7 +7,8 @@ in nats (``heartfelt.panel._kernels_alignment``). Under independence the chance 
 *Null.* Either sequence is cut into short blocks that are shuffled and run backwards: this keeps a rater's values,
 their autocorrelation and the relation between the questions, and destroys any longer stretch. A Gumbel distribution
 is fitted to the surrogates' scores by moments, its spread taken two standard errors wider than it came out, and with a
-tail never steeper than that of an exact likelihood ratio (1 a nat). So no score below ``log(pairs / level)`` can be significant, and only the few pairs above it need surrogates.
+tail never steeper than 0.9 a nat (1 is exact for likelihood ratios without gaps). So no score below
+``log(pairs / level) / 0.9`` can be significant, and only the few pairs above it need surrogates.
 
 *Family.* Bonferroni over all pairs of raters long enough. A pair must further hold (a) when what the stimuli predict
 is taken out of both sequences, which rules out raters played similar things in a similar order, and (b) at its own
@@ -28,6 +29,7 @@ from heartfelt.streams import derived_seed
 
 EULER = 0.5772156649015329
 GUMBEL_KURTOSIS = 5.4
+STEEPEST = 0.9
 CONFIRM = 0.05
 ELSEWHERE = 0.6
 
@@ -84,7 +86,7 @@ def _near_copies(view: RatingsView, options: AlignmentOptions) -> Copies | str:
         return found
     size = found.rater.size
     pairs = size * (size - 1) // 2
-    floor = float(np.log(pairs / options.level))
+    floor = float(np.log(pairs / options.level) / STEEPEST)
     first, second = candidate_pairs(found, options.band)
     scores = score_pairs(found.raw, found.stimulus, found.edges, found.covariance, first, second, options.how)
     best = np.zeros(size)
@@ -134,7 +136,7 @@ def _calibrate(
     ])
     # Two standard errors on top: among many pairs, the one whose spread came out too small would stand out.
     spread = float(null.std()) * (1.0 + 2.0 * np.sqrt((GUMBEL_KURTOSIS - 1.0) / 4.0 / null.size))
-    return score, float(null.mean()), min(1.0, float(np.pi / (spread * np.sqrt(6)))) if spread > 0 else 1.0
+    return score, float(null.mean()), min(STEEPEST, float(np.pi / (spread * np.sqrt(6)))) if spread > 0 else STEEPEST
 
 
 def _tail(score: float, centre: float, steep: float) -> float:

@@ -15,6 +15,9 @@ from markupsafe import Markup
 from heartfelt import __version__
 
 
+SCRIPTS = ("report.js", "charts.js", "tables.js", "boot.js")
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """One part of a page: a heading, words, and if wanted a figure the script draws or ready HTML."""
@@ -24,6 +27,8 @@ class Section:
     lead: str = ""
     figure: str | None = None
     html: str = ""
+    short: str = ""
+    """What the contents call it, where the title is long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ def render(page: Page) -> str:
     return template.render(
         page=page,
         style=Markup(asset("report.css")),
-        script=Markup(asset("report.js")),
+        script=Markup("\n".join(asset(name) for name in SCRIPTS)),
         data=Markup(script_json(dict(page.data))),
         version=__version__,
     )

@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 
+from heartfelt.report.palette import SOFT
+from heartfelt.report.quadrants import QuadrantLook, quadrant_look
+from heartfelt.report.words import number
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.model import say
 from heartfelt.study.question import Question
-
-COLOURS = ("#c2410c", "#7c3aed", "#0f766e", "#2563eb", "#be185d", "#4d7c0f", "#a16207", "#475569")
 
 
 def mapped_questions(snapshot: Snapshot) -> tuple[Question, Question] | None:
@@ -29,43 +29,62 @@ def stimulus_means(snapshot: Snapshot, question: str) -> pl.DataFrame:
 
 
 def va_map(snapshot: Snapshot) -> dict[str, Any] | None:
-    """The data of the map, or None where the study has no two questions with reference coordinates."""
+    """The map for the page's script, or None where the study has no two questions with reference coordinates."""
     pair = mapped_questions(snapshot)
     if pair is None or not {"system", "intent"} <= set(snapshot.stimuli.columns):
         return None
     across, up = pair
     study = snapshot.study
-    groups = list(dict.fromkeys(intent.group or intent.id for intent in study.intents))
-    colour = {intent.id: COLOURS[groups.index(intent.group or intent.id) % len(COLOURS)] for intent in study.intents}
+    look = quadrant_look(study)
     means = {q.id: stimulus_means(snapshot, q.id) for q in pair}
     joined = (
         snapshot.stimuli.select("stimulus", "system", "intent")
         .join(means[across.id].rename({"mean": "x", "sd": "sx", "n": "nx"}), on="stimulus")
         .join(means[up.id].rename({"mean": "y", "sd": "sy", "n": "ny"}), on="stimulus")
-        .sort("stimulus")
+        .drop_nulls("system")
+        .sort("system", "stimulus")
     )
-    references = {q.id: study.reference(str(q.axis)) for q in pair}
     names = {system.id: system.name or system.id for system in study.systems}
-    systems = []
-    for system in joined["system"].unique().sort():
-        mine = joined.filter(pl.col("system") == system)
-        by_intent = {row["intent"]: row for row in mine.group_by("intent").agg(pl.mean("x"), pl.mean("y"), pl.len().alias("n")).iter_rows(named=True)}
-        intents = [
-            {
-                "id": intent.id, "colour": colour[intent.id],
-                "rx": references[across.id].get(intent.id), "ry": references[up.id].get(intent.id),
-                "mx": by_intent.get(intent.id, {}).get("x"), "my": by_intent.get(intent.id, {}).get("y"),
-                "n": by_intent.get(intent.id, {}).get("n", 0),
-            }
-            for intent in study.intents
-        ]
-        points = [{**row, "colour": colour.get(row["intent"], COLOURS[-1])} for row in mine.drop("system").iter_rows(named=True)]
-        systems.append({"id": system, "label": names.get(system, system), "note": f"{mine.height} stimuli", "points": points, "intents": intents})
-    axes = []
-    for question in pair:
-        low, high = study.scale_of(question.id).bounds() or (0.0, 1.0)
-        axes.append({"id": question.id, "label": question.id, "low": low, "high": high, "text": say(question.text)})
-    return {
-        "type": "map", "axes": axes, "systems": systems,
-        "groups": [{"label": group, "colour": COLOURS[place % len(COLOURS)]} for place, group in enumerate(groups)],
-    }
+    axes = [map_axis(snapshot, question) for question in pair]
+    panels = []
+    for (system,), mine in joined.group_by("system", maintain_order=True):
+        points = [{**row, "group": look.of_intent.get(row["intent"])} for row in mine.drop("system").iter_rows(named=True)]
+        panels.append({
+            "title": names.get(str(system), str(system)), "note": f"{mine.height} stimuli", "x": axes[0], "y": axes[1],
+            "colours": {**look.colours, "": SOFT}, "points": points, **_intents(snapshot, mine, pair, look),
+        })
+    key = "✕ intended   ● perceived mean of an intent   · one stimulus (select it to hear or see it)"
+    return {"type": "map", "title": "Intended and perceived", "axes": axes, "panels": panels, "legend": look.legend(), "key": key}
+
+
+def map_axis(snapshot: Snapshot, question: Question) -> dict[str, Any]:
+    """The axis of a question: its scale from end to end."""
+    low, high = snapshot.study.scale_of(question.id).bounds() or (0.0, 1.0)
+    return {"label": question.id, "low": low, "high": high, "ticks": [low, (low + high) / 2, high]}
+
+
+def references(snapshot: Snapshot, seen: set[str], pair: tuple[Question, Question], look: QuadrantLook) -> list[dict[str, Any]]:
+    """A cross where each intent should be, for the intents in ``seen``."""
+    across, up = pair
+    out = []
+    for intent in snapshot.study.intents:
+        if intent.id in seen and {across.axis, up.axis} <= set(intent.reference):
+            x, y = intent.reference[str(across.axis)], intent.reference[str(up.axis)]
+            words = f"{intent.id}: intended\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
+            out.append({"x": x, "y": y, "group": look.of_intent.get(intent.id), "label": intent.id, "words": words})
+    return out
+
+
+def _intents(snapshot: Snapshot, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook) -> dict[str, Any]:
+    """Where each intent should be, where it was perceived, and a line from one to the other."""
+    crosses = references(snapshot, set(mine["intent"].drop_nulls().to_list()), pair, look)
+    meant = {cross["label"]: cross for cross in crosses}
+    means, lines = [], []
+    by_intent = mine.drop_nulls("intent").group_by("intent").agg(pl.mean("x"), pl.mean("y"), pl.len().alias("n")).sort("intent")
+    for intent, x, y, n in by_intent.iter_rows():
+        group = look.of_intent.get(intent)
+        words = f"{intent}: perceived, mean of {n} stimuli\n{pair[0].id} {number(x, 2)}, {pair[1].id} {number(y, 2)}"
+        means.append({"x": x, "y": y, "group": group, "words": words})
+        if intent in meant:
+            lines.append({"x1": meant[intent]["x"], "y1": meant[intent]["y"], "x2": x, "y2": y, "group": group})
+    return {"crosses": crosses, "means": means, "lines": lines, "stars": [], "ellipses": []}

@@ -54,7 +54,13 @@ if TYPE_CHECKING:
         tukey,
     )
     from heartfelt.stats.regression import shrinkage_slope
-    from heartfelt.stats.reliability import icc, raters_needed, reliability_with, split_half, variance_components
+    from heartfelt.stats.reliability import (
+        icc,
+        raters_needed,
+        reliability_with,
+        split_half,
+        variance_components,
+    )
     from heartfelt.stats.resample import bootstrap, bootstrap_difference, bootstrap_metric
 
 _HOMES = {

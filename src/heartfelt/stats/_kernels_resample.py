@@ -20,6 +20,7 @@ from numba import njit
 from heartfelt.stats.triples import Floats, Ints
 
 LANES = 32
+_BLOCK = 256
 Counts = npt.NDArray[np.floating[Any]]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -47,20 +48,33 @@ def mix(state: Any) -> Any:
 
 @compiled
 def draw(state: Any, counts: Counts) -> Any:
-    """Fill every lane with one bootstrap sample of the rows; return the generator's next state."""
+    """Fill every lane with one bootstrap sample of the rows; return the generator's next state.
+
+    Random numbers are made a block at a time, counted in bytes (no row is drawn 256 times), then laid out
+    by row.
+    """
     rows, lanes = counts.shape
-    size = np.uint64(rows)
-    counts[:] = 0
+    size, words = np.uint64(rows), (rows + 1) // 2
+    picked = np.empty(2 * _BLOCK, np.uint32)
+    times = np.zeros((lanes, rows), np.uint8)
     for lane in range(lanes):
-        for _ in range(rows // 2):
-            state += _GOLDEN
-            z = mix(state)
-            counts[np.int64(((z & _MASK) * size) >> _HALF), lane] += 1
-            counts[np.int64(((z >> _HALF) * size) >> _HALF), lane] += 1
-        if rows % 2:
-            state += _GOLDEN
-            z = mix(state)
-            counts[np.int64(((z & _MASK) * size) >> _HALF), lane] += 1
+        mine = times[lane]
+        done = 0
+        while done < words:
+            block = min(_BLOCK, words - done)
+            for k in range(block):
+                z = mix(state + np.uint64(k + 1) * _GOLDEN)
+                picked[k] = np.uint32(((z & _MASK) * size) >> _HALF)
+                picked[_BLOCK + k] = np.uint32(((z >> _HALF) * size) >> _HALF)
+            state += np.uint64(block) * _GOLDEN
+            done += block
+            for k in range(block):
+                mine[picked[k]] += 1
+            for k in range(block - 1 if done == words and rows % 2 else block):
+                mine[picked[_BLOCK + k]] += 1
+    for row in range(rows):
+        for lane in range(lanes):
+            counts[row, lane] = times[lane, row]
     return state
 
 

@@ -55,7 +55,7 @@ Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_
 METRICS: tuple[str, ...] = get_args(Metric)
 GROUPS = 20
 CATEGORY_GROUPS = 10
-DRAWS = 100_000
+DRAWS = 50_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from heartfelt.stats import _bounds, _influence
 from heartfelt.stats._metrics import METRICS, Rows, rows
 from heartfelt.stats._paired import Categories, Column, as_flags, categories, counted
 from heartfelt.stats.association import ccc_value
-from heartfelt.stats.calibration import Calibration, brier, calibration, expected_calibration_error
-from heartfelt.stats.confusion import Confusion
+from heartfelt.stats.confusion_table import Confusion
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.probability import Calibration, brier, calibration, expected_calibration_error
 from heartfelt.stats.triples import Floats, Ints
 
 __all__ = [

@@ -68,11 +68,11 @@ def test_deviance_score_and_information_equal_the_full_matrices(fixed: bool) -> 
 def test_estimates_maximise_the_full_likelihood(items: int, raters: int, share: float) -> None:
     rater, item, value = ragged(items, items, raters, share)
     found = variance_components(rater, item, value)
-    best = minimize(
-        lambda logs: full_deviance(np.exp(logs), rater, item, value),
-        np.log(values(found)) + 0.3,
-        method="BFGS",
-    )
+
+    def deviance(logs: Floats) -> float:
+        return full_deviance(np.exp(logs), rater, item, value)
+
+    best = minimize(deviance, np.log(values(found)) + 0.3, method="BFGS")
     assert values(found) == pytest.approx(np.exp(best.x).tolist(), rel=1e-4)
     n = value.size
     assert found.log_likelihood == pytest.approx(-0.5 * (best.fun + (n - 1) * np.log(2 * np.pi)), abs=1e-6)

@@ -11,7 +11,7 @@ from heartfelt.report.figures.figure import FIGURES, Figure
 from heartfelt.report.palette import SOFT
 from heartfelt.report.quadrants import QuadrantLook, quadrant_look
 from heartfelt.report.reading import Analysis, rows, system_names
-from heartfelt.report.va_map import mapped_questions
+from heartfelt.report.va_map import map_axis, mapped_questions, references
 from heartfelt.report.words import number, plain
 from heartfelt.study.question import Question
 
@@ -64,26 +64,14 @@ def _panel(
     analysis: Analysis, system: str, label: str, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook
 ) -> dict[str, Any]:
     across, up = pair
-    study = analysis.snapshot.study
-    axes = []
-    for question in pair:
-        low, high = study.scale_of(question.id).bounds() or (0.0, 1.0)
-        axes.append({"label": question.id, "low": low, "high": high, "ticks": _three(low, high)})
+    axes = [map_axis(analysis.snapshot, question) for question in pair]
     columns = ["stimulus", "intent", "group"]
     columns += [name for question in pair for name in (question.id, f"sd_{question.id}", f"n_{question.id}")]
     points = [
         {"stimulus": s, "intent": i, "group": g, "x": _short(x), "sx": _short(sx), "nx": nx, "y": _short(y), "sy": _short(sy), "ny": ny}
         for s, i, g, x, sx, nx, y, sy, ny in mine.select(columns).iter_rows()
     ]
-    seen = set(mine["intent"].drop_nulls().to_list())
-    crosses = [
-        {
-            "x": intent.reference[str(across.axis)], "y": intent.reference[str(up.axis)], "group": look.of_intent.get(intent.id), "label": intent.id,
-            "words": f"{intent.id}: intended\n{across.id} {number(intent.reference[str(across.axis)], 2)},"
-                     f" {up.id} {number(intent.reference[str(up.axis)], 2)}",
-        }
-        for intent in study.intents if {across.axis, up.axis} <= set(intent.reference) and intent.id in seen
-    ]
+    crosses = references(analysis.snapshot, set(mine["intent"].drop_nulls().to_list()), pair, look)
     means = mine.drop_nulls("group").group_by("group").agg(pl.mean(across.id).alias("x"), pl.mean(up.id).alias("y"), pl.len().alias("n")).sort("group")
     stars = [
         {"x": x, "y": y, "group": group, "words": (
@@ -99,11 +87,6 @@ def _panel(
         "title": label, "note": f"{mine.height} stimuli", "x": axes[0], "y": axes[1], "points": points, "crosses": crosses,
         "stars": stars, "ellipses": ellipses, "colours": {**look.colours, "": SOFT},
     }
-
-
-def _three(low: float, high: float) -> list[float]:
-    middle = (low + high) / 2
-    return [low, middle, high]
 
 
 def _short(value: float | None) -> float | None:

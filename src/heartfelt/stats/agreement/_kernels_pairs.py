@@ -199,13 +199,14 @@ def _score(kind, a, b, scores, counts, without):
 
 
 @njit(cache=True)
-def pair_scores(start, item_of, rater, code, scores, rater_start, order, kind, at_least, out, sums):
+def pair_scores(cast, scores, rater_start, order, kind, at_least, out, sums):
     """Score every pair of raters that shares an item; returns how many there are.
 
-    ``out`` receives the pairs (codes, shared items, value, why not). ``sums`` receives sums over the defined
-    ones of value, 1, shared times value, and shared: overall, per rater, and their change without each item
-    and each single vote (these two may have no rows).
+    ``cast`` holds start, each vote's item, rater and code. ``out`` receives the pairs (codes, shared items,
+    value, why not). ``sums`` receives sums over the defined ones of value, 1, shared times value, and shared:
+    overall, per rater, and their change without each item and each single vote (these two may have no rows).
     """
+    start, item_of, rater, code = cast
     first, second, shared, value, why = out
     whole, by_rater, by_item, by_vote = sums
     people = rater_start.size - 1

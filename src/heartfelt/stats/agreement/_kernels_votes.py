@@ -91,11 +91,13 @@ def agreement_parts(start, code, credit, width):
 
 
 @njit(cache=True)
-def chance_influence(start, rater, code, credit, slope, level, facts, people, fixed):
+def chance_influence(cast, credit, slope, level, facts, people, fixed):
     """Influences on ``(pa - pe) / (1 - pe)``; ``slope`` is the derivative of ``pe`` by category share.
 
-    ``level`` is the mean slope, ``facts`` holds items, paired items, ``pa``, ``pe`` and the coefficient.
+    ``cast`` holds start, rater and code; ``level`` is the mean slope; ``facts`` holds items, paired items,
+    ``pa``, ``pe`` and the coefficient.
     """
+    start, rater, code = cast
     items, paired, pa, pe, value = facts
     by_item = np.zeros(start.size - 1)
     by_rater = np.zeros(people)
@@ -140,8 +142,9 @@ def _others(n, top, tops, runner_up, leader, c):
 
 
 @njit(cache=True)
-def _contributions(kind, count, cats, d, m, prior, kinds, hits, trials):
+def _contributions(kind, count, cats, d, m, prior, room):
     """One item's right answers and trials by true category; returns how many entries, and ties."""
+    kinds, hits, trials = room
     if kind <= POOLED_PAIRS:
         if m < 2:
             return 0, 0
@@ -206,7 +209,7 @@ def tally(start, code, kind, prior, width, widest):
         m = start[i + 1] - start[i]
         d = _tally_item(code[start[i] : start[i + 1]], count, cats)
         entries, tied = _contributions(
-            kind, count, cats, d, m, prior[i] if prior.size else -1, kinds, hits, trials
+            kind, count, cats, d, m, prior[i] if prior.size else -1, (kinds, hits, trials)
         )
         ties += tied
         items += entries > 0
@@ -219,11 +222,13 @@ def tally(start, code, kind, prior, width, widest):
 
 
 @njit(cache=True)
-def tally_influence(start, rater, code, kind, prior, slopes, widest, people, fixed):
+def tally_influence(cast, kind, prior, slopes, widest, people, fixed):
     """Influences on a function of the tallies with derivatives ``slopes`` (by right answers, by trials).
 
-    Also the trials of each item, those that vanish with each rater, and the rater's votes that took part.
+    ``cast`` holds start, rater and code. Also returned: the trials of each item, those that vanish with each
+    rater, and the rater's votes that took part.
     """
+    start, rater, code = cast
     width = slopes.shape[1]
     count = np.zeros(width, np.int64)
     room = min(widest, width) + 1
@@ -237,14 +242,14 @@ def tally_influence(start, rater, code, kind, prior, slopes, widest, people, fix
         m = start[i + 1] - start[i]
         d = _tally_item(code[start[i] : start[i + 1]], count, cats)
         told = prior[i] if prior.size else -1
-        entries, _ = _contributions(kind, count, cats, d, m, told, kinds, hits, trials)
+        entries, _ = _contributions(kind, count, cats, d, m, told, (kinds, hits, trials))
         for a in range(entries):
             by_item[i] += hits[a] * slopes[0, kinds[a]] + trials[a] * slopes[1, kinds[a]]
             item_trials[i] += trials[a]
         for b in range(d):
             c = cats[b]
             count[c] -= 1
-            entries, _ = _contributions(kind, count, cats, d, m - 1, told, kinds, hits, trials)
+            entries, _ = _contributions(kind, count, cats, d, m - 1, told, (kinds, hits, trials))
             count[c] += 1
             effect_of[c], lost_of[c] = by_item[i], item_trials[i]
             for a in range(entries):

@@ -56,7 +56,7 @@ def coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | No
         return estimate
     facts = (float(items), float(paired), pa, pe, value)
     by_item, by_rater, ballots, *cells = kernels.chance_influence(
-        votes.start, votes.rater, votes.value, credit, slope, float(slope @ share), facts,
+        (votes.start, votes.rater, votes.value), credit, slope, float(slope @ share), facts,
         len(votes.raters) if votes.rater.size else 0, votes.prior,
     )  # fmt: skip
     used, there = votes.sizes > 0, ballots > 0

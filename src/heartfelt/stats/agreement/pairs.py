@@ -129,7 +129,7 @@ def over_pairs(
     rater_start, order = shared.order_by(votes.rater, len(votes.raters))
     table, (sums, by_rater, by_item, by_vote) = _room(votes, plan is not None)
     found = kernels.pair_scores(
-        votes.start, item_of, votes.rater, votes.value, scores, rater_start, order, kind, at_least,
+        (votes.start, item_of, votes.rater, votes.value), scores, rater_start, order, kind, at_least,
         table, (sums, by_rater, by_item, by_vote),
     )  # fmt: skip
     whole = sums[0]

@@ -50,7 +50,7 @@ def share(
         return _wilson(estimate, items, plan), ties
     people = len(votes.raters) if votes.rater.size else 0
     by_item, item_trials, by_rater, rater_trials, ballots, *cells = kernels.tally_influence(
-        votes.start, votes.rater, votes.value, kind, told, slopes, widest, people, votes.prior
+        (votes.start, votes.rater, votes.value), kind, told, slopes, widest, people, votes.prior
     )
     used, there = item_trials > 0, ballots > 0
     total = float(trial.sum())

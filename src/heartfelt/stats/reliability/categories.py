@@ -21,6 +21,7 @@ from heartfelt.stats.triples import Floats, Ints
 
 CategoryMetric: TypeAlias = Literal["accuracy", "balanced_accuracy"]
 Counts: TypeAlias = npt.NDArray[np.float64]
+BLOCK = 25_000
 
 
 def category_counts(item: Ints, category: Ints, items: int, categories: int) -> Counts:
@@ -70,11 +71,12 @@ def noise_ceiling(
     base, strength = concentration(counts)
     used = base > 0
     counts, base = counts[:, used], base[used]
-    repeats = max(1, -(-draws // counts.shape[0]))
-    n = counts.sum(axis=1).astype(np.int64)
+    copies = max(1, min(BLOCK, draws) // counts.shape[0])
+    block = np.tile(counts, (copies, 1))
+    n = block.sum(axis=1).astype(np.int64)
     confusion = np.zeros((base.size, base.size))
-    for _ in range(repeats):
-        gammas = rng.standard_gamma(strength * base + counts) + 1e-300
+    for _ in range(max(1, -(-draws // block.shape[0]))):
+        gammas = rng.standard_gamma(strength * base + block) + 1e-300
         p = gammas / gammas.sum(axis=1, keepdims=True)
         label = shares_of_plurality(rng.multinomial(n, p).astype(np.float64))
         confusion += _by_answer(label, p.argmax(axis=1), base.size)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.calibration import calibration, expected_calibration_error
+from heartfelt.stats.probability import calibration, expected_calibration_error
 
 SOURCE = "hand calculation from the definition in Naeini et al. (2015)"
 
@@ -87,3 +90,11 @@ def test_empty_bins_say_so() -> None:
     found = calibration([0, 1, 1], [0.05, 0.95, 0.97])
     assert found.bins[4].share_true.why_missing == "no case in this bin"
     assert found.to_json()["bins"][4]["mean_probability"] is None
+
+
+def test_the_public_name_is_the_function_whatever_was_imported_before() -> None:
+    code = (
+        "from heartfelt import stats; import heartfelt.stats.classify; stats.accuracy; "
+        "assert callable(stats.calibration) and callable(stats.confusion)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

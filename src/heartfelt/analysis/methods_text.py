@@ -1,0 +1,202 @@
+"""A methods and a results paragraph with the numbers filled in, to paste into a paper and edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heartfelt.analysis.phrases import f_test, listed, number, plural, share, with_interval
+from heartfelt.analysis.verdict import MOST_SHOWN, _main
+from heartfelt.study import Study
+
+Summary = Mapping[str, Any]
+
+
+def methods(summary: Summary, study: Study) -> str:
+    """How the figures were made."""
+    return " ".join(
+        sentence
+        for sentence in (
+            _collected(summary, study),
+            _screened(summary),
+            _reliability_words(summary),
+            _tests(summary),
+            f"Analyses were run with heartfelt {summary['heartfelt']} (seed {summary['seed']},"
+            f" data {summary['hash'][:12]}).",
+        )
+        if sentence
+    )
+
+
+def _collected(summary: Summary, study: Study) -> str:
+    c = summary["counts"]
+    names = listed([question.id for question in study.asked])
+    if not c["answers"]:
+        rated = plural(c["rated"], "stimulus", "stimuli")
+        return f"Published means of {rated} on {names} were analysed; no single ratings were available."
+    who = plural(c["raters"], "rater") if c["raters"] else "Raters whose identity was not recorded"
+    per = [int(n) for n, items in summary["counts"]["ratings_per_item"].items() for _ in range(items)]
+    spread = ""
+    if per:
+        spread = f" ({min(per)} to {max(per)} ratings each, mean {number(sum(per) / len(per), 1)})"
+    made = f" by {plural(c['systems'], 'system')}" if c["systems"] else ""
+    asked = f"{names}" if len(study.asked) <= 8 else plural(len(study.asked), "question")
+    return f"{who} gave {plural(c['ratings'], 'rating')} of {plural(c['rated'], 'stimulus', 'stimuli')}{made}{spread} on {asked}."
+
+
+def _screened(summary: Summary) -> str:
+    found = summary["screening"]
+    if not summary["counts"]["raters"]:
+        return ""
+    dropped = len(found["dropped"])
+    kept = (
+        f"{plural(dropped, 'rater')} were left out under the policy '{summary['policy']['name']}'"
+        if dropped
+        else "all were kept"
+    )
+    default = len(found["dropped_by_default"])
+    return (
+        f"Raters were screened with {plural(len(found['rules']), 'rule')} for careless and copied answers; {kept}. Headline"
+        f" figures are also given without the {plural(default, 'rater')} whom the default policy would leave out."
+    )
+
+
+def _reliability_words(summary: Summary) -> str:
+    parts = []
+    if any(found["alpha_interval"]["value"] is not None for found in summary["reliability"].values()):
+        parts.append(
+            "Reliability is Krippendorff's alpha and intraclass correlations (two-way from crossed variance components by REML)"
+        )
+        parts.append(
+            "the ceiling is the square root of the labels' reliability, the correlation a predictor that knew every stimulus's true"
+            " value would be expected to reach"
+        )
+    if summary["agreement"]:
+        parts.append(
+            "agreement on categories is Fleiss' and Cohen's kappa, Gwet's AC and each vote against the majority of the others"
+        )
+    return f"{'; '.join(parts)}; intervals are 95%." if parts else ""
+
+
+def _tests(summary: Summary) -> str:
+    parts = []
+    if summary["kind"] == "conveyance":
+        parts.append(
+            "Deviation is a stimulus's mean rating less the reference of its intent; signed deviations were analysed by system and"
+            " intent, absolute deviations by quadrant and system, both also with the interaction of system and quadrant (type II"
+            " sums of squares; eta squared is a share of the sum of the table)"
+        )
+    elif summary["anova"]:
+        parts.append(
+            "Mean ratings were compared between systems by analysis of variance (type II sums of squares)"
+        )
+    if summary["pairwise"]:
+        parts.append(
+            "pairs were compared by Tukey-Kramer and Games-Howell tests, and by a two-way jackknife with Holm's correction"
+        )
+    if summary["systems"]:
+        parts.append("intervals of means take stimuli and raters as samples (two-way jackknife)")
+    if any(row["F"] is not None for row in summary["mixed"] or []):
+        parts.append(
+            "a linear mixed model with crossed random intercepts of raters and stimuli tested systems on the ratings themselves"
+        )
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def results(summary: Summary) -> str:
+    """What was found."""
+    return " ".join(
+        sentence
+        for part in (_found_reliability, _found_effects, _found_slopes, _found_systems, _found_screening)
+        for sentence in part(summary)
+    )
+
+
+def _found_reliability(summary: Summary) -> list[str]:
+    out = []
+    for name, found in _main(summary).items():
+        first = next(
+            (
+                (key, found[key])
+                for key in ("alpha_interval", "alpha_nominal")
+                if found[key]["value"] is not None
+            ),
+            None,
+        )
+        if first is None:
+            continue
+        text = f"For {name}, Krippendorff's alpha ({first[0].removeprefix('alpha_')}) was {with_interval(first[1])}"
+        if found["icc1k"]["value"] is not None:
+            text += f", ICC(1,k) {with_interval(found['icc1k'])}"
+        top = found["ceiling"]
+        best = (
+            top["correlation"]
+            if top["correlation"]["value"] is not None
+            else top.get("accuracy", {"value": None})
+        )
+        if best["value"] is not None:
+            text += f", and the ceiling {with_interval(best)}"
+        if top.get("within_cells", {}).get("value") is not None:
+            text += f" ({with_interval(top['within_cells'])} within cells of system and intent)"
+        out.append(f"{text}.")
+    return out
+
+
+def _found_effects(summary: Summary) -> list[str]:
+    out = []
+    done = 0
+    for row in summary["anova"] or []:
+        plain = "*" not in row["model"] and row["effect"] in ("system", "quadrant")
+        wanted = (plain and row["effect"] == row["model"].split(" + ")[0]) or ":" in row["effect"]
+        if not wanted or row["F"] is None or any(name in row["model"] for name in summary["covariates"]):
+            continue
+        what = "mean rating" if row["deviation"] == "value" else f"{row['deviation']} deviation"
+        name = row["effect"].replace(":", " x ")
+        out.append(f"The effect of {name} on {row['outcome']} ({what}) was {f_test(row)}.")
+        done += 1
+        if done >= 4 * MOST_SHOWN:
+            break
+    return out
+
+
+def _found_slopes(summary: Summary) -> list[str]:
+    return [
+        f"The slope of perceived on intended {row['question']} was {with_interval(row['slope'])}."
+        for row in (summary["slopes"] or [])
+        if row["system"] == "all" and row["slope"]["value"] is not None
+    ][:MOST_SHOWN]
+
+
+def _found_systems(summary: Summary) -> list[str]:
+    """The ranking of systems by mean rating, for studies of opinion."""
+    out: list[str] = []
+    if summary["kind"] == "conveyance":
+        return out
+    questions = list(dict.fromkeys(row["question"] for row in summary["systems"] or []))
+    for name in questions[:MOST_SHOWN]:
+        rows = [r for r in summary["systems"] if r["question"] == name and r["rank"] is not None]
+        rows.sort(key=lambda row: int(row["rank"]))
+        if len(rows) < 2:
+            continue
+        best, last = rows[0], rows[-1]
+        text = f"On {name}, {best['system']} ranked first ({with_interval(best['mean'], bare=False)})"
+        if best["tied_with"]:
+            text += f", not told apart from {listed(best['tied_with'])},"
+        out.append(f"{text} and {last['system']} last ({with_interval(last['mean'], bare=False)}).")
+    return out
+
+
+def _found_screening(summary: Summary) -> list[str]:
+    found = summary["screening"]
+    if not summary["counts"]["raters"] or not found["flagged"]:
+        return []
+    text = f"{len(found['flagged'])} of {plural(summary['counts']['raters'], 'rater')} were flagged"
+    if found["dropped_by_default"]:
+        text += f"; without the {len(found['dropped_by_default'])} that the default policy would leave out"
+        moved = []
+        for row in summary["sensitivity"] or []:
+            if row["figure"] in ("alpha_interval", "ceiling") and row["without"]["value"] is not None:
+                name = "alpha" if row["figure"] == "alpha_interval" else "the ceiling"
+                moved.append(f"{name} of {row['question']} became {share(row['without']['value'])}")
+        text += f" {listed(moved[: 2 * MOST_SHOWN])}" if moved else " nothing could be compared"
+    return [f"{text}."]

@@ -1,0 +1,275 @@
+"""The verdict: in plain words, what these ratings let one conclude and what they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from heartfelt.analysis.phrases import f_test, listed, number, p_value, plural, share, with_interval
+
+Summary = Mapping[str, Any]
+
+LEAST_RELIABLE = 0.7
+MOST_SHOWN = 3
+TUKEY = "Tukey-Kramer"
+
+
+def verdict(summary: Summary) -> list[str]:
+    """Sentences for the top of a report, the ones that matter most first."""
+    parts = (
+        _what_there_is,
+        _system_differences,
+        _interaction,
+        _shrinkage,
+        _hits,
+        _agreement,
+        _trust,
+        _ceiling,
+        _raters,
+        _limits,
+    )
+    return [sentence for part in parts for sentence in part(summary)]
+
+
+def _what_there_is(summary: Summary) -> Iterator[str]:
+    c = summary["counts"]
+    if not c["answers"] and c["means"]:
+        yield (
+            f"The source gives {c['means']:,} published means and no single ratings: how far the labels can be trusted, who"
+            " answered carelessly and what other raters would say cannot be told from them."
+        )
+    elif not c["answers"]:
+        yield "There are no ratings, so nothing can be concluded."
+    else:
+        who = (
+            f"{plural(c['raters'], 'person', 'people')} gave {plural(c['ratings'], 'rating')}"
+            if c["raters"]
+            else f"There are {plural(c['answers'], 'answer')} of unknown raters"
+        )
+        made = []
+        if c["systems"]:
+            made.append(f"by {plural(c['systems'], 'system')}")
+        if c["intents"]:
+            made.append(f"for {plural(c['intents'], 'intent')}")
+        yield f"{who} of {plural(c['rated'], 'stimulus', 'stimuli')}{' made ' if made else ''}{' '.join(made)}."
+
+
+def _rows(summary: Summary, part: str, **where: Any) -> list[dict[str, Any]]:
+    return [row for row in summary[part] or [] if all(row.get(key) == value for key, value in where.items())]
+
+
+def _system_differences(summary: Summary) -> Iterator[str]:
+    """Whether systems differ, with and without the raters the default policy would leave out."""
+    shown = 0
+    for row in _rows(summary, "anova", effect="system"):
+        if (
+            "*" in row["model"]
+            or row["deviation"] == "absolute"
+            or row.get("why_missing")
+            or row["F"] is None
+        ):
+            continue
+        if shown == MOST_SHOWN or any(row["outcome"] == name for name in summary["covariates"]):
+            break
+        shown += 1
+        what = "mean" if row["deviation"] == "value" else "signed deviation"
+        if row["p"] < 0.05:
+            yield f"Systems differ in {row['outcome']} ({what}): {f_test(row)}. {_pairs(summary, row)}{_holds(summary, row)}"
+        else:
+            yield (
+                f"No difference between systems in {row['outcome']} ({what}) was shown ({f_test(row)}); that is not evidence that"
+                " they are equal."
+            )
+
+
+def _pairs(summary: Summary, row: Mapping[str, Any]) -> str:
+    found = _rows(
+        summary, "pairwise", outcome=row["outcome"], deviation=row["deviation"], factor="system", method=TUKEY
+    )
+    if not found:
+        return ""
+    differ = sum(bool(pair["significant"]) for pair in found)
+    return f"{differ} of {plural(len(found), 'pair')} of systems differ ({TUKEY}). "
+
+
+def _holds(summary: Summary, row: Mapping[str, Any]) -> str:
+    """Whether the same is found without the raters the default policy would leave out."""
+    dropped = len(summary["screening"]["dropped_by_default"])
+    if not dropped:
+        return "Screening leaves nobody out, so this does not hang on single raters being careless."
+    model = f"{row['deviation']} ~ {row['model']}"
+    f = next(
+        (
+            one
+            for one in summary["sensitivity"]
+            if one["figure"].startswith("F of ")
+            and (one["question"], one["of"], one["model"]) == (row["outcome"], row["effect"], model)
+        ),
+        None,
+    )
+    other = f["without"] if f is not None else None
+    text = f"Without the {plural(dropped, 'rater')} the default policy would leave out"
+    text += f" F is {number(other)}" if isinstance(other, float) else ""
+    family = _rows(
+        summary,
+        "sensitivity_pairs",
+        question=row["outcome"],
+        deviation=row["deviation"],
+        factor="system",
+        method=TUKEY,
+    )
+    if family:
+        one = family[0]
+        text += (
+            f"{' and' if isinstance(other, float) else ','} {one['without']} of {one['pairs']} pairs differ"
+        )
+        moved = [f"{a} and {b}" for a, b in (*one["only_with_all"], *one["only_without"])]
+        text += f" (changed: {listed(moved, 4)})" if moved else " (the same pairs)"
+    return f"{text}."
+
+
+def _interaction(summary: Summary) -> Iterator[str]:
+    """The largest effect on how far stimuli land from their intent, where it is an interaction."""
+    found = [
+        row
+        for row in _rows(summary, "anova", deviation="absolute")
+        if row["eta_squared"]["value"] is not None and row["p"] is not None and row["p"] < 0.05
+    ]
+    if not found:
+        return
+    largest = max(found, key=lambda row: float(row["eta_squared"]["value"]))
+    others = [
+        row
+        for row in found
+        if row["outcome"] == largest["outcome"]
+        and row["effect"] != largest["effect"]
+        and row["model"] == largest["model"]
+    ]
+    if ":" not in largest["effect"]:
+        yield (
+            f"The largest effect on the distance from the intent is that of {largest['effect']} on absolute"
+            f" {largest['outcome']} deviation: {f_test(largest)}."
+        )
+        return
+    beside = listed([f"{row['effect']} {share(row['eta_squared']['value'], 3)}" for row in others])
+    yield (
+        f"Which system comes closest to its intent depends on the quadrant: the interaction of system and quadrant on absolute"
+        f" {largest['outcome']} deviation ({f_test(largest)}) is the largest effect on the distance from the intent"
+        + (f" (in the same model: {beside})" if others else "")
+        + ". One overall rank per system hides this."
+    )
+
+
+def _shrinkage(summary: Summary) -> Iterator[str]:
+    for row in _rows(summary, "slopes", system="all")[:MOST_SHOWN]:
+        if row["slope"]["value"] is None:
+            continue
+        below = row["slope"].get("high") is not None and row["slope"]["high"] < 1
+        systems = [
+            one for one in _rows(summary, "slopes", question=row["question"]) if one["system"] != "all"
+        ]
+        known = sorted(
+            (one["slope"]["value"], one["system"]) for one in systems if one["slope"]["value"] is not None
+        )
+        text = f"Perceived {row['question']} moves by {with_interval(row['slope'])} points for every intended point"
+        text += ": intended differences shrink" if below else ""
+        if len(known) > 1:
+            text += (
+                f" (from {share(known[0][0])} for {known[0][1]} to {share(known[-1][0])} for {known[-1][1]})"
+            )
+        yield text + "."
+
+
+def _hits(summary: Summary) -> Iterator[str]:
+    found = summary["quadrants"]
+    if found and found["hit_rate"]["value"] is not None:
+        yield f"{100 * found['hit_rate']['value']:.0f}% of the stimuli are perceived in the quadrant they were meant for."
+
+
+def _agreement(summary: Summary) -> Iterator[str]:
+    """What people agree on, where answers are categories."""
+    pooled = summary["agreement_pooled"] or summary["agreement"] or {}
+    for name, found in list(pooled.items())[:MOST_SHOWN]:
+        kappa, others = found["fleiss_kappa"], found["leave_one_out"]
+        if kappa["value"] is None:
+            continue
+        text = f"On {name}, raters agree beyond chance at Fleiss' kappa {with_interval(kappa)}"
+        if others["value"] is not None:
+            text += f"; one person's answer matches the majority of the others {100 * others['value']:.0f}% of the time"
+        yield text + "."
+
+
+def _trust(summary: Summary) -> Iterator[str]:
+    """How reliable labels are, and how many raters a better one would need."""
+    for name, found in _main(summary).items():
+        single = found["icc2"] if found["icc2"]["value"] is not None else found["icc1"]
+        several = found["icc2k"] if found["icc2k"]["value"] is not None else found["icc1k"]
+        if single["value"] is None or several["value"] is None:
+            if found["alpha_nominal"]["value"] is None and summary["counts"]["answers"]:
+                yield f"The reliability of {name} is unknown: {single.get('why_missing')}."
+            continue
+        enough = several["value"] >= LEAST_RELIABLE
+        text = (
+            f"One rating of {name} has a reliability of {with_interval(single)}, the mean of the ratings a stimulus got"
+            f" {with_interval(several)}: {'fit for comparing groups of stimuli' if enough else 'too low to trust single labels'}"
+        )
+        needed = found.get("raters_needed", {}).get("0.9")
+        yield text + (f"; .9 would take {plural(needed, 'rater')} a stimulus." if needed else ".")
+
+
+def _main(summary: Summary) -> dict[str, Any]:
+    """The questions a verdict speaks of: all, or where there are many the pools."""
+    found = dict(summary["reliability"])
+    if len(found) > MOST_SHOWN and summary["reliability_pooled"]:
+        found = dict(summary["reliability_pooled"])
+    return dict(list(found.items())[: MOST_SHOWN + 1])
+
+
+def _ceiling(summary: Summary) -> Iterator[str]:
+    for name, found in _main(summary).items():
+        top = found["ceiling"]
+        if top["correlation"]["value"] is not None:
+            text = f"No predictor can be expected to correlate above {with_interval(top['correlation'])} with these {name} labels"
+            if top.get("within_cells", {}).get("value") is not None:
+                text += f", nor above {with_interval(top['within_cells'])} within a system and intent"
+            if top.get("cell_means", {}).get("value") is not None:
+                text += f"; knowing only which system and intent made a stimulus already gives {with_interval(top['cell_means'])}"
+            yield text + "."
+        elif top.get("accuracy", {}).get("value") is not None:
+            yield f"No predictor can be expected to pass an accuracy of {with_interval(top['accuracy'])} on these {name} labels."
+
+
+def _raters(summary: Summary) -> Iterator[str]:
+    found = summary["screening"]
+    flagged, groups = found["flagged"], found["collusion"]
+    if not summary["counts"]["raters"]:
+        return
+    if not flagged:
+        yield "No rater is flagged by any screening rule."
+        return
+    text = f"{len(flagged)} of {plural(summary['counts']['raters'], 'rater')} are flagged"
+    empty = [
+        name for name, words in flagged.items() if any(one.startswith("informativeness") for one in words)
+    ]
+    if empty:
+        text += f"; the answers of {len(empty)} show no sign of depending on what was played"
+    if groups:
+        members = sum(len(group) for group in groups)
+        text += f"; {members} fall into {plural(len(groups), 'group')} of near-identical answer sequences"
+    yield f"{text}. A flag is a reason to look, not proof: a logging fault can look like a copied answer."
+
+
+def _limits(summary: Summary) -> Iterator[str]:
+    tests = len(summary["anova"] or []) + len(summary["mixed"] or [])
+    tests += len(summary["pairwise"] or [])
+    if tests:
+        yield (
+            f"This page holds {plural(tests, 'test')}. Pairs are corrected within their family; nothing is corrected across"
+            " families, so treat what was not planned beforehand as a lead, not as a finding."
+        )
+    for row in (summary["mixed"] or [])[:1]:
+        if row.get("why_missing") is None and row["effect"] == "system" and row["p"] is not None:
+            yield (
+                f"With raters taken as a sample too (mixed model), systems differ in {row['outcome']} at {p_value(row['p'])};"
+                " the analyses of variance speak for these raters."
+            )

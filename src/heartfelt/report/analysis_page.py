@@ -1,0 +1,59 @@
+"""The page of an analysis: which sections, in which order, for which kind of study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heartfelt.report.chart import Absent, Chart
+from heartfelt.report.media import media_sources
+from heartfelt.report.page import Page, Section
+from heartfelt.report.reading import Analysis, inside
+from heartfelt.report.sections import conveyance, files, opinion, paper, presence, published, raters, stimuli, trust, verdict
+from heartfelt.report.words import number
+from heartfelt.study.model import say
+
+
+def analysis_page(analysis: Analysis, charts: Mapping[str, Chart | Absent], target: Path) -> Page:
+    """The page, for a file at ``target``."""
+    study = analysis.snapshot.study
+    data = {
+        "figures": {name: chart.to_json() for name, chart in charts.items() if isinstance(chart, Chart)},
+        "media": media_sources(analysis.snapshot, target),
+        "stimuli": stimuli.stimuli_data(analysis),
+        "image": study.media == "image",
+    }
+    title = say(study.title) or study.name
+    return Page(title, say(study.description), _sections(analysis, charts), data, _facts(analysis))
+
+
+def _sections(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> list[Section]:
+    kind = analysis.summary.get("kind")
+    made: list[Section | None] = [verdict.verdict(analysis), published.published(analysis)]
+    if kind == "conveyance":
+        made += [conveyance.maps(analysis, charts), conveyance.systems(analysis, charts), conveyance.quadrants(analysis, charts)]
+    elif kind == "opinion":
+        made += [opinion.ranking(analysis, charts)]
+    made += [presence.agreement(analysis, charts), trust.trust(analysis, charts), raters.raters(analysis, charts)]
+    made += [opinion.answers(charts), stimuli.stimuli(analysis), paper.paper(analysis), files.files(charts)]
+    return [section for section in made if section is not None]
+
+
+def _facts(analysis: Analysis) -> list[tuple[str, str]]:
+    counts: dict[str, Any] = inside(analysis, "counts") or {}
+
+    def of(kept: str, whole: str) -> str:
+        a, b = counts.get(kept), counts.get(whole)
+        return number(b) if a is None or a == b else f"{number(a)} of {number(b)}"
+
+    facts = [("ratings", of("ratings_kept", "ratings")), ("raters", of("raters_kept", "raters"))]
+    facts.append(("stimuli rated", f"{number(counts.get('rated'))} of {number(counts.get('stimuli'))}"))
+    facts += [(name, number(counts[name])) for name in ("systems", "intents", "questions") if counts.get(name)]
+    facts += [("policy", str(_name(analysis.summary.get("policy")))), ("seed", str(analysis.summary.get("seed")))]
+    facts.append(("snapshot", str(analysis.summary.get("hash", ""))[:12]))
+    return facts
+
+
+def _name(policy: Any) -> Any:
+    return policy.get("name") if isinstance(policy, Mapping) else policy

@@ -1,0 +1,292 @@
+"use strict";
+// One function a type of chart; each draws a panel to the width it is given.
+(({ node, element, number, tells, rove, figures }) => {
+  const INK = "#1d2330", SOFT = "#5b6472", LINE = "#d9dde4";
+  const tick = (value) => String(Number(value.toPrecision(6))).replace("-", "\u2212");
+  const cut = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
+
+  const legend = (host, entries) => {
+    if (!entries || !entries.length) return;
+    const list = element("ul", "legend", host);
+    for (const entry of entries) {
+      const item = element("li", "", list);
+      const svg = node("svg", { viewBox: "-6 -6 12 12", class: "key", "aria-hidden": "true" }, item);
+      shape(svg, entry.shape || "circle", 0, 0, 5, { fill: entry.colour });
+      item.append(entry.label);
+    }
+  };
+
+  const shape = (parent, kind, x, y, r, attributes) => {
+    if (kind === "square") return node("rect", { x: x - r * 0.9, y: y - r * 0.9, width: 1.8 * r, height: 1.8 * r, ...attributes }, parent);
+    if (kind === "triangle") return node("path", { d: `M${x},${y - r * 1.1}L${x + r * 1.05},${y + r * 0.8}L${x - r * 1.05},${y + r * 0.8}Z`, ...attributes }, parent);
+    if (kind === "diamond") return node("path", { d: `M${x},${y - r * 1.2}L${x + r * 1.2},${y}L${x},${y + r * 1.2}L${x - r * 1.2},${y}Z`, ...attributes }, parent);
+    if (kind === "star") {
+      const points = [...Array(10).keys()].map((i) => { const a = (Math.PI * i) / 5 - Math.PI / 2, s = i % 2 ? r * 0.45 : r * 1.15; return `${x + s * Math.cos(a)},${y + s * Math.sin(a)}`; });
+      return node("polygon", { points: points.join(" "), ...attributes }, parent);
+    }
+    return node("circle", { cx: x, cy: y, r, ...attributes }, parent);
+  };
+
+  // Panels in a grid, each drawn to its own width and drawn again when that changes.
+  const panels = (host, figure, draw) => {
+    legend(host, figure.legend);
+    const grid = element("div", `panels count-${Math.min(figure.panels.length, 3)}`, host);
+    for (const panel of figure.panels) {
+      const box = element("div", "panel", grid);
+      if (panel.title) { const title = element("p", "panel-title", box, panel.title); if (panel.note) { title.append(" "); element("small", "", title, panel.note); } }
+      const room = element("div", "room", box);
+      let drawn = 0;
+      const again = () => {
+        const width = Math.round(room.clientWidth) || 560;
+        if (Math.abs(width - drawn) < 3) return;
+        drawn = width;
+        room.replaceChildren();
+        const svg = node("svg", { role: "group", "aria-label": [panel.title, figure.title].filter(Boolean).join(": ") }, room);
+        const height = draw(svg, panel, width);
+        svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+        rove(svg);
+      };
+      again();
+      if (window.ResizeObserver) new ResizeObserver(again).observe(room);
+    }
+  };
+
+  const across = (svg, axis, x, top, bottom) => {
+    for (const value of axis.ticks) {
+      node("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, stroke: LINE }, svg);
+      node("text", { x: x(value), y: bottom + 15, "text-anchor": "middle" }, svg, tick(value));
+    }
+    if (axis.label) node("text", { x: (x(axis.low) + x(axis.high)) / 2, y: bottom + 32, "text-anchor": "middle", class: "label" }, svg, axis.label);
+  };
+  const upward = (svg, axis, y, left, right) => {
+    for (const value of axis.ticks) {
+      node("line", { x1: left, x2: right, y1: y(value), y2: y(value), stroke: LINE }, svg);
+      node("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, svg, tick(value));
+    }
+    const middle = (y(axis.low) + y(axis.high)) / 2;
+    if (axis.label) node("text", { x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})`, class: "label" }, svg, axis.label);
+  };
+  const linear = (axis, from, to) => (value) => from + ((value - axis.low) / (axis.high - axis.low)) * (to - from);
+
+  figures.intervals = (host, figure) => panels(host, figure, (svg, panel, width) => {
+    const rows = panel.rows, row = rows.length > 24 ? 18 : 26;
+    const longest = Math.max(...rows.map((r) => r.label.length), 4);
+    const left = Math.min(longest * 6.6 + 12, width * 0.4);
+    const lanes = (panel.brackets || []).length * 17 + (panel.ties || []).length * 8;
+    const right = width - 10 - lanes, top = (panel.lines || []).some((l) => l.label) ? 18 : 6, bottom = top + rows.length * row;
+    const x = linear(panel.value, left, right), y = (place) => top + (place + 0.5) * row;
+    across(svg, panel.value, x, top, bottom);
+    for (const line of panel.lines || []) {
+      node("line", { x1: x(line.at), x2: x(line.at), y1: top, y2: bottom, stroke: SOFT, "stroke-width": 1.2, "stroke-dasharray": line.label ? "4 3" : null }, svg);
+      if (line.label) node("text", { x: x(line.at), y: 12, "text-anchor": x(line.at) > right - 30 ? "end" : x(line.at) < left + 30 ? "start" : "middle" }, svg, line.label);
+    }
+    rows.forEach((entry, place) => {
+      const label = node("text", { x: left - 8, y: y(place) + 4, "text-anchor": "end", class: "name" }, svg, cut(entry.label, Math.floor((left - 8) / 6.2)));
+      if (label.textContent !== entry.label) node("title", {}, label, entry.label);
+      if (entry.value === null) return;
+      const mark = node("g", {}, svg);
+      node("rect", { x: left, y: y(place) - row / 2, width: right - left, height: row, class: "hit" }, mark);
+      if (panel.bars) node("rect", { x: x(Math.max(panel.value.low, Math.min(0, entry.value))), y: y(place) - row * 0.32, width: Math.abs(x(entry.value) - x(Math.max(panel.value.low, 0))), height: row * 0.64, fill: entry.colour, opacity: 0.85 }, mark);
+      if (entry.low !== null) node("line", { x1: x(entry.low), x2: x(entry.high), y1: y(place), y2: y(place), stroke: panel.bars ? INK : entry.colour, "stroke-width": panel.bars ? 1.6 : 2.2 }, mark);
+      if (!panel.bars) node("circle", { cx: x(entry.value), cy: y(place), r: row > 20 ? 5 : 4, fill: entry.colour, stroke: "#fff" }, mark);
+      tells(mark, entry.words);
+    });
+    (panel.brackets || []).forEach((bracket, lane) => {
+      const at = right + 10 + lane * 17, a = y(bracket.a), b = y(bracket.b);
+      const mark = node("g", {}, svg);
+      node("rect", { x: at - 6, y: a, width: 16, height: b - a, class: "hit" }, mark);
+      node("path", { d: `M${at - 4},${a}h4V${b}h-4`, fill: "none", stroke: INK }, mark);
+      node("text", { x: at + 9, y: (a + b) / 2, "text-anchor": "middle", transform: `rotate(90 ${at + 9} ${(a + b) / 2})`, class: "stars" }, mark, bracket.stars);
+      tells(mark, bracket.words);
+    });
+    (panel.ties || []).forEach(([first, last], lane) => {
+      const at = right + 10 + lane * 8;
+      node("line", { x1: at, x2: at, y1: y(first) - 7, y2: y(last) + 7, stroke: SOFT, "stroke-width": 4, opacity: 0.6 }, svg);
+    });
+    return bottom + (panel.value.label ? 38 : 22);
+  });
+
+  figures.columns = (host, figure) => panels(host, figure, (svg, panel, width) => {
+    const left = 52, right = width - 6, top = 8, bottom = top + Math.min(240, Math.max(150, width * 0.4));
+    const step = (right - left) / panel.bars.length;
+    const y = linear(panel.y, bottom, top);
+    upward(svg, panel.y, y, left, right);
+    const longest = Math.max(...panel.bars.map((bar) => bar.label.length)) * 6.8 + 6;
+    const every = Math.max(1, Math.ceil(longest / step)), turned = every > 1 && panel.bars.some((bar) => /[^\d–.]/.test(bar.label));
+    panel.bars.forEach((bar, place) => {
+      const mark = node("g", {}, svg), x = left + place * step;
+      node("rect", { x, y: top, width: step, height: bottom - top, class: "hit" }, mark);
+      node("rect", { x: x + step * 0.09, y: y(bar.value), width: step * 0.82, height: bottom - y(bar.value), fill: bar.colour }, mark);
+      tells(mark, bar.words);
+      if (turned) node("text", { x: x + step / 2, y: bottom + 12, "text-anchor": "end", transform: `rotate(-40 ${x + step / 2} ${bottom + 12})` }, svg, cut(bar.label, 18));
+      else if (place % every === 0) node("text", { x: x + step / 2, y: bottom + 15, "text-anchor": "middle" }, svg, bar.label);
+    });
+    const low = turned ? 70 : 32;
+    if (panel.x.label) node("text", { x: (left + right) / 2, y: bottom + low, "text-anchor": "middle", class: "label" }, svg, panel.x.label);
+    return bottom + low + 6;
+  });
+
+  figures.plane = (host, figure) => panels(host, figure, (svg, panel, width) => {
+    const left = 52, right = width - 10, top = 8;
+    const unit = (right - left) / (panel.x.high - panel.x.low);
+    const bottom = top + (panel.equal ? unit * (panel.y.high - panel.y.low) : Math.min(430, Math.max(260, width * 0.55)));
+    const x = linear(panel.x, left, right), y = linear(panel.y, bottom, top);
+    across(svg, panel.x, x, top, bottom);
+    upward(svg, panel.y, y, left, right);
+    for (const at of panel.x.lines || []) node("line", { x1: x(at), x2: x(at), y1: top, y2: bottom, stroke: SOFT }, svg);
+    for (const at of panel.y.lines || []) node("line", { x1: left, x2: right, y1: y(at), y2: y(at), stroke: SOFT }, svg);
+    for (const [a, b] of panel.links || []) {
+      const p = panel.points[a], q = panel.points[b];
+      node("line", { x1: x(p.x), y1: y(p.y), x2: x(q.x), y2: y(q.y), stroke: INK, "stroke-width": 1.2 }, svg);
+    }
+    for (const point of panel.points) {
+      const cx = x(point.x), cy = y(point.y), pen = { stroke: point.colour, "stroke-width": 1.4 };
+      if (panel.arrows) node("line", { x1: x(0), y1: y(0), x2: cx, y2: cy, ...pen, opacity: 0.5 }, svg);
+      if (point.xl !== null) node("line", { x1: x(point.xl), x2: x(point.xh), y1: cy, y2: cy, ...pen }, svg);
+      if (point.yl !== null) node("line", { x1: cx, x2: cx, y1: y(point.yl), y2: y(point.yh), ...pen }, svg);
+    }
+    for (const point of panel.points) {
+      const mark = shape(svg, point.shape, x(point.x), y(point.y), panel.named ? 6 : 4.5, { fill: point.colour, stroke: "#fff" });
+      tells(mark, point.words);
+      if (!panel.named) continue;
+      const end = point.x < 0, up = y(point.y) < (top + bottom) / 2;
+      node("text", { x: x(point.x) + (end ? -6 : 6), y: y(point.y) + (up ? -7 : 15), "text-anchor": end ? "end" : "start", class: "name" }, svg, cut(point.label, 26));
+    }
+    return bottom + 38;
+  });
+
+  figures.curve = (host, figure) => {
+    const entries = figure.panels[0].series.map((series) => ({ label: series.label, colour: series.colour }));
+    panels(host, { ...figure, legend: entries }, (svg, panel, width) => {
+      const left = 52, right = width - 34, top = 8, bottom = top + Math.min(320, Math.max(200, width * 0.42));
+      const x = linear(panel.x, left, right), y = linear(panel.y, bottom, top);
+      across(svg, panel.x, x, top, bottom);
+      upward(svg, panel.y, y, left, right);
+      for (const line of panel.lines) {
+        node("line", { x1: left, x2: right, y1: y(line.at), y2: y(line.at), stroke: SOFT, "stroke-dasharray": "5 3" }, svg);
+        node("text", { x: right + 5, y: y(line.at) + 4 }, svg, line.label);
+      }
+      if (panel.here) {
+        node("line", { x1: x(panel.here.at), x2: x(panel.here.at), y1: top, y2: bottom, stroke: SOFT, "stroke-dasharray": "2 3" }, svg);
+        node("text", { x: x(panel.here.at) + 5, y: bottom - 6 }, svg, panel.here.label);
+      }
+      const dashes = [null, "7 3", "7 3 2 3", "2 3"];
+      panel.series.forEach((series, place) => {
+        const known = series.points.filter((p) => p.low !== null && p.high !== null);
+        const at = (p, key) => `${x(p.x).toFixed(1)},${y(p[key]).toFixed(1)}`;
+        if (known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15 }, svg);
+        node("path", { d: `M${series.points.map((p) => at(p, "y")).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 2.2, "stroke-dasharray": dashes[place % 4] }, svg);
+        for (const p of series.points) tells(node("circle", { cx: x(p.x), cy: y(p.y), r: 7, class: "hit dot", style: `--own:${series.colour}` }, svg), p.words);
+        for (const p of series.needed) tells(node("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill: series.colour, stroke: "#fff" }, svg), p.words);
+      });
+      return bottom + 38;
+    });
+  };
+
+  figures.heatmap = (host, figure) => panels(host, figure, (svg, panel, width) => {
+    const longest = Math.max(...panel.rows.map((name) => name.length), 3);
+    const left = Math.min(longest * 6.6 + 12, width * 0.38) + (panel.row_label ? 18 : 0), right = width - 4;
+    const step = (right - left) / panel.columns.length, high = panel.square ? Math.min(step, 64) : 28;
+    const turned = Math.max(...panel.columns.map((name) => name.length)) * 6.8 > step;
+    const top = 4, bottom = top + high * panel.rows.length;
+    panel.cells.forEach((line, i) => {
+      node("text", { x: left - 8, y: top + (i + 0.5) * high + 4, "text-anchor": "end", class: "name" }, svg, cut(panel.rows[i], Math.floor((left - 8) / 6.2)));
+      line.forEach((cell, j) => {
+        const share = cell.value === null ? 0 : (cell.value - panel.low) / (panel.high - panel.low || 1);
+        const mark = node("g", {}, svg);
+        node("rect", { x: left + j * step + 1, y: top + i * high + 1, width: Math.max(1, step - 2), height: high - 2, fill: "#0072b2", "fill-opacity": (0.04 + 0.96 * share).toFixed(3), rx: 2 }, mark);
+        if (step > 22) node("text", { x: left + (j + 0.5) * step, y: top + (i + 0.5) * high + 4, "text-anchor": "middle", fill: share > 0.55 ? "#fff" : INK, class: "cell" }, mark, cell.text);
+        tells(mark, cell.words);
+      });
+    });
+    panel.columns.forEach((name, j) => {
+      const at = left + (j + 0.5) * step;
+      if (turned) node("text", { x: at, y: bottom + 12, "text-anchor": "end", transform: `rotate(-40 ${at} ${bottom + 12})` }, svg, cut(name, 18));
+      else node("text", { x: at, y: bottom + 15, "text-anchor": "middle" }, svg, name);
+    });
+    const low = turned ? 78 : 32;
+    node("text", { x: (left + right) / 2, y: bottom + low, "text-anchor": "middle", class: "label" }, svg, panel.column_label);
+    if (panel.row_label) node("text", { x: 12, y: (top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + bottom) / 2})`, class: "label" }, svg, panel.row_label);
+    return bottom + low + 6;
+  });
+
+  figures.dumbbell = (host, figure) => panels(host, figure, (svg, panel, width) => {
+    const row = 30, top = 4, bottom = top + panel.rows.length * row, narrow = width < 520;
+    const longest = Math.max(...panel.rows.map((r) => r.label.length), 4);
+    const left = Math.min(longest * 6.4 + 12, width * (narrow ? 0.46 : 0.44)), right = width - 12;
+    const x = linear(panel.value, left, right);
+    across(svg, panel.value, x, top, bottom);
+    panel.rows.forEach((entry, place) => {
+      const y = top + (place + 0.5) * row;
+      const label = node("text", { x: left - 8, y: y + 4, "text-anchor": "end", class: "name" }, svg, cut(entry.label, Math.floor((left - 8) / 6.1)));
+      if (label.textContent !== entry.label) node("title", {}, label, entry.label);
+      const mark = node("g", {}, svg);
+      node("rect", { x: left, y: y - row / 2, width: right - left, height: row, class: "hit" }, mark);
+      node("line", { x1: x(entry.before.value), y1: y - 5, x2: x(entry.after.value), y2: y + 5, stroke: SOFT }, mark);
+      [[entry.before, -5, 0], [entry.after, 5, 1]].forEach(([side, off, which]) => {
+        const look = figure.legend[which];
+        if (side.low !== null) node("line", { x1: x(side.low), x2: x(side.high), y1: y + off, y2: y + off, stroke: look.colour, "stroke-width": 1.8 }, mark);
+        shape(mark, look.shape, x(side.value), y + off, 4, { fill: look.colour, stroke: "#fff" });
+      });
+      tells(mark, entry.words);
+    });
+    return bottom + 38;
+  });
+
+  // Intended against perceived on two axes, one small map a system; the legend hides and shows groups.
+  figures.map = (host, figure) => {
+    const list = element("ul", "legend", host);
+    const hidden = new Set();
+    for (const entry of figure.legend) {
+      const button = element("button", "toggle", element("li", "", list));
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      const svg = node("svg", { viewBox: "-6 -6 12 12", class: "key", "aria-hidden": "true" }, button);
+      shape(svg, "circle", 0, 0, 5, { fill: entry.colour });
+      button.append(entry.label);
+      button.addEventListener("click", () => {
+        if (!hidden.delete(entry.group)) hidden.add(entry.group);
+        button.setAttribute("aria-pressed", String(!hidden.has(entry.group)));
+        for (const mark of host.querySelectorAll("[data-group]")) mark.classList.toggle("away", hidden.has(mark.dataset.group));
+      });
+    }
+    if (figure.key) element("li", "", list, figure.key);
+    const plain = { ...figure, legend: [] };
+    panels(host, plain, (svg, panel, width) => {
+      const size = Math.min(width, 460), edge = 40, inner = size - edge - 14, top = 8, colour = (group) => panel.colours[group || ""] || panel.colours[""];
+      const x = linear(panel.x, edge, edge + inner), y = linear(panel.y, top + inner, top), of = (mark) => ({ "data-group": mark.group || "" });
+      const clip = `clip-${Math.random().toString(36).slice(2)}`;
+      node("rect", { x: edge, y: top, width: inner, height: inner }, node("clipPath", { id: clip }, node("defs", {}, svg)));
+      node("rect", { x: edge, y: top, width: inner, height: inner, fill: "#f5f6f8" }, svg);
+      const middle = [x((panel.x.low + panel.x.high) / 2), y((panel.y.low + panel.y.high) / 2)];
+      node("line", { x1: middle[0], x2: middle[0], y1: top, y2: top + inner, stroke: "#cfd4dc" }, svg);
+      node("line", { x1: edge, x2: edge + inner, y1: middle[1], y2: middle[1], stroke: "#cfd4dc" }, svg);
+      for (const value of panel.x.ticks) node("text", { x: x(value), y: top + inner + 15, "text-anchor": "middle" }, svg, tick(value));
+      for (const value of panel.y.ticks) node("text", { x: edge - 6, y: y(value) + 4, "text-anchor": "end" }, svg, tick(value));
+      node("text", { x: edge + inner / 2, y: top + inner + 30, "text-anchor": "middle", class: "label" }, svg, panel.x.label);
+      node("text", { x: 12, y: top + inner / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + inner / 2})`, class: "label" }, svg, panel.y.label);
+      const regions = node("g", { "clip-path": `url(#${clip})` }, svg);
+      for (const e of panel.ellipses || []) {
+        const across = inner / (panel.x.high - panel.x.low), up = inner / (panel.y.high - panel.y.low), turns = [];
+        for (let k = 0; k <= 60; k++) {
+          const t = (k / 60) * 2 * Math.PI, u = e.long * Math.cos(t), v = e.short * Math.sin(t);
+          turns.push(`${(x(e.x) + across * (u * Math.cos(e.angle) - v * Math.sin(e.angle))).toFixed(1)},${(y(e.y) - up * (u * Math.sin(e.angle) + v * Math.cos(e.angle))).toFixed(1)}`);
+        }
+        node("path", { d: `M${turns.join("L")}Z`, fill: colour(e.group), "fill-opacity": 0.09, stroke: colour(e.group), "stroke-width": 1.4, ...of(e) }, regions);
+      }
+      for (const line of panel.lines || []) node("line", { x1: x(line.x1), y1: y(line.y1), x2: x(line.x2), y2: y(line.y2), stroke: colour(line.group), "stroke-width": 1.3, opacity: 0.55, ...of(line) }, svg);
+      for (const p of panel.points) {
+        const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": 0.5, ...of(p) }, svg);
+        tells(dot, `${p.stimulus}\n${p.intent || ""}\n${panel.x.label} ${number(p.x)} (sd ${number(p.sx)}, ${p.nx} raters)\n${panel.y.label} ${number(p.y)} (sd ${number(p.sy)}, ${p.ny} raters)`, p.stimulus);
+      }
+      for (const mark of panel.crosses || []) {
+        const cross = node("path", { d: `M${x(mark.x) - 4},${y(mark.y) - 4}l8,8m0,-8l-8,8`, stroke: colour(mark.group), "stroke-width": 2, fill: "none", ...of(mark) }, svg);
+        tells(cross, mark.words);
+      }
+      for (const mark of panel.means || []) tells(node("circle", { cx: x(mark.x), cy: y(mark.y), r: 5.5, fill: colour(mark.group), stroke: "#fff", "stroke-width": 1.2, ...of(mark) }, svg), mark.words);
+      for (const mark of panel.stars || []) tells(shape(svg, "star", x(mark.x), y(mark.y), 8, { fill: colour(mark.group), stroke: INK, ...of(mark) }), mark.words);
+      for (const mark of svg.querySelectorAll("[data-group]")) mark.classList.toggle("away", hidden.has(mark.dataset.group));
+      return top + inner + 36;
+    });
+  };
+})(window.heartfelt);

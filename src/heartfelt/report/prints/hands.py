@@ -1,0 +1,93 @@
+"""Many hands: figures are drawn by this process and, where there is a second core, by a helper process beside it.
+
+The helper is a plain ``python -m heartfelt.report.prints.hands FOLDER`` that reads charts from its input, so that it
+works from a script, a notebook or the command line alike. If it cannot be started or fails, this process draws all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from heartfelt.report.chart import Chart
+from heartfelt.report.prints.save import save
+
+WORTH_A_HELPER = 4
+# What a type of chart costs to draw, about, in seconds; a map costs more than all others.
+COSTS = {"map": 1.4, "heatmap": 0.8, "plane": 0.7}
+STARTING = 1.0
+
+
+@contextmanager
+def drawing(charts: Mapping[str, Chart], folder: Path, progress: Callable[[str, int, int], None] | None = None) -> Iterator[None]:
+    """Draw ``charts`` into ``folder``; the block runs while the helper works, and at its end everything is drawn."""
+    mine, other = _shares(charts)
+    helper = _start({name: charts[name] for name in other}, folder) if other else None
+    try:
+        yield
+        done = 0
+        for name in mine if helper is not None else [*mine, *other]:
+            save(charts[name], folder, name)
+            done += 1
+            if progress is not None:
+                progress("drawing figures", done, len(charts))
+        if helper is not None and helper.wait() != 0:
+            for name in other:
+                save(charts[name], folder, name)
+    finally:
+        if helper is not None and helper.poll() is None:
+            helper.kill()
+            helper.wait()
+    if progress is not None:
+        progress("drawing figures", len(charts), len(charts))
+
+
+def _shares(charts: Mapping[str, Chart]) -> tuple[list[str], list[str]]:
+    """Split the charts so that both processes finish at about the same time."""
+    if len(charts) < WORTH_A_HELPER or (os.cpu_count() or 1) < 2 or not sys.executable:
+        return list(charts), []
+    mine, other, busy = [], [], [0.0, STARTING]
+    for name in sorted(charts, key=lambda key: -COSTS.get(charts[key].type, 0.5)):
+        to = mine if busy[0] <= busy[1] else other
+        busy[0 if to is mine else 1] += COSTS.get(charts[name].type, 0.5)
+        to.append(name)
+    return mine, other
+
+
+def _start(charts: Mapping[str, Chart], folder: Path) -> subprocess.Popen[bytes] | None:
+    text = json.dumps({name: chart.to_json() for name, chart in charts.items()}).encode()
+    command = [sys.executable, "-m", "heartfelt.report.prints.hands", str(folder)]
+    try:
+        helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError:
+        return None
+    try:
+        assert helper.stdin is not None
+        helper.stdin.write(text)
+        helper.stdin.close()
+    except OSError:
+        helper.kill()
+        helper.wait()
+        return None
+    return helper
+
+
+def chart_from_json(found: Mapping[str, Any]) -> Chart:
+    """The chart that ``Chart.to_json`` wrote, without its table."""
+    return Chart(found["type"], found["title"], found["caption"], found["panels"], (), found["legend"])
+
+
+def main() -> None:
+    """Draw the charts on standard input into the folder named first."""
+    for name, found in json.loads(sys.stdin.buffer.read()).items():
+        save(chart_from_json(found), Path(sys.argv[1]), name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Presence and rubric studies: on which questions raters agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heartfelt.report.blocks import figure_block, joined
+from heartfelt.report.chart import Absent, Chart
+from heartfelt.report.page import Section
+from heartfelt.report.reading import Analysis, inside, value_of
+from heartfelt.report.tables import table
+from heartfelt.report.words import coefficient, plain
+
+SHOWN = (
+    "fleiss_kappa", "cohen_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement", "pairwise_accuracy", "pairwise_balanced_accuracy", "leave_one_out",
+)
+
+
+def agreement(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section | None:
+    """Agreement on categories, question by question and over all."""
+    found = inside(analysis, "agreement")
+    found = {q: row for q, row in found.items() if isinstance(row, Mapping)} if isinstance(found, Mapping) else {}
+    if not found:
+        return None
+    pooled = inside(analysis, "pooled_agreement") or inside(analysis, "pooled", "agreement") or {}
+    everything: dict[str, Any] = {f"all: {plain(name)}": row for name, row in pooled.items() if isinstance(row, Mapping)}
+    everything |= {plain(name): row for name, row in found.items()}
+    names = [name for name in SHOWN if any(value_of(row.get(name)) is not None for row in everything.values())]
+    lines = [[question, *(row.get(name) for name in names)] for question, row in everything.items()]
+    html = joined(
+        figure_block("agreement", charts),
+        table("Agreement, with 95% intervals", ["question", *(coefficient(name) for name in names)], lines, more="all are in summary.json"),
+    )
+    lead = "Agreement between raters on each question: beyond chance, plain, and each vote against the majority of the others."
+    return Section("agreement", "Where raters agree", lead, html=html, short="Agreement")

@@ -1,0 +1,130 @@
+"""Who answered in a way worth a look, why, and what leaving them out would change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from heartfelt.report.blocks import absent, figure_block, folded, joined
+from heartfelt.report.chart import Absent, Chart
+from heartfelt.report.copies import SideBySide, side_by_side
+from heartfelt.report.page import Section
+from heartfelt.report.reading import Analysis, inside, rows
+from heartfelt.report.tables import Chance, table
+from heartfelt.report.words import coefficient, number, plural
+
+LEAD = (
+    "Screening points at answers worth a look; it does not say why they are so. A logging fault can look like a copied answer, and a rater"
+    " who reads a scale upside down like one who does not listen. Nobody is left out unless the policy says so."
+)
+MOST_GROUPS = 12
+
+
+def raters(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
+    """Screening, near copies and sensitivity."""
+    parts = [
+        _count(analysis), figure_block("raters", charts), _flagged(analysis), _rules(analysis), _copies(analysis),
+        Markup("<h3>What leaving them out would change</h3>"), figure_block("sensitivity", charts, stacked=True), _sensitivity(analysis),
+    ]
+    return Section("raters", "The raters", LEAD, html=joined(*parts), short="Raters")
+
+
+def _count(analysis: Analysis) -> Markup:
+    flagged = inside(analysis, "screening", "flagged") or {}
+    groups = inside(analysis, "screening", "collusion") or []
+    left_out = inside(analysis, "screening", "dropped_by_default") or []
+    total = analysis.all_ratings.raters.height
+    words = f"{number(len(flagged))} of {plural(total, 'rater')} {'is' if len(flagged) == 1 else 'are'} flagged by at least one rule."
+    if groups:
+        words += f" {plural(len(groups), 'group')} of raters answered in parallel about different stimuli ({number(sum(map(len, groups)))} raters)."
+    words += f" The default policy would leave out {len(left_out) or 'nobody'}"
+    words += f": {', '.join(map(str, left_out))}." if 0 < len(left_out) <= 40 else "."
+    return Markup("<p>{}</p>").format(words)
+
+
+def _flagged(analysis: Analysis) -> Markup:
+    found = analysis.panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+    if not found.height:
+        return absent("No rule flags a rater.")
+    order = {name: place for place, name in enumerate(analysis.panel.ranking["rater"].to_list())}
+    lines = [
+        [row["rater"], row["rule"], row["question"], row["statistic"], row["value"], row["threshold"],
+         None if row["p"] is None else Chance(row["p"]), row["words"]]
+        for row in sorted(found.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"]))
+    ]
+    columns = ["rater", "rule", "question", "statistic", "value", "limit", "p", "in words"]
+    content = table("Flags, the rater with the most evidence first", columns, lines, more="all are in ledger.csv")
+    return folded(f"All {number(len(lines))} flags: who, why, by which statistic", content)
+
+
+def _rules(analysis: Analysis) -> Markup:
+    lines: list[list[Any]] = []
+    for row in analysis.panel.to_json()["rules"]:
+        lines.append([row["rule"], row["about"], row["judged"], row["flagged"], row["action"], "; ".join(row["why_missing"][:2]) or None])
+    if not lines:
+        return Markup("")
+    content = table(
+        f"Rules of the policy '{analysis.panel.policy.name}'", ["rule", "looks at", "raters judged", "flagged", "then", "not judged because"], lines
+    )
+    return folded("The rules that were applied", content, printed=False)
+
+
+def _copies(analysis: Analysis) -> Markup:
+    groups = inside(analysis, "screening", "collusion") or []
+    if not groups:
+        return Markup("")
+    parts = [
+        Markup("<h3>Answers that run in parallel</h3>\n<p>Each line is one rater's answers in the order given; a shade stands for a value, and a"
+               " bar below it for the same answer as the first rater's. The stimuli were different ones. Where a trial has no"
+               " partner, there is a gap.</p>")
+    ]
+    for place, group in enumerate(groups[:MOST_GROUPS], 1):
+        made = side_by_side(analysis.all_ratings, [str(name) for name in group])
+        if made.raters:
+            parts.append(_strips(analysis, place, made))
+    if len(groups) > MOST_GROUPS:
+        parts.append(absent(f"The first {MOST_GROUPS} of {len(groups)} groups; all are in summary.json."))
+    return Markup("\n").join(parts)
+
+
+def _strips(analysis: Analysis, place: int, made: SideBySide) -> Markup:
+    label = f"Group {place}: {', '.join(made.raters)}" + (f" and {made.left_out} more" if made.left_out else "")
+    blocks = []
+    for question in made.questions:
+        values = [t.answers[question] for line in made.lines for t in line if t is not None and question in t.answers]
+        low, high = analysis.all_ratings.study.scale_of(question).bounds() or (min(values), max(values))
+        lines = Markup("\n").join(
+            _strip(name, question, line, made.lines[0], (low, (high - low) or 1.0))
+            for name, line in zip(made.raters, made.lines, strict=True)
+        )
+        blocks.append(Markup(
+            '<div class="wide" role="region" tabindex="0" aria-label="{0}, {1}"><table class="sequences"><caption>{1}</caption><tbody>\n{2}\n</tbody></table></div>'
+        ).format(label, question, lines))
+    return folded(label, Markup("\n").join(blocks), printed=False)
+
+
+def _strip(rater: str, question: str, line: Any, first: Any, span: tuple[float, float]) -> Markup:
+    cells = []
+    for trial, other in zip(line, first, strict=True):
+        if trial is None or question not in trial.answers:
+            cells.append(Markup('<td class="gap"></td>'))
+            continue
+        value = trial.answers[question]
+        shade = (value - span[0]) / span[1]
+        same = line is not first and other is not None and other.answers.get(question) == value
+        classes = " ".join(name for name, holds in (("dark", shade > 0.6), ("same", same)) if holds)
+        cells.append(Markup('<td{}style="--s:{}" title="{}: {}">{}</td>').format(
+            Markup(' class="{}" ').format(classes) if classes else Markup(" "), f"{0.06 + 0.94 * shade:.2f}", trial.place, trial.stimulus, f"{value:g}"
+        ))
+    return Markup('<tr><th scope="row">{}</th>{}</tr>').format(rater, Markup("").join(cells))
+
+
+def _sensitivity(analysis: Analysis) -> Markup:
+    found = rows(analysis, "sensitivity")
+    if not found:
+        return Markup("")
+    lines = [[coefficient(str(row.get("figure"))), row.get("question"), row.get("with_all"), row.get("without")] for row in found]
+    return folded("With and without, as a table", table("Headline figures", ["figure", "question", "all raters", "without them"], lines))
