@@ -98,14 +98,14 @@ def test_area_equals_counting_points(one: tuple[float, ...], two: tuple[float, .
 def test_overlap_interval_covers() -> None:
     truth = overlap_of(_make(0, 0, 2.4477, 2.4477, 0), _make(1.5, 0, 2.4477, 2.4477, 0))
     hits = 0
-    for seed in range(80):
+    for seed in range(50):
         rng = np.random.default_rng(seed)
         first, second = rng.normal(size=(2, 80)), rng.normal(size=(2, 80)) + np.array([[1.5], [0]])
-        found = overlap((first[0], first[1]), (second[0], second[1]), resamples=80, seed=seed)
+        found = overlap((first[0], first[1]), (second[0], second[1]), resamples=60, seed=seed)
         assert found.low is not None
         assert found.high is not None
         hits += found.low <= truth <= found.high
-    assert hits >= 68
+    assert hits >= 42
 
 
 def test_degenerate_clouds_give_reasons() -> None:

@@ -82,8 +82,14 @@ def analyze(
     summary |= shapes | {"breakdown": breakdown(material), "intent_confusion": intent_confusion(material)}
     step()
     summary["screening"] = screening(panel, default)
-    summary |= _both_sides(panel, default, own, options)
-    summary["published"] = _published(snapshot, panel, own)
+    everyone, fewer = _both_sides(panel, default, own, options)
+    summary["sensitivity"] = sensitivity(everyone, fewer)
+    summary["sensitivity_counts"] = side_counts(everyone, fewer)
+    summary["sensitivity_pairs"] = side_pairs(everyone, fewer)
+    known = is_aimoclips(snapshot)
+    summary["published"] = (
+        published(summary["counts"], everyone["anova"], everyone["pairwise"]) if known else None
+    )
     summary["notes"] = [*material.labels.notes, *notes]
     return _close(snapshot, panel, material, summary)
 
@@ -150,35 +156,25 @@ def _kept(material: Material) -> dict[str, int]:
     }
 
 
-def _both_sides(panel: Panel, default: Panel, own: Parts, options: AnalyzeOptions) -> dict[str, Any]:
-    """Headline figures with all raters, and without those the default policy would leave out."""
-    keep_all = not panel.dropped and not panel.dropped_batches
-    same = set(panel.dropped) == set(default.dropped) and set(panel.dropped_batches) == set(
-        default.dropped_batches
+def _both_sides(panel: Panel, default: Panel, own: Parts, options: AnalyzeOptions) -> tuple[Parts, Parts]:
+    """What is compared: all raters, and those without whom the default policy would leave out."""
+    left_out = (set(panel.dropped), set(panel.dropped_batches))
+    by_default = (set(default.dropped), set(default.dropped_batches))
+    everyone = own if not any(left_out) else _brief(panel.source, options)
+    fewer = (
+        own
+        if left_out == by_default
+        else everyone
+        if not any(by_default)
+        else _brief(default.snapshot(), options)
     )
-    everyone = own if keep_all else _brief(panel.source, options)
-    fewer = own if same else _brief(default.snapshot(), options)
-    return {
-        "sensitivity": sensitivity(everyone, fewer),
-        "sensitivity_counts": side_counts(everyone, fewer),
-        "sensitivity_pairs": side_pairs(everyone, fewer),
-    }
+    return everyone, fewer
 
 
 def _brief(snapshot: Snapshot, options: AnalyzeOptions) -> Parts:
     material = lay_out(snapshot)
     laid = {one.id: scored(one) for one in material.questions}
     return _parts(material, laid, reliability(material, options.seed, brief=True), {})
-
-
-def _published(snapshot: Snapshot, panel: Panel, own: Parts) -> list[dict[str, Any]] | None:
-    if not is_aimoclips(snapshot):
-        return None
-    if panel.dropped or panel.dropped_batches:
-        material = lay_out(snapshot)
-        laid = {one.id: scored(one) for one in material.questions}
-        return published(counts(material, snapshot), variance_tables(material), pairwise(material, laid))
-    return published(counts(lay_out(snapshot), snapshot), own["anova"], own["pairwise"])
 
 
 def _close(snapshot: Snapshot, panel: Panel, material: Material, summary: dict[str, Any]) -> Analysis:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heartfelt.analysis.phrases import f_test, listed, number, plural, share, with_interval
-from heartfelt.analysis.verdict import MOST_SHOWN, _main
+from heartfelt.analysis.phrases import f_test, listed, number, plural, sentence, share, with_interval
+from heartfelt.analysis.verdict import MOST_SHOWN, held, main_questions
 from heartfelt.study import Study
 
 Summary = Mapping[str, Any]
@@ -15,8 +15,8 @@ Summary = Mapping[str, Any]
 def methods(summary: Summary, study: Study) -> str:
     """How the figures were made."""
     return " ".join(
-        sentence
-        for sentence in (
+        text
+        for text in (
             _collected(summary, study),
             _screened(summary),
             _reliability_words(summary),
@@ -24,7 +24,7 @@ def methods(summary: Summary, study: Study) -> str:
             f"Analyses were run with heartfelt {summary['heartfelt']} (seed {summary['seed']},"
             f" data {summary['hash'][:12]}).",
         )
-        if sentence
+        if text
     )
 
 
@@ -38,7 +38,8 @@ def _collected(summary: Summary, study: Study) -> str:
     per = [int(n) for n, items in summary["counts"]["ratings_per_item"].items() for _ in range(items)]
     spread = ""
     if per:
-        spread = f" ({min(per)} to {max(per)} ratings each, mean {number(sum(per) / len(per), 1)})"
+        each = f"{min(per)} to {max(per)} ratings each, mean {number(sum(per) / len(per), 1)}"
+        spread = f" ({each if min(per) < max(per) else plural(min(per), 'rating') + ' each'})"
     made = f" by {plural(c['systems'], 'system')}" if c["systems"] else ""
     asked = f"{names}" if len(study.asked) <= 8 else plural(len(study.asked), "question")
     return f"{who} gave {plural(c['ratings'], 'rating')} of {plural(c['rated'], 'stimulus', 'stimuli')}{made}{spread} on {asked}."
@@ -55,15 +56,18 @@ def _screened(summary: Summary) -> str:
         else "all were kept"
     )
     default = len(found["dropped_by_default"])
+    text = f"Raters were screened with {plural(len(found['rules']), 'rule')} for careless and copied answers; {kept}."
+    if not default:
+        return f"{text} The default policy would leave nobody out."
     return (
-        f"Raters were screened with {plural(len(found['rules']), 'rule')} for careless and copied answers; {kept}. Headline"
-        f" figures are also given without the {plural(default, 'rater')} whom the default policy would leave out."
+        f"{text} Headline figures are also given without the {plural(default, 'rater')} whom the default policy would"
+        " leave out."
     )
 
 
 def _reliability_words(summary: Summary) -> str:
     parts = []
-    if any(found["alpha_interval"]["value"] is not None for found in summary["reliability"].values()):
+    if any(found["alpha_interval"]["value"] is not None for found in (summary["reliability"] or {}).values()):
         parts.append(
             "Reliability is Krippendorff's alpha and intraclass correlations (two-way from crossed variance components by REML)"
         )
@@ -75,7 +79,7 @@ def _reliability_words(summary: Summary) -> str:
         parts.append(
             "agreement on categories is Fleiss' and Cohen's kappa, Gwet's AC and each vote against the majority of the others"
         )
-    return f"{'; '.join(parts)}; intervals are 95%." if parts else ""
+    return sentence([*parts, "intervals are 95%"]) if parts else ""
 
 
 def _tests(summary: Summary) -> str:
@@ -100,21 +104,21 @@ def _tests(summary: Summary) -> str:
         parts.append(
             "a linear mixed model with crossed random intercepts of raters and stimuli tested systems on the ratings themselves"
         )
-    return f"{'; '.join(parts)}." if parts else ""
+    return sentence(parts)
 
 
 def results(summary: Summary) -> str:
     """What was found."""
     return " ".join(
-        sentence
+        text
         for part in (_found_reliability, _found_effects, _found_slopes, _found_systems, _found_screening)
-        for sentence in part(summary)
+        for text in part(summary)
     )
 
 
 def _found_reliability(summary: Summary) -> list[str]:
     out = []
-    for name, found in _main(summary).items():
+    for name, found in main_questions(summary).items():
         first = next(
             (
                 (key, found[key])
@@ -148,7 +152,7 @@ def _found_effects(summary: Summary) -> list[str]:
     for row in summary["anova"] or []:
         plain = "*" not in row["model"] and row["effect"] in ("system", "quadrant")
         wanted = (plain and row["effect"] == row["model"].split(" + ")[0]) or ":" in row["effect"]
-        if not wanted or row["F"] is None or any(name in row["model"] for name in summary["covariates"]):
+        if not wanted or row["F"] is None or held(row, summary):
             continue
         what = "mean rating" if row["deviation"] == "value" else f"{row['deviation']} deviation"
         name = row["effect"].replace(":", " x ")

@@ -34,6 +34,8 @@ def with_interval(found: Est, places: int = 2, *, bare: bool = True) -> str:
     write = share if bare else number
     if found["value"] is None:
         return "not available"
+    if bare and 0.985 <= found["value"] < 1:
+        places = max(places, 3)
     text = write(found["value"], places)
     if found.get("low") is None or found.get("high") is None:
         return text
@@ -54,6 +56,12 @@ def f_test(row: Mapping[str, Any]) -> str:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 rater``, ``2 raters``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def sentence(parts: Sequence[str]) -> str:
+    """Clauses as one sentence that begins with a capital; nothing for no clauses."""
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -45,11 +45,10 @@ def published(
     for n, clips in PER_CLIP.items():
         rows.append(_same(f"clips with {n} ratings", clips, counts["ratings_per_item"].get(n, 0)))
     for question, deviation, model, effect, df, f, eta in EFFECTS:
-        found = next(
-            row
-            for row in anova
-            if (row["outcome"], row["deviation"], row["model"], row["effect"])
-            == (question, deviation, model, effect)
+        key = (question, deviation, model, effect)
+        found: dict[str, Any] = next(
+            (row for row in anova if (row["outcome"], row["deviation"], row["model"], row["effect"]) == key),
+            {"df": None, "F": None, "eta_squared": {"value": None}},
         )
         name = f"{deviation} {question} deviation by {effect}"
         rows.append(_same(f"degrees of freedom, {name}", list(df), found["df"]))

@@ -10,6 +10,9 @@ from heartfelt.analysis.phrases import f_test, listed, number, p_value, plural, 
 Summary = Mapping[str, Any]
 
 LEAST_RELIABLE = 0.7
+SINGLE = 0.9
+LEAST_KNOWN = 0.5
+LEAST_CEILING = 0.05
 MOST_SHOWN = 3
 TUKEY = "Tukey-Kramer"
 
@@ -19,6 +22,7 @@ def verdict(summary: Summary) -> list[str]:
     parts = (
         _what_there_is,
         _system_differences,
+        _covariates,
         _interaction,
         _shrinkage,
         _hits,
@@ -34,9 +38,10 @@ def verdict(summary: Summary) -> list[str]:
 def _what_there_is(summary: Summary) -> Iterator[str]:
     c = summary["counts"]
     if not c["answers"] and c["means"]:
+        known = any(found["icc1k"]["value"] is not None for found in (summary["reliability"] or {}).values())
         yield (
-            f"The source gives {c['means']:,} published means and no single ratings: how far the labels can be trusted, who"
-            " answered carelessly and what other raters would say cannot be told from them."
+            f"The source gives {c['means']:,} published means and no single ratings: who answered carelessly and what other"
+            f" raters would say{'' if known else ', and how far the labels can be trusted,'} cannot be told from them."
         )
     elif not c["answers"]:
         yield "There are no ratings, so nothing can be concluded."
@@ -54,6 +59,11 @@ def _what_there_is(summary: Summary) -> Iterator[str]:
         yield f"{who} of {plural(c['rated'], 'stimulus', 'stimuli')}{' made ' if made else ''}{' '.join(made)}."
 
 
+def held(row: Mapping[str, Any], summary: Summary) -> list[str]:
+    """The covariates a model holds constant."""
+    return [name for name in summary["covariates"] if name in row["model"].split(" + ")]
+
+
 def _rows(summary: Summary, part: str, **where: Any) -> list[dict[str, Any]]:
     return [row for row in summary[part] or [] if all(row.get(key) == value for key, value in where.items())]
 
@@ -69,7 +79,7 @@ def _system_differences(summary: Summary) -> Iterator[str]:
             or row["F"] is None
         ):
             continue
-        if shown == MOST_SHOWN or any(row["outcome"] == name for name in summary["covariates"]):
+        if shown == MOST_SHOWN:
             break
         shown += 1
         what = "mean" if row["deviation"] == "value" else "signed deviation"
@@ -101,7 +111,7 @@ def _holds(summary: Summary, row: Mapping[str, Any]) -> str:
     f = next(
         (
             one
-            for one in summary["sensitivity"]
+            for one in summary["sensitivity"] or []
             if one["figure"].startswith("F of ")
             and (one["question"], one["of"], one["model"]) == (row["outcome"], row["effect"], model)
         ),
@@ -133,7 +143,10 @@ def _interaction(summary: Summary) -> Iterator[str]:
     found = [
         row
         for row in _rows(summary, "anova", deviation="absolute")
-        if row["eta_squared"]["value"] is not None and row["p"] is not None and row["p"] < 0.05
+        if not held(row, summary)
+        and row["eta_squared"]["value"] is not None
+        and row["p"] is not None
+        and row["p"] < 0.05
     ]
     if not found:
         return
@@ -158,6 +171,14 @@ def _interaction(summary: Summary) -> Iterator[str]:
         + (f" (in the same model: {beside})" if others else "")
         + ". One overall rank per system hides this."
     )
+
+
+def _covariates(summary: Summary) -> Iterator[str]:
+    """Whether systems still differ with covariates held constant."""
+    for row in _rows(summary, "anova", effect="system"):
+        with_these = held(row, summary)
+        if with_these and "*" not in row["model"] and row["deviation"] != "absolute" and row["F"] is not None:
+            yield f"With {listed(with_these)} held constant, the effect of system on {row['outcome']} is {f_test(row)}."
 
 
 def _shrinkage(summary: Summary) -> Iterator[str]:
@@ -193,7 +214,12 @@ def _agreement(summary: Summary) -> Iterator[str]:
         kappa, others = found["fleiss_kappa"], found["leave_one_out"]
         if kappa["value"] is None:
             continue
-        text = f"On {name}, raters agree beyond chance at Fleiss' kappa {with_interval(kappa)}"
+        where = f"{found['n_questions']} questions on the scale {name}" if "n_questions" in found else name
+        shown = (kappa.get("low") or 0.0) > 0
+        text = f"On {where}, " + (
+            "raters agree beyond chance" if shown else "no agreement beyond chance is shown"
+        )
+        text += f" (Fleiss' kappa {with_interval(kappa)})"
         if others["value"] is not None:
             text += f"; one person's answer matches the majority of the others {100 * others['value']:.0f}% of the time"
         yield text + "."
@@ -201,42 +227,59 @@ def _agreement(summary: Summary) -> Iterator[str]:
 
 def _trust(summary: Summary) -> Iterator[str]:
     """How reliable labels are, and how many raters a better one would need."""
-    for name, found in _main(summary).items():
+    for name, found in main_questions(summary).items():
         single = found["icc2"] if found["icc2"]["value"] is not None else found["icc1"]
         several = found["icc2k"] if found["icc2k"]["value"] is not None else found["icc1k"]
         if single["value"] is None or several["value"] is None:
             if found["alpha_nominal"]["value"] is None and summary["counts"]["answers"]:
                 yield f"The reliability of {name} is unknown: {single.get('why_missing')}."
             continue
-        enough = several["value"] >= LEAST_RELIABLE
-        text = (
-            f"One rating of {name} has a reliability of {with_interval(single)}, the mean of the ratings a stimulus got"
-            f" {with_interval(several)}: {'fit for comparing groups of stimuli' if enough else 'too low to trust single labels'}"
-        )
+        text = f"One rating of {name} has a reliability of {with_interval(single)}, "
+        if several["value"] <= 0:
+            yield text + "so the means of the ratings say nothing about how stimuli differ."
+            continue
+        text += f"the mean of the ratings a stimulus got {with_interval(several)}: {_fit(several)}"
         needed = found.get("raters_needed", {}).get("0.9")
         yield text + (f"; .9 would take {plural(needed, 'rater')} a stimulus." if needed else ".")
 
 
-def _main(summary: Summary) -> dict[str, Any]:
+def _fit(several: Mapping[str, Any]) -> str:
+    """What labels of such a reliability are good for."""
+    low, high, value = several.get("low"), several.get("high"), several["value"]
+    if low is None or high is None or high - low > LEAST_KNOWN:
+        return "too uncertain to say what the labels are good for"
+    if value >= SINGLE:
+        return "single labels can be told apart"
+    if value >= LEAST_RELIABLE:
+        return "fit for comparing groups of stimuli, not for trusting single labels"
+    return "too low to trust single labels"
+
+
+def main_questions(summary: Summary) -> dict[str, Any]:
     """The questions a verdict speaks of: all, or where there are many the pools."""
-    found = dict(summary["reliability"])
+    found = dict(summary["reliability"] or {})
     if len(found) > MOST_SHOWN and summary["reliability_pooled"]:
         found = dict(summary["reliability_pooled"])
     return dict(list(found.items())[: MOST_SHOWN + 1])
 
 
 def _ceiling(summary: Summary) -> Iterator[str]:
-    for name, found in _main(summary).items():
+    cell = " and ".join(name[:-1] for name in ("systems", "intents") if summary["counts"][name] > 1)
+    for name, found in main_questions(summary).items():
         top = found["ceiling"]
-        if top["correlation"]["value"] is not None:
-            text = f"No predictor can be expected to correlate above {with_interval(top['correlation'])} with these {name} labels"
-            if top.get("within_cells", {}).get("value") is not None:
-                text += f", nor above {with_interval(top['within_cells'])} within a system and intent"
-            if top.get("cell_means", {}).get("value") is not None:
-                text += f"; knowing only which system and intent made a stimulus already gives {with_interval(top['cell_means'])}"
-            yield text + "."
-        elif top.get("accuracy", {}).get("value") is not None:
+        best = top["correlation"]
+        if top.get("accuracy", {}).get("value") is not None:
             yield f"No predictor can be expected to pass an accuracy of {with_interval(top['accuracy'])} on these {name} labels."
+        elif best["value"] is not None and best["value"] < LEAST_CEILING:
+            yield f"The ratings of {name} show no difference between stimuli that a predictor could find."
+        elif best["value"] is not None:
+            text = f"No predictor can be expected to correlate above {with_interval(best)} with these {name} labels"
+            within, bare = top.get("within_cells", {}), top.get("cell_means", {})
+            if within.get("value") is not None and cell:
+                text += f", nor above {with_interval(within)} within the same {cell}"
+            if (bare.get("value") or 0.0) > 0 and cell:
+                text += f"; knowing nothing but the {cell} of a stimulus already gives {with_interval(bare)}"
+            yield text + "."
 
 
 def _raters(summary: Summary) -> Iterator[str]:
@@ -267,9 +310,11 @@ def _limits(summary: Summary) -> Iterator[str]:
             f"This page holds {plural(tests, 'test')}. Pairs are corrected within their family; nothing is corrected across"
             " families, so treat what was not planned beforehand as a lead, not as a finding."
         )
-    for row in (summary["mixed"] or [])[:1]:
-        if row.get("why_missing") is None and row["effect"] == "system" and row["p"] is not None:
+    for row in summary["mixed"] or []:
+        if row["effect"] == "system" and row["p"] is not None:
+            found = "systems differ" if row["p"] < 0.05 else "no difference between systems is shown"
             yield (
-                f"With raters taken as a sample too (mixed model), systems differ in {row['outcome']} at {p_value(row['p'])};"
+                f"With raters taken as a sample too (mixed model), {found} in {row['outcome']} ({p_value(row['p'])});"
                 " the analyses of variance speak for these raters."
             )
+            break

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from heartfelt.snapshot.media import AT_HAND
 from heartfelt.study import Study, load_study, study_text
 from heartfelt.tables import LEDGER, STIMULI, Column, Contract
 
-MANIFEST = "manifest.json"
+MANIFEST, MEDIA = "manifest.json", "media.json"
 SCHEMA_VERSION = 1
 _MEND = "Restore the folder, or freeze the benchmark again; benchmarks are never edited in place."
 
@@ -111,6 +112,9 @@ class Benchmark:
             for contract in _TABLES:
                 frame: pl.DataFrame = getattr(self, contract.name)
                 frame.write_parquet(scratch / f"{contract.name}.parquet", compression="zstd")
+            if self.media_root is not None:
+                root = os.path.relpath(self.media_root.resolve(), folder.resolve())
+                write_json(scratch / MEDIA, {"root": root})
             write_json(scratch / MANIFEST, self._manifest())
         return folder
 
@@ -187,7 +191,7 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         raise DamagedError(f"{folder} is damaged: {what}", _MEND) from error
     made = Benchmark(
         study, tables["items"], tables["stimuli"], tables["ledger"], split,
-        str(said.get("snapshot", "")), tuple(said.get("notes", ())),
+        str(said.get("snapshot", "")), tuple(said.get("notes", ())), _media_root(folder),
     )  # fmt: skip
     for name, entry in said["tables"].items():
         if made.table_hashes.get(name) != entry["hash"]:
@@ -245,3 +249,12 @@ def _table(folder: Path, contract: Contract) -> pl.DataFrame:
         return contract.check(pl.read_parquet(path), str(path))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _MEND) from error
+
+
+def _media_root(folder: Path) -> Path | None:
+    try:
+        root = json.loads((folder / MEDIA).read_text(encoding="utf-8"))["root"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    path = (folder / str(root)).resolve()
+    return path if path.is_dir() else None

@@ -62,12 +62,12 @@ class SplitOptions:
         """The part a group belongs to."""
         if group in self.fixed:
             return self.fixed[group]
-        place, reached, name = _place(self.seed, self.by, group), 0.0, ""
+        place, reached = _place(self.seed, self.by, group), 0.0
         for name, share in self.shares.items():
             reached += share
             if place < reached:
-                break
-        return name
+                return name
+        return list(self.shares)[-1]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a manifest; the order of the shares is part of it."""

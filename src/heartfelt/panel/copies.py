@@ -7,8 +7,8 @@ in nats (``heartfelt.panel._kernels_alignment``). Under independence the chance 
 *Null.* Either sequence is cut into short blocks that are shuffled and run backwards: this keeps a rater's values,
 their autocorrelation and the relation between the questions, and destroys any longer stretch. A Gumbel distribution
 is fitted to the surrogates' scores by moments, its spread taken two standard errors wider than it came out, and with a
-tail never steeper than 0.9 a nat (1 is exact for likelihood ratios without gaps). So no score below
-``log(pairs / level) / 0.9`` can be significant, and only the few pairs above it need surrogates.
+tail never steeper than 0.85 a nat (1 is exact for likelihood ratios without gaps). So no score below
+``log(pairs / level) / 0.85`` can be significant, and only the few pairs above it need surrogates.
 
 *Family.* Bonferroni over all pairs of raters long enough. A pair must further hold (a) when what the stimuli predict
 is taken out of both sequences, which rules out raters played similar things in a similar order, and (b) at its own
@@ -29,7 +29,7 @@ from heartfelt.streams import derived_seed
 
 EULER = 0.5772156649015329
 GUMBEL_KURTOSIS = 5.4
-STEEPEST = 0.9
+STEEPEST = 0.85
 CONFIRM = 0.05
 ELSEWHERE = 0.6
 

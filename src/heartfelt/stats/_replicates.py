@@ -20,6 +20,8 @@ from heartfelt.streams import derived_seed, stream
 
 # A multinomial draw costs about as much per cell as this many rows drawn one by one.
 _ROWS_PER_CELL = 40
+# Sums of counts stay exact in single precision below 2**24; clusters can draw more rows than there are.
+_EXACT_ROWS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +69,14 @@ def weight_batches(sample: Sample, batches: int, seed: int) -> Iterator[npt.NDAr
             yield np.ascontiguousarray(generator.multinomial(total, share, size=LANES).T, dtype=np.float64)
         return
     state = np.uint64(derived_seed(seed, "bootstrap", "rows"))
-    counts = np.empty((sample.rows.n, LANES), np.float32)
+    kind = np.float32 if sample.rows.n < _EXACT_ROWS else np.float64
+    counts = np.empty((sample.rows.n, LANES), kind)
     if sample.unit is None:
         for _ in range(batches):
             state = np.uint64(draw(state, counts))
             yield counts
         return
-    drawn = np.empty((sample.units, LANES), np.float32)
+    drawn = np.empty((sample.units, LANES), kind)
     for _ in range(batches):
         state = np.uint64(draw(state, drawn))
         spread(drawn, sample.unit, counts)

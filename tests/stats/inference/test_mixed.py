@@ -340,6 +340,11 @@ def test_degenerate_input_gives_a_reason(rows: int, changes: dict[str, Any], why
     assert found.effect("system").why_missing == why
 
 
+def test_a_perfect_fit_gives_a_reason() -> None:
+    found = mixed_model([1, 2, 3, 4, 5, 6], {"a": ["x", "y"] * 3}, {"g": [1, 1, 2, 2, 3, 3]})
+    assert found.why_missing == "no residual variation: the model fits perfectly"
+
+
 def test_fixed_effects_that_swallow_a_grouping_give_a_reason() -> None:
     data = _crossed(12, 200)
     words = data["item"].astype(str)

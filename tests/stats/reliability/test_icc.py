@@ -152,13 +152,13 @@ def sparse_coverage(raters_differ: bool, interval: str) -> tuple[float, float]:
     signal, total = (4 / 9, 2 / 3) if raters_differ else (1.0, 1.0)
     truth = (signal / (total + 0.36 + 1.69), signal / (total + 1.69))
     hits = np.zeros(2)
-    for _ in range(150):
+    for _ in range(120):
         found = icc(*draw(rng, 120, 25), interval=interval)  # type: ignore[arg-type]  # a plain string here
         for i, e in enumerate((found.icc2, found.icc3)):
             assert e.low is not None
             assert e.high is not None
             hits[i] += e.low <= truth[i] <= e.high
-    return float(hits[0] / 150), float(hits[1] / 150)
+    return float(hits[0] / 120), float(hits[1] / 120)
 
 
 def test_jackknife_intervals_cover_whether_or_not_raters_differ() -> None:

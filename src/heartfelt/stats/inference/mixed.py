@@ -77,7 +77,7 @@ def mixed_model(
     mean = float(data.outcome.mean())
     system = reml.build(data.outcome - mean, design.matrix, [groups[name] for name in order])
     found = reml.fit(system)
-    if found is None or found[1].residual <= 1e-20 * float(np.sum((data.outcome - mean) ** 2)):
+    if found is None or float(found[0].max()) > math.log(1e8):
         return _nothing(data, list(random), "no residual variation: the model fits perfectly")
     if found[2] < 0:
         return _nothing(data, list(random), "no maximum of the likelihood was found")

@@ -1,0 +1,229 @@
+"""``report.md``: one page over all subsets, in sentences and tables that can go into a methods section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+MENDED = (
+    "A pair of raters who share no item is missing, not a disagreement: every pairwise figure is over votes that exist.",
+    "A tie has no majority. Tied items have a bucket of their own, `tied`; they are left out of majority and match rates "
+    "and counted beside them. In `benchmark_labels.csv` the column `majority_present` still holds the smaller label for them, "
+    "`majority_present_tie` says so, and `matches_intended_…` is empty.",
+    "Where the levels are tied, `majority_rating` is the lowest of the tied levels on the side of `majority_present`: one "
+    "vote each for not, weakly and strongly present is weakly present, and no row contradicts itself by a tie.",
+    "An item is complete with {raters} or more raters. Items with fewer are in `incomplete_items.csv`, those nobody "
+    "rated included; items with more are complete, and listed in `items_with_more_raters.csv`.",
+    "Unanimity is a share of items with two or more votes; one vote agrees with nobody.",
+    "Fleiss' kappa takes items with any number of votes from two up, and every estimate has an interval.",
+    "A number that cannot be computed is null with a reason, and the JSON is strict.",
+)
+_PUBLISHED = (
+    "Ties were treated as emolia-bench publishes them: given to the smaller label, inside the majority buckets and rates, and "
+    "one vote each for the three levels is not present by `majority_rating` and present by `majority_present`. Agreement "
+    "figures never force a tie."
+)
+
+
+def report(summaries: Sequence[dict[str, Any]]) -> str:
+    """The report over the subsets whose summaries these are."""
+    parts = ["# Annotation analysis", _headline(summaries)]
+    for said in summaries:
+        parts += [
+            f"## {said['subset']}",
+            _methods(said),
+            _counts(said),
+            _buckets(said),
+            _agreement(said),
+            _slices(said),
+        ]
+        parts += [_flags(said)] if said.get("flags") else []
+    parts.append(_closing(summaries))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def number(estimate: dict[str, Any], digits: int = 3) -> str:
+    """An estimate with its interval, or why there is none."""
+    if estimate["value"] is None:
+        return f"n/a ({estimate['why_missing']})"
+    text = f"{estimate['value']:.{digits}f}"
+    if estimate.get("low") is None or estimate.get("high") is None:
+        return text
+    return f"{text} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; the first column is text, the others stand to the right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(thing: Any) -> str:
+    if thing is None:
+        return ""
+    text = f"{thing:.3f}" if isinstance(thing, float) else str(thing)
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _headline(summaries: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for said in summaries:
+        found = said["estimates"]
+        shown = (
+            "human_upper_bound_binary",
+            "human_loo_accuracy",
+            "human_loo_balanced_accuracy",
+            "fleiss_binary_kappa",
+        )
+        rows.append([said["subset"], said["items_rated"], *(number(found[name]) for name in shown)])
+    header = (
+        "subset",
+        "rated items",
+        "human upper bound",
+        "leave-one-out accuracy",
+        "leave-one-out balanced",
+        "Fleiss κ",
+    )
+    return (
+        table(header, rows) + "\n\n"
+        "Binary task: present or absent (yes or no); chance is 0.5 for a balanced accuracy. The human upper bound is the share of "
+        "agreeing pairs of votes on complete items. Brackets are 95% intervals: jackknife over items and, with three or more, "
+        "raters for agreement; Wilson over items for rates."
+    )
+
+
+def _methods(said: dict[str, Any]) -> str:
+    found = said["estimates"]
+    people, scale = len(said["annotators"]), ", ".join(f"*{word}*" for word in said["rating_scale"])
+    who = f"{people} raters" if people != 1 else "One rater"
+    if not people:
+        who = "Raters who are not named"
+    parts = [
+        f"{who} gave {said['rows_deduplicated']:,} ratings ({scale}) of {said['items_rated']:,} items; of repeated answers by "
+        f"one rater to one item the last counts ({said['rows_raw']:,} rows in all).",
+        f"{said['items_complete']:,} items have {said['raters_of_a_complete_item']} or more raters; "
+        f"{said['items_tied_binary']:,} are tied and have no majority.",
+        _sentence("Fleiss' κ is", found["fleiss_binary_kappa"])
+        + _sentence(", the mean Cohen's κ over pairs of raters", found["pairwise_binary_kappa"])
+        + ".",
+        _sentence(
+            "A single vote matches the majority of the others with an accuracy of",
+            found["human_loo_accuracy"],
+        )
+        + _sentence(" and a balanced accuracy of", found["human_loo_balanced_accuracy"])
+        + ".",
+    ]
+    prior = found["gemini_vs_human_consensus_accuracy"]
+    if prior["value"] is not None:
+        parts.append(
+            _sentence("The prior that chose the items matches the majority of the raters with", prior) + "."
+        )
+    return " ".join(parts)
+
+
+def _sentence(words: str, estimate: dict[str, Any]) -> str:
+    return f"{words} {number(estimate)}"
+
+
+def _counts(said: dict[str, Any]) -> str:
+    names = {
+        "rows_raw": "rows in the source",
+        "rows_deduplicated": "ratings that count",
+        "items_total": "items",
+        "items_unrated": "items nobody rated",
+        "items_complete": "complete items",
+        "items_incomplete": "incomplete items",
+        "items_with_more_raters": "items with more raters than asked for",
+        "items_tied_binary": "items tied between present and absent",
+        "items_flagged": "flagged items",
+    }
+    rows = [[words, f"{said[name]:,}"] for name, words in names.items()]
+    coverage = [
+        [f"items with {n} rater{'' if n == '1' else 's'}", f"{k:,}"]
+        for n, k in said["rater_coverage"].items()
+    ]
+    return table(("count", "n"), [*rows, *coverage])
+
+
+def _buckets(said: dict[str, Any]) -> str:
+    total = max(said["items_rated"], 1)
+    rows = [[name, f"{k:,}", k / total] for name, k in said["buckets"].items()]
+    return "### Buckets\n\n" + table(("bucket", "items", "share"), rows)
+
+
+def _agreement(said: dict[str, Any]) -> str:
+    found = said["estimates"]
+    names = [
+        ("All raters agree, complete items", "exact_3way_{}"),
+        ("Agreeing pairs of votes, complete items", "pairwise_exact_{}"),
+        ("All raters agree, two or more votes", "exact_two_or_more_{}"),
+        ("Agreeing pairs of votes, two or more votes", "pairwise_exact_two_or_more_{}"),
+        ("Cohen's κ, mean over pairs of raters", "pairwise_{}_kappa"),
+        ("Fleiss' κ", "fleiss_{}_kappa"),
+    ]
+    levels = ["binary", "ordinal"] if "fleiss_ordinal_kappa" in found else ["binary"]
+    rows = [[words, *(number(found[name.format(level)]) for level in levels)] for words, name in names]
+    for words, name in _ACCURACIES:
+        tails = ["" if level == "binary" else "_ordinal" for level in levels]
+        rows.append([words, *(number(found[f"human_{name}{tail}"]) for tail in tails)])
+    shown = (
+        "agreement of people",
+        *(f"{level}" if level == "binary" else "three levels" for level in levels),
+    )
+    text = "### Agreement\n\n" + table(shown, rows)
+    prior = [[words, number(found[f"preselection_{name}"])] for words, name in _ACCURACIES]
+    prior += [
+        ["Fleiss' κ", number(found["preselection_fleiss_kappa"])],
+        ["Cohen's κ, mean over pairs", number(found["preselection_pairwise_kappa"])],
+        [
+            "Prior against the majority of people, accuracy",
+            number(found["gemini_vs_human_consensus_accuracy"]),
+        ],
+        [
+            "Prior against the majority of people, balanced",
+            number(found["gemini_vs_human_consensus_balanced_accuracy"]),
+        ],
+    ]
+    eligible = said["augmented_agreement"]["preselection_n_eligible_items"]
+    head = f"with the prior as one more rater ({eligible:,} items with two or more people)"
+    return text + "\n\n" + table((head, "binary"), prior)
+
+
+_ACCURACIES = (
+    ("Pairwise accuracy, mean over pairs of raters", "pairwise_accuracy"),
+    ("Pairwise balanced accuracy, mean over pairs", "pairwise_balanced_accuracy"),
+    ("Leave-one-out accuracy", "loo_accuracy"),
+    ("Leave-one-out balanced accuracy", "loo_balanced_accuracy"),
+)
+
+
+def _slices(said: dict[str, Any]) -> str:
+    out = []
+    for name, title in (
+        ("task_types", "task type"),
+        ("emotions", "emotion"),
+        ("polarities", "polarity"),
+        ("dimensions", "dimension"),
+    ):
+        rows = said.get(name)
+        if not rows:
+            continue
+        shown = [key for key in rows[0] if not key.endswith(("_low", "_high", "_rate_items"))]
+        header = [key.replace("_", " ") for key in shown]
+        out.append(f"### By {title}\n\n" + table(header, ([row[key] for key in shown] for row in rows)))
+    return "\n\n".join(out)
+
+
+def _flags(said: dict[str, Any]) -> str:
+    rows = said["flags"]
+    shown = [key for key in rows[0] if key not in ("flag_id", "created_at")]
+    text = "Flagged items stay in `benchmark_labels.csv` and in all figures; leave them out by the column `flagged`."
+    return f"### Flags\n\n{text}\n\n" + table(shown, ([row.get(key) for key in shown] for row in rows))
+
+
+def _closing(summaries: Sequence[dict[str, Any]]) -> str:
+    raters = summaries[0]["raters_of_a_complete_item"]
+    if summaries[0]["ties"] == "published":
+        return "## How ties were treated\n\n" + _PUBLISHED
+    lines = "\n".join(f"- {line.format(raters=raters)}" for line in MENDED)
+    return "## What differs from emolia-bench's own analysis\n\n" + lines
