@@ -24,11 +24,11 @@ from heartfelt.formats.columns import moment_expr, moments, read_table
 from heartfelt.formats.delimited import line_ends
 from heartfelt.formats.format import FORMATS, Format, Progress
 from heartfelt.formats.lines import parse_json, read_jsonl
+from heartfelt.formats.published import published_design
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import IMAGES, find_media, probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, System
-from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Numeric
 from heartfelt.tables import lossless_types
 
@@ -320,7 +320,7 @@ def _with_paths(stimuli: pl.DataFrame, media: Path | None) -> pl.DataFrame:
 
 
 def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
-    base = recipe_study("aigiemo")
+    base = published_design("aigiemo")
     systems = (
         [System(id=name) for name in sorted(stimuli["system"].drop_nulls().unique())]
         if "system" in stimuli.columns

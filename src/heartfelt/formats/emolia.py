@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
@@ -29,8 +28,6 @@ from heartfelt.formats.columns import (
     unique_keys,
 )
 from heartfelt.formats.delimited import line_ends, open_delimited
-from heartfelt.study import Study
-from heartfelt.study.recipes import recipe_study
 from heartfelt.tables import lossless_types
 
 ANNOTATIONS, USERS, FLAGS, VARIABLES = "annotations.csv", "users.csv", "flags.csv", "variables.json"
@@ -367,9 +364,3 @@ def header_notes(files: Files) -> dict[str, str]:
         if path is not None and path.suffix.lower() not in {".parquet", ".pq"}
     }
     return {f"{name} columns": "\t".join(open_delimited(path).header) for name, path in text.items()}
-
-
-@lru_cache(maxsize=2)
-def recipe_of(subset: str) -> Study:
-    """The recipe of a subset, parsed once."""
-    return recipe_study(subset)

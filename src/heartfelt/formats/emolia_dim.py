@@ -32,13 +32,13 @@ from heartfelt.formats.emolia import (
     read_annotations,
     read_flags,
     read_users,
-    recipe_of,
     recognises,
     split_last,
 )
 from heartfelt.formats.emolia_files import write_files
 from heartfelt.formats.format import FORMATS, Format, Progress
 from heartfelt.formats.lines import read_json
+from heartfelt.formats.published import published_design
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -190,7 +190,7 @@ def _study(items: pl.DataFrame, variables: dict[str, dict[str, Any]] | None) -> 
 
     The recipe's own level texts are never used: they are not what these raters read.
     """
-    base = recipe_of(DIM.name)
+    base = published_design(DIM.name)
     like = base.questions[0]
     texts = {
         (name, level): text

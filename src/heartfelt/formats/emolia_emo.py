@@ -29,12 +29,12 @@ from heartfelt.formats.emolia import (
     read_annotations,
     read_flags,
     read_users,
-    recipe_of,
     recognises,
     split_last,
 )
 from heartfelt.formats.emolia_files import write_files
 from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.published import published_design
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -149,7 +149,7 @@ def _stimuli(items: pl.DataFrame, kept: pl.DataFrame, left: pl.DataFrame, media:
 
 def _study(items: pl.DataFrame, stimuli: pl.DataFrame) -> Study:
     """The recipe with the emotions and task types the data ask about, those it does not know last."""
-    base = recipe_of(EMO.name)
+    base = published_design(EMO.name)
     known = {
         emotion: question for question in base.questions for emotion in question.for_each["queried_emotion"]
     }

@@ -32,12 +32,12 @@ from heartfelt.formats.musiceval_lists import (
     read_ratings,
     read_systems,
 )
+from heartfelt.formats.published import published_design
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Prompt, Study, System
 from heartfelt.study.probe import AnchorProbe, Probe, RepeatProbe
-from heartfelt.study.recipes import recipe_study
 
 QUESTIONS = {"overall": "impression", "textual": "alignment"}
 MEANS_END, PERSON_END, TOTAL = "_mos_list.txt", "_person_mos.txt", "total"
@@ -275,7 +275,7 @@ def _study(
     single: pl.DataFrame | None,
 ) -> Study:
     """The recipe with the systems, prompts and probes of the data; system scores are facts about the systems."""
-    base = recipe_study("musiceval")
+    base = published_design("musiceval")
     names = sorted({*stimuli["system"].drop_nulls(), *(name for table in scores.values() for name in table)})
     systems = []
     for name in names:

@@ -1,42 +1,15 @@
-"""What a report reads of an analysis: its tables, and the parts of its summary with the reason where one is absent."""
+"""What a report reads of an analysis: the parts of its summary, with the reason where one is absent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-import polars as pl
+from heartfelt.analysis import Analysis
 
-from heartfelt.panel import Panel
-from heartfelt.snapshot import Snapshot
+__all__ = ["Analysis", "bounds_of", "inside", "questions", "rows", "system_names", "trust_parts", "value_of", "why"]
 
-
-class Analysis(Protocol):
-    """The parts of ``heartfelt.analysis.Analysis`` that pages and figures are made from."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """What was analysed."""
-
-    @property
-    def all_ratings(self) -> Snapshot:
-        """What was read, before anything was left out."""
-
-    @property
-    def panel(self) -> Panel:
-        """What screening found."""
-
-    @property
-    def labels(self) -> pl.DataFrame:
-        """One row per item."""
-
-    @property
-    def raters(self) -> pl.DataFrame:
-        """One row per rater."""
-
-    @property
-    def summary(self) -> Mapping[str, Any]:
-        """Every number, as plain data."""
+MANY_QUESTIONS = 12
 
 
 def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
@@ -96,3 +69,10 @@ def system_names(analysis: Analysis) -> dict[str, str]:
     seen = analysis.snapshot.stimuli["system"].drop_nulls().unique().sort() if "system" in analysis.snapshot.stimuli.columns else []
     return {**{name: named.get(name, name) for name in seen}, **named}
 
+
+def trust_parts(analysis: Analysis) -> dict[str, dict[str, Any]]:
+    """The reliability of each question; of all questions on one scale together where there are very many."""
+    found = inside(analysis, "reliability")
+    pooled = inside(analysis, "reliability_pooled")
+    chosen = pooled if isinstance(pooled, Mapping) and len(found or {}) > MANY_QUESTIONS else found
+    return {str(name): part for name, part in chosen.items() if isinstance(part, dict)} if isinstance(chosen, Mapping) else {}

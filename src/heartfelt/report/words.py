@@ -85,6 +85,7 @@ COEFFICIENTS = {
     "pairwise_accuracy": "Accuracy between two raters",
     "pairwise_balanced_accuracy": "Balanced accuracy between two raters",
     "leave_one_out": "One rater against the majority of the others",
+    "ceiling": "Ceiling of correlation",
     "correlation": "Ceiling of correlation",
     "accuracy": "Ceiling of accuracy",
     "rmse": "Floor of the error (RMSE)",
@@ -94,3 +95,8 @@ COEFFICIENTS = {
 def coefficient(name: str) -> str:
     """A coefficient by its usual name."""
     return COEFFICIENTS.get(name, plain(name))
+
+
+def effect(name: str) -> str:
+    """An effect of a model: interactions with a cross."""
+    return name.replace(":", " × ")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         prior_against_majority,
     )
     from heartfelt.stats.association import ccc, kendall, mae, mse, pearson, rmse, spearman
-    from heartfelt.stats.calibration import brier, calibration, expected_calibration_error
+    from heartfelt.stats.probability import brier, calibration, expected_calibration_error
     from heartfelt.stats.ceiling import ceiling
     from heartfelt.stats.classify import (
         accuracy,
@@ -70,7 +70,7 @@ _HOMES = {
         "leave_one_out", "pairwise_accuracy", "pairwise_balanced_accuracy", "prior_against_majority",
     ),
     "association": ("ccc", "kendall", "mae", "mse", "pearson", "rmse", "spearman"),
-    "calibration": ("brier", "calibration", "expected_calibration_error"),
+    "probability": ("brier", "calibration", "expected_calibration_error"),
     "ceiling": ("ceiling",),
     "classify": (
         "accuracy", "auroc", "average_precision", "balanced_accuracy", "confusion", "f1", "macro_f1", "precision",

@@ -7,9 +7,10 @@
 | ``pairwise_kappa`` | Cohen's kappa of every pair of raters on the items they share, and the mean over pairs |
 | ``fleiss_kappa`` | Fleiss' kappa over items with two or more votes, any number of votes |
 | ``human_pairwise_accuracy``, ``…_balanced_accuracy`` | one rater held against another, mean over pairs of raters |
-| ``human_loo_accuracy``, ``…_balanced_accuracy`` | each vote against the majority of the others; three or more votes, ties skipped |
+| ``human_loo_accuracy``, ``…_balanced_accuracy`` | each vote against the majority of the others, of three or more |
 
-A pair of raters who share no item is no pair; a vote that is not there disagrees with nobody. *Binary* is present against
+A pair of raters who share no item is no pair; a vote that is not there disagrees with nobody; a tie among the others is
+skipped. *Binary* is present against
 absent (yes against no), *ordinal* the three levels. ``preselection_…`` are the same with the prior as one more rater, on
 items with two or more human votes; ``gemini_vs_human_consensus_…`` is the prior against the majority of the people on those
 items. The prior says present or absent only, so it has no ordinal figures.

@@ -15,7 +15,8 @@ MENDED = (
     "An item is complete with {raters} or more raters. Items with fewer are in `incomplete_items.csv`, those nobody "
     "rated included; items with more are complete, and listed in `items_with_more_raters.csv`.",
     "Unanimity is a share of items with two or more votes; one vote agrees with nobody.",
-    "Fleiss' kappa takes items with any number of votes from two up, and every estimate has an interval.",
+    "Fleiss' kappa takes items with any number of votes from two up, and every estimate has an interval, or a reason "
+    "why it has none.",
     "A number that cannot be computed is null with a reason, and the JSON is strict.",
 )
 _PUBLISHED = (
@@ -102,7 +103,7 @@ def _methods(said: dict[str, Any]) -> str:
         f"{who} gave {said['rows_deduplicated']:,} ratings ({scale}) of {said['items_rated']:,} items; of repeated answers by "
         f"one rater to one item the last counts ({said['rows_raw']:,} rows in all).",
         f"{said['items_complete']:,} items have {said['raters_of_a_complete_item']} or more raters; "
-        f"{said['items_tied_binary']:,} are tied and have no majority.",
+        f"{_tied(said['items_tied_binary'])} no majority.",
         _sentence("Fleiss' κ is", found["fleiss_binary_kappa"])
         + _sentence(", the mean Cohen's κ over pairs of raters", found["pairwise_binary_kappa"])
         + ".",
@@ -119,6 +120,10 @@ def _methods(said: dict[str, Any]) -> str:
             _sentence("The prior that chose the items matches the majority of the raters with", prior) + "."
         )
     return " ".join(parts)
+
+
+def _tied(items: int) -> str:
+    return "one is tied and has" if items == 1 else f"{items:,} are tied and have"
 
 
 def _sentence(words: str, estimate: dict[str, Any]) -> str:

@@ -96,11 +96,11 @@ def overall(material: Material) -> dict[str, Estimate]:
         if not known.len():
             out[name] = Estimate.missing(_WHY_NONE[columns[name]], method, {"items": 0})
             continue
-        bounds = row.select(_wilson(pl.col(name).drop_nulls())).row(0)
+        low, high = row.select(_wilson(pl.col(name).drop_nulls())).row(0)
         plain = Estimate(
             float(known.cast(pl.Float64).sum()) / known.len(), method=method, counts={"items": known.len()}
         )
-        out[name] = plain.with_interval(*bounds, "Wilson over items")
+        out[name] = plain.with_interval(low, high, "Wilson over items")
     return out
 
 
@@ -118,7 +118,10 @@ def _observed(material: Material, which: pl.Expr) -> pl.DataFrame:
     keys = material.subset.form.keys
     rated = material.labels.select("file_name", *keys, pl.col("n").alias("ratings_observed"), "usernames")
     unrated = material.unrated.select(
-        "file_name", *keys, pl.lit(0, dtype=pl.Int64).alias("ratings_observed"), pl.lit("").alias("usernames")
+        "file_name",
+        *keys,
+        pl.lit(0, dtype=pl.Int64).alias("ratings_observed"),
+        pl.lit(None, dtype=pl.String).alias("usernames"),
     )
     both = pl.concat([rated, unrated]).filter(which)
     return both.sort("ratings_observed", "file_name", *keys)

@@ -8,7 +8,7 @@ from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures.figure import FIGURES, Figure
 from heartfelt.report.figures.rows import estimate_row
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT
-from heartfelt.report.reading import Analysis, bounds_of, inside, questions, system_names, value_of
+from heartfelt.report.reading import Analysis, bounds_of, system_names, trust_parts, value_of
 
 MOST_PANELS = 6
 
@@ -22,8 +22,8 @@ class Ceiling(Figure):
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question."""
         panels, rows = [], []
-        for question in questions(analysis):
-            found = inside(analysis, "reliability", question, "ceiling")
+        for question, part in trust_parts(analysis).items():
+            found = part.get("ceiling")
             made = _bars(analysis, found) if isinstance(found, dict) else []
             if not any(row["value"] is not None for row in made):
                 continue
@@ -37,8 +37,8 @@ class Ceiling(Figure):
             return Absent("the ceiling could not be estimated for any question")
         caption = (
             "The highest correlation any predictor can be expected to reach against these labels, with 95% intervals:"
-            " over all stimuli, within each system, and within cells of system and intent. The bare cell means are what a"
-            " predictor reaches that knows only system and intent."
+            " over all stimuli, within each system, and within cells of system and intent. In grey, what is reached: by bare"
+            " cell means, which know only system and intent, and by one rater against the mean of the others."
         )
         if len(panels) > MOST_PANELS:
             caption += f" The first {MOST_PANELS} of {len(panels)} questions."
@@ -52,6 +52,7 @@ def _bars(analysis: Analysis, found: dict[str, Any]) -> list[dict[str, Any]]:
     by_system = found.get("by_system")
     entries += [(names.get(key, key), est, COLOURS[5]) for key, est in by_system.items()] if isinstance(by_system, dict) else []
     entries += [("within cells", found.get("within_cells"), COLOURS[2]), ("bare cell means", found.get("cell_means"), SOFT)]
+    entries += [("one rater", found.get("human"), SOFT)]
     made = []
     for label, estimate, colour in entries:
         if value_of(estimate) is not None:

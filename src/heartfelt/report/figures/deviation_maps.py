@@ -33,7 +33,7 @@ class DeviationMaps(Figure):
         parts = [
             ("(a) systems", "system", [(names.get(k, k), COLOURS[i % len(COLOURS)], SHAPES[i % 4], v) for i, (k, v) in enumerate(systems.items())]),
             ("(b) quadrants", "quadrant", [
-                (look.said(k), look.colour(k), SHAPES[i % 4], v) for i, (k, v) in enumerate(groups.items())
+                (look.abbreviated(k), look.colour(k), SHAPES[i % 4], v | {"said": look.said(k)}) for i, (k, v) in enumerate(groups.items())
             ]),
         ]
         panels, table = [], []
@@ -70,14 +70,14 @@ def _point(label: str, colour: str, shape: str, both: Mapping[str, Any], across:
     (xl, xh), (yl, yh) = bounds_of(x), bounds_of(y)
     return {
         "x": value_of(x), "y": value_of(y), "xl": xl, "xh": xh, "yl": yl, "yh": yh, "label": label, "colour": colour, "shape": shape,
-        "words": f"{label}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}",
+        "words": f"{both.get('said', label)}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}",
     }
 
 
 def _axes(points: list[dict[str, Any]], across: str, up: str) -> dict[str, Any]:
     """Both axes of one width, with the origin in view."""
-    x = axis(f"{across} deviation", [p[k] for p in points for k in ("x", "xl", "xh")] + [0.0], pad=0.12)
-    y = axis(f"{up} deviation", [p[k] for p in points for k in ("y", "yl", "yh")] + [0.0], pad=0.12)
+    x = axis(f"{across} deviation", [p[k] for p in points for k in ("x", "xl", "xh")] + [0.0], pad=0.2)
+    y = axis(f"{up} deviation", [p[k] for p in points for k in ("y", "yl", "yh")] + [0.0], pad=0.2)
     width = max(x["high"] - x["low"], y["high"] - y["low"])
     out = {}
     for key, one in (("x", x), ("y", y)):

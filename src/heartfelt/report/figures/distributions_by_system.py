@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures.figure import FIGURES, Figure
-from heartfelt.report.figures.tallies import tally
-from heartfelt.report.reading import Analysis, questions, system_names
+from heartfelt.report.figures.tallies import ALL, tallies
+from heartfelt.report.reading import Analysis, system_names
 from heartfelt.report.words import number
 
 MOST_PANELS = 6
@@ -23,12 +23,12 @@ class DistributionsBySystem(Figure):
         """One panel per question: systems in rows, answers in columns."""
         names = system_names(analysis)
         panels, table = [], []
-        for question in questions(analysis)[:MOST_PANELS]:
-            found = tally(analysis, question)
-            systems = [] if found is None else [key for key in found.counts if key is not None and sum(found.counts[key])]
-            if found is None or not systems:
+        for found in tallies(analysis)[:MOST_PANELS]:
+            question = found.question
+            systems = [key for key in found.counts if key != ALL and sum(found.counts[key])]
+            if not systems:
                 continue
-            systems.sort(key=lambda key: (-found.means[key], key))
+            systems.sort(key=lambda key, means=found.means: (-means[key], key))  # type: ignore[misc]
             cells = []
             for system in systems:
                 counts = found.counts[system]

@@ -16,6 +16,9 @@ from heartfelt.report.words import number, plain
 from heartfelt.study.question import Question
 
 
+MOST_POINTS = 4000
+
+
 class PerceivedMaps(Figure):
     """Where each system's stimuli were perceived, and where they were meant to be."""
 
@@ -34,15 +37,18 @@ class PerceivedMaps(Figure):
             return Absent("no stimulus has labels on both axes")
         names = system_names(analysis)
         look = quadrant_look(analysis.snapshot.study)
+        drawn = points.sort("system", "stimulus").gather_every(-(-points.height // MOST_POINTS))
         panels = [
             _panel(analysis, str(system), names.get(str(system), str(system)), mine, pair, look)
-            for (system,), mine in points.sort("system", "stimulus").group_by("system", maintain_order=True)
+            for (system,), mine in drawn.group_by("system", maintain_order=True)
         ]
         caption = (
             f"Perceived {plain(pair[0].id)} and {plain(pair[1].id)} of the stimuli of each system. Dots are stimuli, stars the means of a"
             " quadrant, crosses the references of its intents; an ellipse holds 95% of a quadrant's stimuli if they are normal."
         )
         table = points.sort("system", "stimulus").to_dicts()
+        if points.height > MOST_POINTS:
+            caption += f" {number(MOST_POINTS)} of {number(points.height)} stimuli are drawn, spread evenly over the list."
         return Chart("map", "Intended and perceived", caption, panels, table, look.legend())
 
 
@@ -56,7 +62,8 @@ def _points(analysis: Analysis, pair: tuple[Question, Question]) -> pl.DataFrame
             "stimulus", pl.col("value").alias(question.id), spread.alias(f"sd_{question.id}"), pl.col("n").alias(f"n_{question.id}")
         ))
     facts = analysis.labels.select("stimulus", "system", "intent").unique("stimulus")
-    joined = facts.join(sides[0], on="stimulus").join(sides[1], on="stimulus").drop_nulls(["system", pair[0].id, pair[1].id])
+    joined = facts.join(sides[0], on="stimulus").join(sides[1], on="stimulus").drop_nulls([pair[0].id, pair[1].id])
+    joined = joined.with_columns(pl.col("system").fill_null("all"))
     return joined.with_columns(pl.col("intent").replace_strict(group, default=None, return_dtype=pl.String).alias("group"))
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures.figure import FIGURES, Figure
 from heartfelt.report.palette import COLOURS
-from heartfelt.report.reading import Analysis, bounds_of, inside, questions, value_of
+from heartfelt.report.reading import Analysis, bounds_of, inside, trust_parts, value_of
 from heartfelt.report.words import number
 
 TARGETS = (0.8, 0.9)
@@ -24,20 +24,20 @@ class ReliabilityCurve(Figure):
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One curve per question."""
-        asked = [q for q in questions(analysis) if _known(inside(analysis, "reliability", q, "reliability_with"))]
+        parts = trust_parts(analysis)
+        asked = [q for q, part in parts.items() if _known(part.get("reliability_with"))]
         if not asked:
             return Absent("the reliability of a single rater could not be estimated")
         shown = asked[:MOST_CURVES]
-        last = _last(analysis, shown)
+        last = _last(analysis, [parts[q] for q in shown])
         series, rows = [], []
         for place, question in enumerate(shown):
-            grown = inside(analysis, "reliability", question, "reliability_with")
-            points = _points(grown, last)
+            points = _points(parts[question]["reliability_with"], last)
             series.append({
                 "label": question, "colour": COLOURS[place % len(COLOURS)],
                 "points": [{**p, "words": _words(question, p)} for p in points],
             })
-            needed = inside(analysis, "reliability", question, "raters_needed") or {}
+            needed = parts[question].get("raters_needed") or {}
             rows += [{"question": question, "raters": p["x"], "reliability": p["y"], "low": p["low"], "high": p["high"]} for p in points]
             series[-1]["needed"] = [
                 {"x": int(n), "y": float(target), "words": f"{question}: {n} raters for a reliability of {target}"}
@@ -93,9 +93,9 @@ def _words(question: str, point: Mapping[str, Any]) -> str:
     return f"{question}\n{point['x']} raters: {number(point['y'], 2)}{bounds}"
 
 
-def _last(analysis: Analysis, asked: list[str]) -> int:
+def _last(analysis: Analysis, parts: list[dict[str, Any]]) -> int:
     needed = [
-        int(n) for q in asked for target, n in (inside(analysis, "reliability", q, "raters_needed") or {}).items()
+        int(n) for part in parts for target, n in (part.get("raters_needed") or {}).items()
         if n is not None and float(target) in TARGETS
     ]
     have = _mean_raters(analysis) or 0.0

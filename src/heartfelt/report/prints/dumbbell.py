@@ -2,45 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import SOFT
-from heartfelt.report.prints.style import MARKERS, PAGE, gridlines, scale, wrapped
+from heartfelt.report.prints.style import COLUMN, MARKERS, PAGE, gridlines, scale, wrapped
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 APART = 0.16
+ROW, FRAME = 0.185, 0.62
+"""Inches for a row, and for a panel's title and axis."""
 
 
 def paint(chart: Chart) -> Figure:
-    """Draw the panels below each other, each with its own unit."""
+    """Draw the panels in two stacks of about the same height, each panel with its own unit."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    sizes = [len(panel["rows"]) + 1.4 for panel in chart.panels]
-    figure = Figure(figsize=(PAGE * 0.8, 0.45 + 0.2 * sum(sizes) + 0.15 * len(sizes)), layout="constrained")
-    grid = figure.subplots(len(chart.panels), 1, squeeze=False, height_ratios=sizes)
-    for axes, panel in zip(grid.flat, chart.panels, strict=True):
-        gridlines(axes, "x")
-        scale(axes, "x", panel["value"])
-        for place, row in enumerate(panel["rows"]):
-            axes.plot(
-                [row["before"]["value"], row["after"]["value"]], [place - APART, place + APART], color=SOFT, linewidth=0.8, zorder=2
-            )
-            for side, entry, offset in (("before", chart.legend[0], -APART), ("after", chart.legend[1], APART)):
-                one = row[side]
-                if one["low"] is not None:
-                    axes.hlines(place + offset, one["low"], one["high"], color=entry["colour"], linewidth=1.0, zorder=3)
-                axes.plot(
-                    one["value"], place + offset, MARKERS[entry["shape"]], color=entry["colour"], markersize=3.6, zorder=4
-                )
-        axes.set_yticks(range(len(panel["rows"])), [wrapped(row["label"], 60).split("\n")[0] for row in panel["rows"]], fontsize=6.3)
-        axes.set_ylim(len(panel["rows"]) - 0.4, -0.6)
+    stacks = _stacks(chart.panels)
+    heights = [sum(ROW * len(panel["rows"]) + FRAME for panel in stack) for stack in stacks]
+    size = (PAGE if len(stacks) > 1 else COLUMN * 1.5, max(heights) + 0.3)
+    figure = Figure(figsize=size, layout="constrained")
+    parts = figure.subfigures(1, len(stacks), squeeze=False)[0]
+    for part, stack in zip(parts, stacks, strict=True):
+        ratios = [ROW * len(panel["rows"]) + FRAME for panel in stack]
+        for axes, panel in zip(part.subplots(len(stack), 1, squeeze=False, height_ratios=ratios).flat, stack, strict=True):
+            _panel(axes, panel, chart.legend)
     keys = [
         Line2D([], [], linestyle="", marker=MARKERS[entry["shape"]], color=entry["colour"], markersize=4, label=entry["label"])
         for entry in chart.legend
     ]
-    figure.legend(handles=keys, loc="outside upper right", ncols=2, handletextpad=0.2)
+    figure.legend(handles=keys, loc="outside lower center", ncols=2, handletextpad=0.2)
     return figure
+
+
+def _stacks(panels: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    if len(panels) < 2:
+        return [list(panels)]
+    stacks: list[list[Mapping[str, Any]]] = [[], []]
+    filled = [0.0, 0.0]
+    for panel in sorted(panels, key=lambda one: -len(one["rows"])):
+        at = 0 if filled[0] <= filled[1] else 1
+        stacks[at].append(panel)
+        filled[at] += ROW * len(panel["rows"]) + FRAME
+    order = {id(panel): place for place, panel in enumerate(panels)}
+    stacks = [sorted(stack, key=lambda panel: order[id(panel)]) for stack in stacks]
+    return sorted(stacks, key=lambda stack: order[id(stack[0])])
+
+
+def _panel(axes: Axes, panel: Mapping[str, Any], legend: Sequence[Mapping[str, Any]]) -> None:
+    axes.set_title(panel["title"])
+    gridlines(axes, "x")
+    scale(axes, "x", panel["value"])
+    for place, row in enumerate(panel["rows"]):
+        axes.plot([row["before"]["value"], row["after"]["value"]], [place - APART, place + APART], color=SOFT, linewidth=0.8, zorder=2)
+        for side, entry, offset in (("before", legend[0], -APART), ("after", legend[1], APART)):
+            one = row[side]
+            if one["low"] is not None:
+                axes.hlines(place + offset, one["low"], one["high"], color=entry["colour"], linewidth=1.0, zorder=3)
+            axes.plot(one["value"], place + offset, MARKERS[entry["shape"]], color=entry["colour"], markersize=3.4, zorder=4)
+    axes.set_yticks(range(len(panel["rows"])), [wrapped(row["label"], 44).split("\n")[0] for row in panel["rows"]], fontsize=6)
+    axes.set_ylim(len(panel["rows"]) - 0.4, -0.6)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_UPRIGHT = 8
+MOST_UPRIGHT = 6
 
 
 def paint(chart: Chart) -> Figure:
@@ -101,6 +101,13 @@ def _lying(axes: Axes, panel: Mapping[str, Any], named: bool) -> None:
     scale(axes, "x", panel["value"])
     for line in panel.get("lines", ()):
         axes.axvline(line["at"], color=SOFT, linewidth=0.8, linestyle="--" if line.get("label") else "-", zorder=1)
+        if line.get("label"):
+            axes.annotate(
+                line["label"], (line["at"], 1), xycoords=("data", "axes fraction"), xytext=(0, 1), textcoords="offset points",
+                ha="center", va="bottom", fontsize=5.8, color=SOFT,
+            )
+    if any(line.get("label") for line in panel.get("lines", ())):
+        axes.set_title(panel["title"], pad=11)
     for place, row in enumerate(rows):
         if row["value"] is None:
             continue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import INK, LINE, SOFT
-from heartfelt.report.prints.style import COLUMN, MARKERS, PAGE, scale, wrapped
+from heartfelt.report.prints.style import COLUMN, MARKERS, PAGE, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,15 +68,16 @@ def _panel(axes: Axes, panel: Mapping[str, Any]) -> None:
 
 
 def _names(axes: Axes, panel: Mapping[str, Any]) -> None:
-    """A label beside each point, on the side away from its nearest neighbour."""
-    width = panel["x"]["high"] - panel["x"]["low"]
+    """A label beside each point, outward from the origin, where there is room for it."""
+    low, high = panel["x"]["low"], panel["x"]["high"]
     points = panel["points"]
     for point in points:
         others = [p for p in points if p is not point]
         near = min(others, key=lambda p: (p["x"] - point["x"]) ** 2 + (p["y"] - point["y"]) ** 2, default=None)
-        above = near is None or point["y"] >= near["y"]
-        right = point["x"] < panel["x"]["low"] + 0.62 * width
+        above = point["y"] >= 0 if near is None else point["y"] >= near["y"]
+        room = 0.022 * len(point["label"]) * (high - low)
+        right = (point["x"] >= 0 and point["x"] + room < high) or point["x"] - room < low
         axes.annotate(
-            wrapped(point["label"], 18), (point["x"], point["y"]), xytext=(4 if right else -4, 4 if above else -4),
-            textcoords="offset points", ha="left" if right else "right", va="bottom" if above else "top", fontsize=6.2, color=INK, zorder=5,
+            point["label"], (point["x"], point["y"]), xytext=(4 if right else -4, 4 if above else -4), textcoords="offset points",
+            ha="left" if right else "right", va="bottom" if above else "top", fontsize=6.2, color=INK, zorder=5,
         )
