@@ -28,7 +28,7 @@ MANY_QUESTIONS = 12
 
 @dataclass(frozen=True, eq=False)
 class QuestionData:
-    """The ratings and labels of one question, or of all questions on one scale (``pooled``).
+    """The ratings and labels of one question, or of all questions on one scale (its ``members``).
 
     ``ratings`` has rater, item, value, system, intent, cell; ``items`` one row per item with ``mean`` (the mean rating),
     n, sd, system, intent, quadrant, reference and deviation. An item is a stimulus, or a stimulus under a question when
@@ -42,7 +42,12 @@ class QuestionData:
     ratings: pl.DataFrame
     items: pl.DataFrame
     why_no_raters: str | None
-    pooled: int = 0
+    members: tuple[str, ...] = ()
+
+    @property
+    def pooled(self) -> int:
+        """How many questions were taken together; 0 for a single question."""
+        return len(self.members)
 
     @property
     def numbers(self) -> bool:
@@ -219,7 +224,7 @@ def _pools(
                 ratings.select("rater", "item", "stimulus", "value", "known", *FACTS, "question"),
                 items.with_columns(nothing.alias("reference"), nothing.alias("deviation")),
                 _why_no_raters(ratings, items),
-                len(members),
+                tuple(names),
             )
         )
     return tuple(out)

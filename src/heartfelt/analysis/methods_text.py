@@ -194,7 +194,8 @@ def _found_screening(summary: Summary) -> list[str]:
     found = summary["screening"]
     if not summary["counts"]["raters"] or not found["flagged"]:
         return []
-    text = f"{len(found['flagged'])} of {plural(summary['counts']['raters'], 'rater')} were flagged"
+    verb = "was" if len(found["flagged"]) == 1 else "were"
+    text = f"{len(found['flagged'])} of {plural(summary['counts']['raters'], 'rater')} {verb} flagged"
     if found["dropped_by_default"]:
         text += f"; without the {len(found['dropped_by_default'])} that the default policy would leave out"
         moved = []

@@ -26,6 +26,8 @@ TARGETS = (0.7, 0.8, 0.9)
 ICC_FORMS = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
 SPLITS = 100
 MOST_GROUPS = 60
+MOST_APART = 4
+LEFT_TO_POOL = "given for all questions on this scale together"
 
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
@@ -33,11 +35,18 @@ NOT_CATEGORIES = "the answers are numbers, not categories"
 
 def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[str, Any]:
     """The reliability of every question; ``brief`` leaves out all but what a side-by-side shows."""
-    return {one.id: of_question(one, seed, brief=brief or material.many) for one in material.questions}
+    pooled = {name for pool in material.pools if pool.pooled > MOST_APART for name in pool.members}
+    return {
+        one.id: of_question(one, seed, brief=brief or material.many, votes=one.id not in pooled)
+        for one in material.questions
+    }
 
 
-def of_question(one: QuestionData, seed: int, *, brief: bool = False) -> dict[str, Any]:
-    """Agreement beyond chance, intraclass correlations, ceilings and raters needed for one question."""
+def of_question(one: QuestionData, seed: int, *, brief: bool = False, votes: bool = True) -> dict[str, Any]:
+    """Agreement beyond chance, intraclass correlations, ceilings and raters needed for one question.
+
+    Without ``votes`` the ceiling of accuracy, which is simulated, is left to the pool of questions.
+    """
     if not one.ratings.height:
         return _without_ratings(one)
     known = one.why_no_raters is None
@@ -60,7 +69,7 @@ def of_question(one: QuestionData, seed: int, *, brief: bool = False) -> dict[st
     out["split_half"] = (
         split_half(rater, item, value, splits=SPLITS, seed=seed) if one.numbers else nominal_only
     )
-    out["ceiling"] = _ceiling(one, seed)
+    out["ceiling"] = _ceiling(one, seed, votes)
     out["variance_components"] = _components(one, seed)
     out |= growth(single)
     return _json(out)
@@ -115,7 +124,7 @@ def _brief_ceiling(one: QuestionData, seed: int) -> dict[str, Any]:
     return {"correlation": ceiling(*_columns(one), metric="correlation", seed=seed).overall}
 
 
-def _ceiling(one: QuestionData, seed: int) -> dict[str, Any]:
+def _ceiling(one: QuestionData, seed: int, votes: bool) -> dict[str, Any]:
     """Ceilings by metric; by system, within cells and of the bare cell means for the metric labels are made for."""
     system, cell = _of_items(one)
     grouped = system if 1 < len(set(system.values())) <= MOST_GROUPS else None
@@ -127,8 +136,9 @@ def _ceiling(one: QuestionData, seed: int) -> dict[str, Any]:
     else:
         out["correlation"] = Estimate.missing(NO_ORDER, "ceiling, correlation")
         out["rmse"] = Estimate.missing(NO_ORDER, "ceiling, rmse")
-    out["accuracy"] = Estimate.missing(NOT_CATEGORIES, "ceiling, accuracy")
-    if one.categorical:
+    why = LEFT_TO_POOL if one.categorical else NOT_CATEGORIES
+    out["accuracy"] = Estimate.missing(why, "ceiling, accuracy")
+    if one.categorical and (votes or not one.numbers):
         of_votes = ceiling(*_columns(one), metric="accuracy", cell=cell, seed=seed)
         out["accuracy"] = of_votes.overall
         out["accuracy_cell_means"] = of_votes.cell_means

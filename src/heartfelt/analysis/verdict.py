@@ -84,7 +84,8 @@ def _system_differences(summary: Summary) -> Iterator[str]:
         shown += 1
         what = "mean" if row["deviation"] == "value" else "signed deviation"
         if row["p"] < 0.05:
-            yield f"Systems differ in {row['outcome']} ({what}): {f_test(row)}. {_pairs(summary, row)}{_holds(summary, row)}"
+            text = f"Systems differ in {row['outcome']} ({what}): {f_test(row)}. {_pairs(summary, row)}{_holds(summary, row)}"
+            yield text.strip()
         else:
             yield (
                 f"No difference between systems in {row['outcome']} ({what}) was shown ({f_test(row)}); that is not evidence that"
@@ -106,7 +107,7 @@ def _holds(summary: Summary, row: Mapping[str, Any]) -> str:
     """Whether the same is found without the raters the default policy would leave out."""
     dropped = len(summary["screening"]["dropped_by_default"])
     if not dropped:
-        return "Screening leaves nobody out, so this does not hang on single raters being careless."
+        return "Screening would leave nobody out." if summary["counts"]["raters"] else ""
     model = f"{row['deviation']} ~ {row['model']}"
     f = next(
         (
@@ -290,7 +291,8 @@ def _raters(summary: Summary) -> Iterator[str]:
     if not flagged:
         yield "No rater is flagged by any screening rule."
         return
-    text = f"{len(flagged)} of {plural(summary['counts']['raters'], 'rater')} are flagged"
+    verb = "is" if len(flagged) == 1 else "are"
+    text = f"{len(flagged)} of {plural(summary['counts']['raters'], 'rater')} {verb} flagged"
     empty = [
         name for name, words in flagged.items() if any(one.startswith("informativeness") for one in words)
     ]
@@ -303,8 +305,8 @@ def _raters(summary: Summary) -> Iterator[str]:
 
 
 def _limits(summary: Summary) -> Iterator[str]:
-    tests = len(summary["anova"] or []) + len(summary["mixed"] or [])
-    tests += len(summary["pairwise"] or [])
+    parts = ("anova", "mixed", "pairwise")
+    tests = sum(row["p"] is not None for part in parts for row in summary[part] or [])
     if tests:
         yield (
             f"This page holds {plural(tests, 'test')}. Pairs are corrected within their family; nothing is corrected across"

@@ -105,18 +105,25 @@ def freeze(demo: Demo) -> str:
     return f"{demo.folder / 'snapshot'}, hash {snapshot.hash[:16]}"
 
 
-def report(demo: Demo) -> str:
-    """A page that opens offline, with the clips in it."""
-    from heartfelt.report import write_overview
+def analyse(demo: Demo) -> str:
+    """Screening, reliability, ceiling and conveyance; a page that opens offline with the clips in it."""
+    from heartfelt.analysis import AnalyzeOptions, analyze
+    from heartfelt.report import write_analysis
 
-    return str(write_overview(demo.frozen(), demo.folder / "report.html"))
+    made = analyze(demo.frozen(), AnalyzeOptions(seed=demo.seed))
+    folder = write_analysis(made, demo.folder / "analysis")
+    for path in folder.iterdir():
+        path.rename(demo.folder / path.name)
+    folder.rmdir()
+    flagged = len(made.summary["screening"]["flagged"])
+    return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
 
 STAGES: tuple[Stage, ...] = (
     Stage("Designing a study and rendering its clips", design),
     Stage("Collecting ratings from simulated raters", collect),
     Stage("Freezing everything into a snapshot", freeze),
-    Stage("Writing the report", report),
+    Stage("Screening raters, measuring trust, writing the report", analyse),
 )
 
 

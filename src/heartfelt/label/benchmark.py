@@ -19,7 +19,8 @@ import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError, suggestion
 from heartfelt.files import whole_folder, write_json, write_text
-from heartfelt.label.labels import Labels
+from heartfelt.label.answers import first_answers
+from heartfelt.label.labels import LabelOptions, Labels
 from heartfelt.label.labels import labels as make_labels
 from heartfelt.label.splits import SplitOptions, assigned, groups_of
 from heartfelt.snapshot import Snapshot
@@ -134,9 +135,17 @@ class Benchmark:
         }
 
 
-def freeze(snapshot: Snapshot, labels: Labels | None = None, split: SplitOptions | None = None) -> Benchmark:
-    """Freeze labels into a benchmark; the study's usual labels and a split by stimulus unless said."""
-    labels = make_labels(snapshot) if labels is None else labels
+def freeze(
+    snapshot: Snapshot, labels: Labels | LabelOptions | None = None, split: SplitOptions | None = None
+) -> Benchmark:
+    """Freeze labels into a benchmark; the study's usual labels and a split by stimulus unless said.
+
+    Labels that are made here are summed in one fixed order, so that the same ratings in another order give the same
+    hash; labels that were made before are frozen as they are.
+    """
+    if not isinstance(labels, Labels):
+        answers = first_answers(snapshot).sort("question", "stimulus", "rater", "value")
+        labels = make_labels(snapshot, labels, answers=answers)
     split = split or SplitOptions()
     table = labels.table.filter(pl.col("value").is_finite())
     if not table.height:

@@ -27,7 +27,7 @@ def write_analysis(
     with whole_folder(target, replace=replace) as made:
         figures = made / "figures"
         figures.mkdir()
-        charts = {name: FIGURES[name].chart(analysis) for name in FIGURES}
+        charts = charts_of(analysis)
         drawn = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
         with drawing(drawn, figures, progress):
             for name, chart in drawn.items():
@@ -58,15 +58,12 @@ def flat(table: pl.DataFrame) -> pl.DataFrame:
 def full_ledger(analysis: Analysis) -> pl.DataFrame:
     """Everything left out, from reading to screening, and every flag; ``left_out`` says which it is."""
     panel = analysis.panel
-    flags = panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
-    gone = set(panel.dropped)
-    noticed = flags.filter(~pl.col("rater").is_in(list(gone))).select(
+    flags = panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("rater").is_in(list(panel.dropped)))
+    noticed = flags.select(
         pl.lit("rater").alias("what"), "rater", "question", pl.col("words").alias("reason"), pl.lit("panel").alias("stage"), "rule",
         pl.col("n").alias("ratings"), "statistic", "value", "threshold", "p",
     )
-    parts = [
-        analysis.all_ratings.ledger.with_columns(pl.lit(True).alias("left_out")),
-        panel.ledger.with_columns(pl.lit(True).alias("left_out")),
-        noticed.with_columns(pl.lit(False).alias("left_out")),
-    ]
-    return pl.concat(parts, how="diagonal_relaxed")
+    return pl.concat(
+        [analysis.ledger.with_columns(pl.lit(True).alias("left_out")), noticed.with_columns(pl.lit(False).alias("left_out"))],
+        how="diagonal_relaxed",
+    )

@@ -13,8 +13,11 @@ KINDS = ("pdf", "svg", "png", "csv")
 NUMBERS_SHOWN = 60
 
 
-def figure_block(name: str, charts: Mapping[str, Chart | Absent], *, stacked: bool = False) -> Markup:
-    """A figure that the script draws; without it, the picture from the folder beside the page."""
+def figure_block(name: str, charts: Mapping[str, Chart | Absent], *, look: str = "") -> Markup:
+    """A figure that the script draws; without it, the picture from the folder beside the page.
+
+    ``look`` is a class of its own, such as ``flow`` for panels in two streams.
+    """
     chart = charts.get(name)
     if chart is None:
         return Markup("")
@@ -25,12 +28,12 @@ def figure_block(name: str, charts: Mapping[str, Chart | Absent], *, stacked: bo
         f"{chart.title}: the numbers", chart.rows, most=NUMBERS_SHOWN, more=f"all are in figures/{name}.csv"
     )
     return Markup(
-        '<figure class="chart" id="figure-{name}">\n<div class="figure{stacked}" data-figure="{name}">'
+        '<figure class="chart" id="figure-{name}">\n<h3>{title}</h3>\n<div class="figure{look}" data-figure="{name}">'
         '<noscript><img src="figures/{name}.png" alt="{title}"></noscript></div>\n'
         '<figcaption>{caption}</figcaption>\n<p class="files">Files: {files}</p>\n'
         "<details><summary>Numbers behind this figure</summary>\n{numbers}\n</details>\n</figure>"
     ).format(
-        name=name, stacked=" stacked" if stacked else "", title=chart.title, caption=chart.caption, files=files, numbers=numbers,
+        name=name, look=f" {look}" if look else "", title=chart.title, caption=chart.caption, files=files, numbers=numbers,
     )
 
 

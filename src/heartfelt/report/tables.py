@@ -18,12 +18,14 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *
 
     Beyond ``most`` rows it ends with a line that says how many there are and where (``more``).
     """
+    words = [_words_in(rows, place) for place in range(len(columns))]
     head = Markup("").join(
-        Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(_class(_words_in(rows, place)), name)
-        for place, name in enumerate(columns)
+        Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(_class("words" if own else ""), name)
+        for own, name in zip(words, columns, strict=True)
     )
     body = Markup("\n").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(_cell(value, place) for place, value in enumerate(row))) for row in rows[:most]
+        Markup("<tr>{}</tr>").format(Markup("").join(_cell(value, place, words[place]) for place, value in enumerate(row)))
+        for row in rows[:most]
     )
     frame = Markup(
         '<div class="wide" role="region" tabindex="0" aria-label="{}">\n<table class="sortable">\n<caption>{}</caption>\n'
@@ -38,45 +40,54 @@ class Chance(float):
     """A p-value in a table."""
 
 
+class Verdict:
+    """Yes or no where yes is good."""
+
+    def __init__(self, holds: bool) -> None:
+        self.holds = holds
+
+
 def _words_in(rows: Sequence[Sequence[Any]], place: int) -> bool:
     """Whether a column is text throughout."""
-    kinds = [isinstance(row[place], str) for row in rows if place < len(row) and row[place] is not None]
+    kinds = [isinstance(row[place], str) for row in rows if row[place] is not None]
     return bool(kinds) and all(kinds)
 
 
-def _class(words: bool) -> Markup:
-    return Markup(' class="words"') if words else Markup("")
+def _class(names: str) -> Markup:
+    return Markup(' class="{}"').format(names) if names else Markup("")
 
 
-def _cell(value: Any, place: int) -> Markup:
-    text, sort, words = _shown(value)
-    tag = "th" if place == 0 else "td"
-    name = "" if not words else "words long" if len(text) > 60 else "words"
-    return Markup("<{}{}{}{}>{}</{}>").format(
-        Markup(tag),
+def _cell(value: Any, place: int, words: bool) -> Markup:
+    text, sort = _shown(value)
+    tag = Markup("th" if place == 0 else "td")
+    names = "words long" if len(text) > 60 and place else "words" if words else "reason" if isinstance(value, Mapping) and sort is None else ""
+    return Markup("<{0}{1}{2}{3}>{4}</{0}>").format(
+        tag,
         Markup(' scope="row"') if place == 0 else Markup(""),
-        Markup(' class="{}"').format(name) if name else Markup(""),
-        Markup(' data-value="{}"').format(repr(sort)) if sort is not None else Markup(""),
+        _class(names),
+        Markup(' data-value="{}"').format(f"{sort:.12g}") if sort is not None else Markup(""),
         text,
-        Markup(tag),
     )
 
 
-def _shown(value: Any) -> tuple[str, float | None, bool]:
-    """The text of a cell, what it sorts by if that is a number, and whether it is words."""
+def _shown(value: Any) -> tuple[str, float | None]:
+    """The text of a cell, and what it sorts by if that is a number."""
     if value is None:
-        return "–", None, False
+        return "–", None
     if isinstance(value, Markup):
-        return value, None, True
+        return value, None
+    if isinstance(value, Verdict):
+        word = "yes" if value.holds else "no"
+        return Markup('<span class="{0}">{0}</span>').format(word), float(value.holds)
     if isinstance(value, bool):
-        return (Markup('<span class="{}">{}</span>').format("yes" if value else "no", "yes" if value else "no"), float(value), False)
+        return "yes" if value else "no", float(value)
     if isinstance(value, Mapping):
-        return interval(value), value_of(value), value_of(value) is None
+        return interval(value), value_of(value)
     if isinstance(value, Chance):
-        return chance(float(value)), float(value), False
+        return chance(float(value)), float(value)
     if isinstance(value, (int, float)):
-        return number(value), float(value), False
-    return str(value), None, True
+        return number(value), float(value)
+    return str(value), None
 
 
 def pairs_table(caption: str, rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, more: str = "") -> Markup:

@@ -1,9 +1,23 @@
 "use strict";
 // One function a type of chart; each draws a panel to the width it is given.
-(({ node, element, number, tells, rove, figures }) => {
+(({ node, element, number, tells, nearest, rove, figures }) => {
   const INK = "#1d2330", SOFT = "#5b6472", LINE = "#d9dde4";
   const tick = (value) => String(Number(value.toPrecision(6))).replace("-", "\u2212");
-  const cut = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
+  const ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+  const wide = (text) => ruler.measureText(text).width;
+  const widest = (texts) => Math.max(0, ...texts.map(wide));
+  // A label no wider than ``most`` pixels.
+  const cut = (text, most) => {
+    if (wide(text) <= most) return text;
+    let kept = text;
+    while (kept.length > 1 && wide(`${kept}…`) > most) kept = kept.slice(0, -1);
+    return `${kept}…`;
+  };
+  const name = (svg, text, x, y, most) => {
+    const label = node("text", { x, y, "text-anchor": "end", class: "name" }, svg, cut(text, most));
+    if (label.textContent !== text) node("title", {}, label, text);
+  };
 
   const legend = (host, entries) => {
     if (!entries || !entries.length) return;
@@ -70,9 +84,8 @@
 
   figures.intervals = (host, figure) => panels(host, figure, (svg, panel, width) => {
     const rows = panel.rows, row = rows.length > 24 ? 18 : 26;
-    const longest = Math.max(...rows.map((r) => r.label.length), 4);
-    const left = Math.min(longest * 6.6 + 12, width * 0.4);
-    const lanes = (panel.brackets || []).length * 17 + (panel.ties || []).length * 8;
+    const left = Math.min(widest(rows.map((r) => r.label)) + 14, width * 0.42);
+    const lanes = (panel.brackets || []).length * 30 + (panel.ties || []).length * 8;
     const right = width - 10 - lanes, top = (panel.lines || []).some((l) => l.label) ? 18 : 6, bottom = top + rows.length * row;
     const x = linear(panel.value, left, right), y = (place) => top + (place + 0.5) * row;
     across(svg, panel.value, x, top, bottom);
@@ -81,8 +94,7 @@
       if (line.label) node("text", { x: x(line.at), y: 12, "text-anchor": x(line.at) > right - 30 ? "end" : x(line.at) < left + 30 ? "start" : "middle" }, svg, line.label);
     }
     rows.forEach((entry, place) => {
-      const label = node("text", { x: left - 8, y: y(place) + 4, "text-anchor": "end", class: "name" }, svg, cut(entry.label, Math.floor((left - 8) / 6.2)));
-      if (label.textContent !== entry.label) node("title", {}, label, entry.label);
+      name(svg, entry.label, left - 8, y(place) + 4, left - 10);
       if (entry.value === null) return;
       const mark = node("g", {}, svg);
       node("rect", { x: left, y: y(place) - row / 2, width: right - left, height: row, class: "hit" }, mark);
@@ -92,11 +104,11 @@
       tells(mark, entry.words);
     });
     (panel.brackets || []).forEach((bracket, lane) => {
-      const at = right + 10 + lane * 17, a = y(bracket.a), b = y(bracket.b);
+      const at = right + 10 + lane * 30, a = y(bracket.a), b = y(bracket.b);
       const mark = node("g", {}, svg);
-      node("rect", { x: at - 6, y: a, width: 16, height: b - a, class: "hit" }, mark);
+      node("rect", { x: at - 6, y: a - 4, width: 29, height: b - a + 8, class: "hit" }, mark);
       node("path", { d: `M${at - 4},${a}h4V${b}h-4`, fill: "none", stroke: INK }, mark);
-      node("text", { x: at + 9, y: (a + b) / 2, "text-anchor": "middle", transform: `rotate(90 ${at + 9} ${(a + b) / 2})`, class: "stars" }, mark, bracket.stars);
+      node("text", { x: at + 3, y: (a + b) / 2 + 6, class: "stars" }, mark, bracket.stars);
       tells(mark, bracket.words);
     });
     (panel.ties || []).forEach(([first, last], lane) => {
@@ -111,14 +123,14 @@
     const step = (right - left) / panel.bars.length;
     const y = linear(panel.y, bottom, top);
     upward(svg, panel.y, y, left, right);
-    const longest = Math.max(...panel.bars.map((bar) => bar.label.length)) * 6.8 + 6;
+    const longest = widest(panel.bars.map((bar) => bar.label)) + 6;
     const every = Math.max(1, Math.ceil(longest / step)), turned = every > 1 && panel.bars.some((bar) => /[^\d–.]/.test(bar.label));
     panel.bars.forEach((bar, place) => {
       const mark = node("g", {}, svg), x = left + place * step;
       node("rect", { x, y: top, width: step, height: bottom - top, class: "hit" }, mark);
       node("rect", { x: x + step * 0.09, y: y(bar.value), width: step * 0.82, height: bottom - y(bar.value), fill: bar.colour }, mark);
       tells(mark, bar.words);
-      if (turned) node("text", { x: x + step / 2, y: bottom + 12, "text-anchor": "end", transform: `rotate(-40 ${x + step / 2} ${bottom + 12})` }, svg, cut(bar.label, 18));
+      if (turned) node("text", { x: x + step / 2, y: bottom + 12, "text-anchor": "end", transform: `rotate(-40 ${x + step / 2} ${bottom + 12})` }, svg, cut(bar.label, 80));
       else if (place % every === 0) node("text", { x: x + step / 2, y: bottom + 15, "text-anchor": "middle" }, svg, bar.label);
     });
     const low = turned ? 70 : 32;
@@ -145,13 +157,17 @@
       if (point.xl !== null) node("line", { x1: x(point.xl), x2: x(point.xh), y1: cy, y2: cy, ...pen }, svg);
       if (point.yl !== null) node("line", { x1: cx, x2: cx, y1: y(point.yl), y2: y(point.yh), ...pen }, svg);
     }
+    const marks = [];
     for (const point of panel.points) {
       const mark = shape(svg, point.shape, x(point.x), y(point.y), panel.named ? 6 : 4.5, { fill: point.colour, stroke: "#fff" });
-      tells(mark, point.words);
+      marks.push({ x: x(point.x), y: y(point.y), mark, words: tells(mark, point.words, null, false) });
       if (!panel.named) continue;
-      const end = point.x < 0, up = y(point.y) < (top + bottom) / 2;
-      node("text", { x: x(point.x) + (end ? -6 : 6), y: y(point.y) + (up ? -7 : 15), "text-anchor": end ? "end" : "start", class: "name" }, svg, cut(point.label, 26));
+      const near = panel.points.filter((p) => p !== point).sort((p, q) => Math.hypot(p.x - point.x, p.y - point.y) - Math.hypot(q.x - point.x, q.y - point.y))[0];
+      const room = wide(point.label) + 8, up = near ? point.y >= near.y : point.y >= 0;
+      const start = (point.x >= 0 && x(point.x) + room < right) || x(point.x) - room < left;
+      node("text", { x: x(point.x) + (start ? 7 : -7), y: y(point.y) + (up ? -7 : 15), "text-anchor": start ? "start" : "end", class: "name" }, svg, point.label);
     }
+    nearest(svg, marks);
     return bottom + 38;
   });
 
@@ -184,13 +200,12 @@
   };
 
   figures.heatmap = (host, figure) => panels(host, figure, (svg, panel, width) => {
-    const longest = Math.max(...panel.rows.map((name) => name.length), 3);
-    const left = Math.min(longest * 6.6 + 12, width * 0.38) + (panel.row_label ? 18 : 0), right = width - 4;
+    const left = Math.min(widest(panel.rows) + 14, width * 0.38) + (panel.row_label ? 20 : 0), right = width - 4;
     const step = (right - left) / panel.columns.length, high = panel.square ? Math.min(step, 64) : 28;
-    const turned = Math.max(...panel.columns.map((name) => name.length)) * 6.8 > step;
+    const turned = widest(panel.columns) + 4 > step;
     const top = 4, bottom = top + high * panel.rows.length;
     panel.cells.forEach((line, i) => {
-      node("text", { x: left - 8, y: top + (i + 0.5) * high + 4, "text-anchor": "end", class: "name" }, svg, cut(panel.rows[i], Math.floor((left - 8) / 6.2)));
+      name(svg, panel.rows[i], left - 8, top + (i + 0.5) * high + 4, left - 10 - (panel.row_label ? 20 : 0));
       line.forEach((cell, j) => {
         const share = cell.value === null ? 0 : (cell.value - panel.low) / (panel.high - panel.low || 1);
         const mark = node("g", {}, svg);
@@ -199,10 +214,10 @@
         tells(mark, cell.words);
       });
     });
-    panel.columns.forEach((name, j) => {
+    panel.columns.forEach((label, j) => {
       const at = left + (j + 0.5) * step;
-      if (turned) node("text", { x: at, y: bottom + 12, "text-anchor": "end", transform: `rotate(-40 ${at} ${bottom + 12})` }, svg, cut(name, 18));
-      else node("text", { x: at, y: bottom + 15, "text-anchor": "middle" }, svg, name);
+      if (turned) node("text", { x: at, y: bottom + 12, "text-anchor": "end", transform: `rotate(-40 ${at} ${bottom + 12})` }, svg, cut(label, 84));
+      else node("text", { x: at, y: bottom + 15, "text-anchor": "middle" }, svg, label);
     });
     const low = turned ? 78 : 32;
     node("text", { x: (left + right) / 2, y: bottom + low, "text-anchor": "middle", class: "label" }, svg, panel.column_label);
@@ -211,15 +226,13 @@
   });
 
   figures.dumbbell = (host, figure) => panels(host, figure, (svg, panel, width) => {
-    const row = 30, top = 4, bottom = top + panel.rows.length * row, narrow = width < 520;
-    const longest = Math.max(...panel.rows.map((r) => r.label.length), 4);
-    const left = Math.min(longest * 6.4 + 12, width * (narrow ? 0.46 : 0.44)), right = width - 12;
+    const row = 30, top = 4, bottom = top + panel.rows.length * row;
+    const left = Math.min(widest(panel.rows.map((r) => r.label)) + 14, width * 0.5), right = width - 12;
     const x = linear(panel.value, left, right);
     across(svg, panel.value, x, top, bottom);
     panel.rows.forEach((entry, place) => {
       const y = top + (place + 0.5) * row;
-      const label = node("text", { x: left - 8, y: y + 4, "text-anchor": "end", class: "name" }, svg, cut(entry.label, Math.floor((left - 8) / 6.1)));
-      if (label.textContent !== entry.label) node("title", {}, label, entry.label);
+      name(svg, entry.label, left - 8, y + 4, left - 10);
       const mark = node("g", {}, svg);
       node("rect", { x: left, y: y - row / 2, width: right - left, height: row, class: "hit" }, mark);
       node("line", { x1: x(entry.before.value), y1: y - 5, x2: x(entry.after.value), y2: y + 5, stroke: SOFT }, mark);
@@ -275,16 +288,18 @@
         node("path", { d: `M${turns.join("L")}Z`, fill: colour(e.group), "fill-opacity": 0.09, stroke: colour(e.group), "stroke-width": 1.4, ...of(e) }, regions);
       }
       for (const line of panel.lines || []) node("line", { x1: x(line.x1), y1: y(line.y1), x2: x(line.x2), y2: y(line.y2), stroke: colour(line.group), "stroke-width": 1.3, opacity: 0.55, ...of(line) }, svg);
+      const marks = [], add = (mark, at, words, stimulus) => marks.push({ x: x(at.x), y: y(at.y), mark, words: tells(mark, words, stimulus, false) });
       for (const p of panel.points) {
         const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": 0.5, ...of(p) }, svg);
-        tells(dot, `${p.stimulus}\n${p.intent || ""}\n${panel.x.label} ${number(p.x)} (sd ${number(p.sx)}, ${p.nx} raters)\n${panel.y.label} ${number(p.y)} (sd ${number(p.sy)}, ${p.ny} raters)`, p.stimulus);
+        add(dot, p, `${p.stimulus}\n${p.intent || ""}\n${panel.x.label} ${number(p.x)} (sd ${number(p.sx)}, ${p.nx} raters)\n${panel.y.label} ${number(p.y)} (sd ${number(p.sy)}, ${p.ny} raters)`, p.stimulus);
       }
       for (const mark of panel.crosses || []) {
         const cross = node("path", { d: `M${x(mark.x) - 4},${y(mark.y) - 4}l8,8m0,-8l-8,8`, stroke: colour(mark.group), "stroke-width": 2, fill: "none", ...of(mark) }, svg);
-        tells(cross, mark.words);
+        add(cross, mark, mark.words);
       }
-      for (const mark of panel.means || []) tells(node("circle", { cx: x(mark.x), cy: y(mark.y), r: 5.5, fill: colour(mark.group), stroke: "#fff", "stroke-width": 1.2, ...of(mark) }, svg), mark.words);
-      for (const mark of panel.stars || []) tells(shape(svg, "star", x(mark.x), y(mark.y), 8, { fill: colour(mark.group), stroke: INK, ...of(mark) }), mark.words);
+      for (const mark of panel.means || []) add(node("circle", { cx: x(mark.x), cy: y(mark.y), r: 5.5, fill: colour(mark.group), stroke: "#fff", "stroke-width": 1.2, ...of(mark) }, svg), mark, mark.words);
+      for (const mark of panel.stars || []) add(shape(svg, "star", x(mark.x), y(mark.y), 8, { fill: colour(mark.group), stroke: INK, ...of(mark) }), mark, mark.words);
+      nearest(svg, marks);
       for (const mark of svg.querySelectorAll("[data-group]")) mark.classList.toggle("away", hidden.has(mark.dataset.group));
       return top + inner + 36;
     });

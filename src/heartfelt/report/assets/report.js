@@ -64,18 +64,50 @@ window.heartfelt = (() => {
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") { stop(); hideTip(); } });
 
   // A mark tells on hover and focus, and plays on click, Enter or Space when it stands for a stimulus that is at hand.
-  const tells = (mark, words, stimulus) => {
+  // Where marks lie close (``own`` false) the picture finds the nearest one to the pointer, see nearest.
+  const tells = (mark, words, stimulus, own = true) => {
     const sounds = playable(stimulus);
     mark.classList.add("mark");
     if (sounds) mark.classList.add("plays");
     mark.setAttribute("tabindex", "-1");
     mark.setAttribute("role", sounds ? "button" : "img");
     mark.setAttribute("aria-label", (sounds ? "Play " : "") + words.replaceAll("\n", ", "));
-    mark.addEventListener("pointermove", (event) => showTip(words, event.clientX, event.clientY));
-    mark.addEventListener("pointerleave", hideTip);
+    const act = (event) => { if (sounds) play(stimulus, words, mark); else showTip(words, event.clientX, event.clientY); };
+    if (own) {
+      mark.addEventListener("pointermove", (event) => showTip(words, event.clientX, event.clientY));
+      mark.addEventListener("pointerleave", hideTip);
+      mark.addEventListener("click", act);
+    }
+    mark.addEventListener("activate", act);
     mark.addEventListener("focus", () => { const box = mark.getBoundingClientRect(); showTip(words, box.right, box.bottom); });
     mark.addEventListener("blur", hideTip);
-    mark.addEventListener("click", (event) => { if (sounds) play(stimulus, words, mark); else showTip(words, event.clientX, event.clientY); });
+    return words;
+  };
+
+  // One pointer for many close marks: ``marks`` are {x, y, mark, words, reach} in the picture's own units.
+  const nearest = (svg, marks) => {
+    let near = null;
+    const find = (event) => {
+      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      let best = null, least = Infinity;
+      for (const one of marks) {
+        if (one.mark.classList.contains("away")) continue;
+        const far = Math.hypot(one.x - point.x, one.y - point.y);
+        if (far < (one.reach || 14) && far < least) { best = one; least = far; }
+      }
+      return best;
+    };
+    const light = (one) => {
+      if (near && near !== one) near.mark.classList.remove("near");
+      near = one;
+      if (one) one.mark.classList.add("near");
+    };
+    svg.addEventListener("pointermove", (event) => { const one = find(event); light(one); if (one) showTip(one.words, event.clientX, event.clientY); else hideTip(); });
+    svg.addEventListener("pointerleave", () => { light(null); hideTip(); });
+    svg.addEventListener("click", (event) => {
+      const one = find(event);
+      if (one) one.mark.dispatchEvent(new MouseEvent("activate", { clientX: event.clientX, clientY: event.clientY }));
+    });
   };
 
   // One tab stop a picture; arrow keys go from mark to mark.
@@ -95,11 +127,12 @@ window.heartfelt = (() => {
         marks[there].focus();
       } else if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
-        marks[here].dispatchEvent(new MouseEvent("click"));
+        const box = marks[here].getBoundingClientRect();
+        marks[here].dispatchEvent(new MouseEvent("activate", { clientX: box.right, clientY: box.bottom }));
       }
     });
   };
 
   const figures = {};
-  return { data, node, element, number, showTip, hideTip, play, playable, tells, rove, figures };
+  return { data, node, element, number, showTip, hideTip, play, playable, tells, nearest, rove, figures };
 })();

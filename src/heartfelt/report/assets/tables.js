@@ -64,7 +64,7 @@
   const head = element("tr", "", element("thead", "", table));
   const body = element("tbody", "", table);
   const pager = element("div", "bar", host);
-  const back = element("button", "", pager, "Back"), place = element("span", "count", pager), on = element("button", "", pager, "On");
+  const back = element("button", "", pager, "Previous"), place = element("span", "count", pager), on = element("button", "", pager, "Next");
   back.type = on.type = "button";
   const heads = columns.map((column, c) => {
     const cell = element("th", column.kind === "text" ? "words" : "", head);

@@ -37,18 +37,18 @@ class PerceivedMaps(Figure):
             return Absent("no stimulus has labels on both axes")
         names = system_names(analysis)
         look = quadrant_look(analysis.snapshot.study)
-        drawn = points.sort("system", "stimulus").gather_every(-(-points.height // MOST_POINTS))
+        step = -(-points.height // MOST_POINTS)
         panels = [
-            _panel(analysis, str(system), names.get(str(system), str(system)), mine, pair, look)
-            for (system,), mine in drawn.group_by("system", maintain_order=True)
+            _panel(analysis, str(system), names.get(str(system), str(system)), mine, pair, look, step)
+            for (system,), mine in points.sort("system", "stimulus").group_by("system", maintain_order=True)
         ]
         caption = (
             f"Perceived {plain(pair[0].id)} and {plain(pair[1].id)} of the stimuli of each system. Dots are stimuli, stars the means of a"
             " quadrant, crosses the references of its intents; an ellipse holds 95% of a quadrant's stimuli if they are normal."
         )
         table = points.sort("system", "stimulus").to_dicts()
-        if points.height > MOST_POINTS:
-            caption += f" {number(MOST_POINTS)} of {number(points.height)} stimuli are drawn, spread evenly over the list."
+        if step > 1:
+            caption += f" One in {step} stimuli is drawn; means and ellipses are over all."
         return Chart("map", "Intended and perceived", caption, panels, table, look.legend())
 
 
@@ -68,7 +68,7 @@ def _points(analysis: Analysis, pair: tuple[Question, Question]) -> pl.DataFrame
 
 
 def _panel(
-    analysis: Analysis, system: str, label: str, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook
+    analysis: Analysis, system: str, label: str, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook, step: int
 ) -> dict[str, Any]:
     across, up = pair
     axes = [map_axis(analysis.snapshot, question) for question in pair]
@@ -76,7 +76,7 @@ def _panel(
     columns += [name for question in pair for name in (question.id, f"sd_{question.id}", f"n_{question.id}")]
     points = [
         {"stimulus": s, "intent": i, "group": g, "x": _short(x), "sx": _short(sx), "nx": nx, "y": _short(y), "sy": _short(sy), "ny": ny}
-        for s, i, g, x, sx, nx, y, sy, ny in mine.select(columns).iter_rows()
+        for s, i, g, x, sx, nx, y, sy, ny in mine.gather_every(step).select(columns).iter_rows()
     ]
     crosses = references(analysis.snapshot, set(mine["intent"].drop_nulls().to_list()), pair, look)
     means = mine.drop_nulls("group").group_by("group").agg(pl.mean(across.id).alias("x"), pl.mean(up.id).alias("y"), pl.len().alias("n")).sort("group")

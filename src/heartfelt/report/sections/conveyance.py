@@ -10,9 +10,10 @@ from markupsafe import Markup
 from heartfelt.report.blocks import absent, figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.page import Section
+from heartfelt.report.quadrants import quadrant_look
 from heartfelt.report.reading import Analysis, rows, system_names, why
-from heartfelt.report.tables import Chance, pairs_table, table
-from heartfelt.report.words import number, plain
+from heartfelt.report.tables import Chance, table
+from heartfelt.report.words import effect, number, plain
 
 Charts = Mapping[str, Chart | Absent]
 
@@ -37,9 +38,8 @@ def systems(analysis: Analysis, charts: Charts) -> Section:
 def quadrants(analysis: Analysis, charts: Charts) -> Section:
     """Which intents come across."""
     parts = [
-        figure_block("absolute-deviation-by-quadrant", charts),
-        Markup('<div class="pair">\n{}\n{}\n</div>').format(figure_block("quadrant-confusion", charts), _overlap_table(analysis)),
-        _intents_table(analysis),
+        figure_block("absolute-deviation-by-quadrant", charts), figure_block("absolute-deviation-by-system-and-quadrant", charts),
+        Markup('<div class="pair">\n{}\n</div>').format(figure_block("confusion", charts)), _overlap_table(analysis), _intents_table(analysis),
     ]
     return Section("intents", "Which intents come across", html=joined(*parts), short="Intents")
 
@@ -54,7 +54,7 @@ def anova_table(analysis: Analysis) -> Markup:
         df = row.get("df") or []
         p = row.get("p")
         lines.append([
-            row.get("outcome"), row.get("deviation"), row.get("model"), row.get("effect"), ", ".join(number(d, 0) for d in df if d is not None),
+            row.get("outcome"), row.get("deviation"), str(row.get("model")).replace("*", "×"), effect(str(row.get("effect"))), ", ".join(number(d, 0) for d in df if d is not None),
             _places(row.get("F"), 2), None if p is None else Chance(p), _places(row.get("eta_squared"), 4), row.get("partial_eta_squared"),
             _places(row.get("omega_squared"), 4),
         ])
@@ -89,17 +89,17 @@ def mixed_table(analysis: Analysis) -> Markup:
     found = rows(analysis, "mixed")
     if not found:
         return Markup("")
-    flat = [{plain(key): _flat(key, value) for key, value in row.items() if not isinstance(value, (list, dict)) or _estimate(value)} for row in found]
-    content = pairs_table("Mixed models on single ratings, raters and stimuli crossed at random", flat, more="all are in summary.json")
+    lines = []
+    for row in found:
+        spread = row.get("variances") or {}
+        lines.append([
+            row.get("outcome"), row.get("deviation"), row.get("model"), effect(str(row.get("effect"))),
+            ", ".join(number(d, 0 if float(d).is_integer() else 1) for d in row.get("df") or [] if d is not None), _places(row.get("F"), 2),
+            None if row.get("p") is None else Chance(row["p"]), *(spread.get(name) for name in ("stimulus", "rater", "residual")),
+        ])
+    columns = ["outcome", "deviation", "model", "effect", "df", "F", "p", "variance of stimuli", "of raters", "residual"]
+    content = table("Mixed models on single ratings, raters and stimuli crossed at random", columns, lines, more="all are in summary.json")
     return folded("Mixed models on the single ratings", content, printed=False)
-
-
-def _estimate(value: Any) -> bool:
-    return isinstance(value, Mapping) and "value" in value
-
-
-def _flat(key: str, value: Any) -> Any:
-    return Chance(value) if key == "p" and isinstance(value, float) else value
 
 
 def _systems_table(analysis: Analysis) -> Markup:
@@ -120,8 +120,11 @@ def _intents_table(analysis: Analysis) -> Markup:
     found = rows(analysis, "intents")
     if not found:
         return Markup("")
-    lines = [[row.get("intent"), row.get("question"), row.get("reference"), row.get("mean"), row.get("deviation")] for row in found]
-    return folded("Every intent", table("Intents, with 95% intervals", ["intent", "question", "reference", "mean", "deviation"], lines))
+    lines = [
+        [row.get("intent"), row.get("question"), row.get("reference"), row.get("mean"), row.get("deviation"), row.get("absolute_deviation")] for row in found
+    ]
+    columns = ["intent", "question", "reference", "mean", "deviation", "absolute deviation"]
+    return folded("Every intent", table("Intents, with 95% intervals", columns, lines))
 
 
 def _overlap_table(analysis: Analysis) -> Markup:
@@ -130,8 +133,9 @@ def _overlap_table(analysis: Analysis) -> Markup:
         return Markup("")
     names = system_names(analysis)
     lines = [
-        [names.get(str(row.get("system")), str(row.get("system"))), plain(str(row.get("a"))), plain(str(row.get("b"))), row.get("overlap")]
+        [names.get(str(row.get("system")), str(row.get("system"))), look.abbreviated(str(row.get("a"))), look.abbreviated(str(row.get("b"))), row.get("overlap")]
         for row in found
     ]
+    look = quadrant_look(analysis.snapshot.study)
     content = table("Overlap of the 95% ellipses of two quadrants (shared area over joint area)", ["system", "a", "b", "overlap"], lines)
-    return Markup("<div><h3>Overlap of quadrants</h3>\n{}</div>").format(content)
+    return folded("Overlap of the quadrants' ellipses", content)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heartfelt.report.blocks import figure_block, joined
+from markupsafe import Markup
+
+from heartfelt.report.blocks import figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.page import Section
 from heartfelt.report.reading import Analysis, inside, value_of
@@ -23,14 +25,34 @@ def agreement(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Secti
     found = {q: row for q, row in found.items() if isinstance(row, Mapping)} if isinstance(found, Mapping) else {}
     if not found:
         return None
-    pooled = inside(analysis, "pooled_agreement") or inside(analysis, "pooled", "agreement") or {}
+    pooled = inside(analysis, "agreement_pooled") or {}
     everything: dict[str, Any] = {f"all: {plain(name)}": row for name, row in pooled.items() if isinstance(row, Mapping)}
     everything |= {plain(name): row for name, row in found.items()}
     names = [name for name in SHOWN if any(value_of(row.get(name)) is not None for row in everything.values())]
     lines = [[question, *(row.get(name) for name in names)] for question, row in everything.items()]
     html = joined(
         figure_block("agreement", charts),
+        figure_block("confusion", charts) if isinstance(charts.get("confusion"), Chart) and analysis.summary.get("kind") != "conveyance" else Markup(""),
         table("Agreement, with 95% intervals", ["question", *(coefficient(name) for name in names)], lines, more="all are in summary.json"),
+        _breakdown(analysis),
     )
     lead = "Agreement between raters on each question: beyond chance, plain, and each vote against the majority of the others."
     return Section("agreement", "Where raters agree", lead, html=html, short="Agreement")
+
+
+def _breakdown(analysis: Analysis) -> Markup:
+    """Labels by what is known of the items."""
+    found = inside(analysis, "breakdown")
+    if not isinstance(found, Mapping):
+        return Markup("")
+    parts = []
+    for fact, rows in found.items():
+        lines = [
+            [plain(str(row["value"])), row["n_items"], row["n_ratings"], row["n_labels"], row["n_ties"], row["n_single"], row["present"], row["unanimous"],
+             row["matches_intended"] if value_of(row["matches_intended"]) is not None else None]
+            for row in rows
+        ]
+        columns = [plain(fact), "items", "ratings", "labels", "ties", "single rater", "present", "unanimous", "as intended"]
+        content = table(f"Labels by {plain(fact)}" if fact != "all" else "Labels of all items", columns, lines)
+        parts.append(content if fact == "all" else folded(f"Labels by {plain(fact)}", content))
+    return Markup("\n").join(parts[::-1])

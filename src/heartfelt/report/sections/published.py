@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from heartfelt.report.page import Section
 from heartfelt.report.reading import Analysis, rows
-from heartfelt.report.tables import table
+from heartfelt.report.tables import Verdict, table
+from heartfelt.report.words import number
 
 
 def published(analysis: Analysis) -> Section | None:
@@ -12,12 +15,17 @@ def published(analysis: Analysis) -> Section | None:
     found = rows(analysis, "published")
     if not found:
         return None
-    lines = [[row.get("what"), row.get("published"), row.get("recomputed"), row.get("agrees")] for row in found]
+    lines = [[row.get("what"), row.get("printed") or _said(row.get("published")), _said(row.get("recomputed")), Verdict(bool(row.get("agrees")))] for row in found]
     agree = sum(bool(row.get("agrees")) for row in found)
     lead = (
         "Every published number comes out of the ratings again."
         if agree == len(found)
         else f"{agree} of {len(found)} published numbers come out of the ratings again."
     )
-    html = table("Published and recomputed", ["number", "published", "recomputed", "agrees"], lines)
+    html = table("Numbers of the publication, and the same numbers out of these ratings", ["number", "published", "recomputed", "agrees"], lines)
     return Section("published", "Published and recomputed", lead, html=html, short="Published")
+
+
+def _said(found: Any) -> Any:
+    """Pairs, such as degrees of freedom, as text; numbers as they are."""
+    return ", ".join(number(part) for part in found) if isinstance(found, list) else found

@@ -27,7 +27,7 @@ def raters(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
     """Screening, near copies and sensitivity."""
     parts = [
         _count(analysis), figure_block("raters", charts), _flagged(analysis), _rules(analysis), _copies(analysis),
-        Markup("<h3>What leaving them out would change</h3>"), figure_block("sensitivity", charts, stacked=True), _sensitivity(analysis),
+        figure_block("sensitivity", charts, look="flow"), _sides(analysis), _sensitivity(analysis), _changed_pairs(analysis),
     ]
     return Section("raters", "The raters", LEAD, html=joined(*parts), short="Raters")
 
@@ -124,7 +124,30 @@ def _strip(rater: str, question: str, line: Any, first: Any, span: tuple[float, 
 
 def _sensitivity(analysis: Analysis) -> Markup:
     found = rows(analysis, "sensitivity")
-    if not found:
+    if not found or not inside(analysis, "screening", "dropped_by_default"):
         return Markup("")
     lines = [[coefficient(str(row.get("figure"))), row.get("question"), row.get("with_all"), row.get("without")] for row in found]
     return folded("With and without, as a table", table("Headline figures", ["figure", "question", "all raters", "without them"], lines))
+
+
+def _sides(analysis: Analysis) -> Markup:
+    """How much stands behind each side."""
+    found = inside(analysis, "sensitivity_counts")
+    if not isinstance(found, Mapping) or not inside(analysis, "screening", "dropped_by_default"):
+        return Markup("")
+    a, b = (found.get(side) or {} for side in ("with_all", "without"))
+    words = "; ".join(f"{number(b.get(key))} of {number(a.get(key))} {key}" for key in ("raters", "answers", "stimuli", "labels") if key in a)
+    return Markup("<p>Without them: {}.</p>").format(words)
+
+
+def _changed_pairs(analysis: Analysis) -> Markup:
+    """Pairs that differ on one side only."""
+    lines = [
+        [row.get("question"), row.get("deviation"), row.get("factor"), row.get("method"), row.get("pairs"), row.get("with_all"), row.get("without"),
+         "; ".join(" and ".join(map(str, pair)) for key in ("only_with_all", "only_without") for pair in row.get(key) or []) or None]
+        for row in rows(analysis, "sensitivity_pairs")
+    ]
+    if not lines or not inside(analysis, "screening", "dropped_by_default"):
+        return Markup("")
+    columns = ["question", "deviation", "factor", "method", "pairs", "differ, all raters", "differ, without", "pairs that change"]
+    return folded("Pairs that differ, with and without", table("Significant pairs", columns, lines), printed=False)

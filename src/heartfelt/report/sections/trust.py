@@ -15,18 +15,20 @@ from heartfelt.report.tables import table
 from heartfelt.report.words import coefficient, number, plain
 
 HEADLINES = ("alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k", "split_half")
-CEILINGS = ("correlation", "rmse", "accuracy", "within_cells", "cell_means")
+CEILINGS = ("correlation", "rmse", "accuracy", "within_cells", "cell_means", "human")
 FEW = 4
 
 
 def trust(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
     """Tables and figures of reliability."""
     found = inside(analysis, "reliability") or {}
+    pooled = inside(analysis, "reliability_pooled") or {}
+    found = {**{f"all: {plain(name)}": part for name, part in pooled.items()}, **found}
     parts = [_coefficients(found), _needed(found)]
     pair = Markup('<div class="pair">\n{}\n{}\n</div>').format(
         figure_block("reliability-by-raters", charts), figure_block("ratings-per-item", charts)
     )
-    parts += [pair, Markup("<h3>Ceiling</h3>"), figure_block("ceiling", charts), _components(found)]
+    parts += [pair, figure_block("ceiling", charts), _components(found)]
     lead = (
         "Reliability says how much of the differences between stimuli is shared by raters; the ceiling is what that leaves for"
         " anything that tries to predict the labels, human or machine."
@@ -42,7 +44,7 @@ def _coefficients(found: Mapping[str, Any]) -> Markup:
     ceilings = [
         name for name in CEILINGS if any(value_of((part.get("ceiling") or {}).get(name)) is not None for part in found.values())
     ]
-    said = {"within_cells": "Ceiling of correlation within cells", "cell_means": "What bare cell means reach"}
+    said = {"within_cells": "Ceiling of correlation within cells", "cell_means": "What bare cell means reach", "human": "What one rater reaches"}
     labels = [coefficient(name) for name in names] + [said.get(name, coefficient(name)) for name in ceilings]
 
     def cells(part: Mapping[str, Any]) -> list[Any]:
