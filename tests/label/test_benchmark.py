@@ -52,7 +52,9 @@ def test_items_carry_the_labels(made: Snapshot) -> None:
     both = found.items.join(table, on=["stimulus", "question"])
     assert both.height == table.height == found.items.height
     assert both["label"].to_list() == pytest.approx(both["value"].to_list(), abs=1e-12)
-    assert both["standard_error"].to_list() == pytest.approx(both["standard_error_right"].to_list(), abs=1e-12)
+    assert both["standard_error"].to_list() == pytest.approx(
+        both["standard_error_right"].to_list(), abs=1e-12
+    )
     assert both["n"].equals(both["n_right"], check_names=False)
     assert found.part("test").height == found.counts["test"]["items"]
     with pytest.raises(InputError, match="no part 'tets'"):
@@ -67,7 +69,9 @@ def test_the_hash_does_not_depend_on_order_but_on_content(made: Snapshot) -> Non
         ratings=made.ratings.sample(fraction=1, shuffle=True, seed=4),
     )
     assert freeze(shuffled).hash == found.hash
-    assert freeze(shuffled, LabelOptions(method="p910")).hash == freeze(made, LabelOptions(method="p910")).hash
+    assert (
+        freeze(shuffled, LabelOptions(method="p910")).hash == freeze(made, LabelOptions(method="p910")).hash
+    )
     hashes = {
         found.hash,
         freeze(made, split=SplitOptions(seed=1)).hash,
@@ -101,15 +105,24 @@ def test_shares_are_met_over_many_groups(seed: int, folds: int | None) -> None:
         assert abs(parts.count(name) / n - share) < 5 * (share * (1 - share) / n) ** 0.5
 
 
+SOURCE = "printf 'heartfelt-split 1\\x1f0\\x1fstimulus\\x1fclip_1' | sha256sum: the first hexadecimal digits over 16^4"
+PINNED = {
+    "clip_1": "657d",
+    "clip_5": "ca4c",
+    "clip_9": "3cd7",
+    "clip_10": "de51",
+    "clip_11": "4e44",
+    "clip_12": "9b8c",
+    "clip_13": "cad3",
+}
+
+
 def test_a_part_is_pinned_for_good() -> None:
     """The rule is written down in docs/label.md; changing it would move every published benchmark."""
-    split = SplitOptions()
-    assert [
-        split.part_of(name) for name in ("clip_1", "clip_2", "clip_3", "clip_4", "clip_5", "clip_6")
-    ] == PINNED
-
-
-PINNED = ["train", "test", "train", "dev", "train", "train"]
+    for name, digits in PINNED.items():
+        place = int(digits, 16) / 16**4
+        part = "train" if place < 0.7 else "dev" if place < 0.85 else "test"
+        assert SplitOptions().part_of(name) == part, name
 
 
 def test_groups_can_be_held_out_by_name(made: Snapshot) -> None:

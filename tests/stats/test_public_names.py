@@ -29,7 +29,6 @@ def test_type_checkers_and_users_see_the_same_names() -> None:
 
 
 def test_a_module_of_the_same_name_does_not_hide_the_function() -> None:
-    import heartfelt.stats.calibration
     import heartfelt.stats.ceiling
 
     assert stats.ceiling.__name__ == "ceiling"

@@ -1,7 +1,8 @@
 """What there is: stimuli, raters, ratings, and how many ratings an item has.
 
 A *rating* is counted as published studies count it: one rater's answers to one stimulus at one presentation, however
-many questions were asked together. ``answers`` counts every single answer.
+many questions were asked together; where the study lists which question is asked of which stimulus, and neither order
+nor time is known, each answer is one. ``answers`` counts every single answer.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     table = snapshot.scan_ratings()
     have = table.collect_schema().names()
     answers = snapshot.found.ratings
-    if snapshot.found.unknown_raters == answers:
+    marked = [name for name in ("position", "at") if name in have]
+    apart = not marked and snapshot.table("items").height > 0
+    if snapshot.found.unknown_raters == answers or apart:
         return answers, len(snapshot.found.questions) == 1
-    key = [name for name in ("rater", "stimulus", "repeat", "position", "at") if name in have]
+    key = ["rater", "stimulus", *(["repeat"] if "repeat" in have else []), *marked]
     named = table.filter(pl.col("rater").is_not_null())
     trials = int(named.select(pl.struct(key).n_unique()).collect().item()) + snapshot.found.unknown_raters
     return trials, trials * len(snapshot.found.questions) == answers

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heartfelt.analysis.phrases import f_test, listed, number, plural, sentence, share, with_interval
-from heartfelt.analysis.verdict import MOST_SHOWN, held, main_questions
+from heartfelt.analysis.verdict import MOST_SHOWN, cell_words, held, main_questions
 from heartfelt.study import Study
 
 Summary = Mapping[str, Any]
@@ -140,8 +140,8 @@ def _found_reliability(summary: Summary) -> list[str]:
         )
         if best["value"] is not None:
             text += f", and the ceiling {with_interval(best)}"
-        if top.get("within_cells", {}).get("value") is not None:
-            text += f" ({with_interval(top['within_cells'])} within cells of system and intent)"
+        if top.get("within_cells", {}).get("value") is not None and cell_words(summary):
+            text += f" ({with_interval(top['within_cells'])} within the same {cell_words(summary)})"
         out.append(f"{text}.")
     return out
 

@@ -34,12 +34,36 @@ NOT_CATEGORIES = "the answers are numbers, not categories"
 
 
 def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[str, Any]:
-    """The reliability of every question; ``brief`` leaves out all but what a side-by-side shows."""
-    pooled = {name for pool in material.pools if pool.pooled > MOST_APART for name in pool.members}
+    """The reliability of every question; ``brief`` leaves out all but what a side-by-side shows.
+
+    Where there are many questions, those that share a scale get alpha only, and their pool the rest.
+    """
+    pooled = {name for pool in material.pools if material.many for name in pool.members}
+    out: dict[str, Any] = {}
+    for one in material.questions:
+        few = not any(one.id in pool.members and pool.pooled > MOST_APART for pool in material.pools)
+        if one.id in pooled and one.ratings.height:
+            out[one.id] = _json(_alphas(one, seed) | _left_to_pool())
+        else:
+            out[one.id] = of_question(one, seed, brief=brief, votes=few)
+    return out
+
+
+def _alphas(one: QuestionData, seed: int) -> dict[str, Estimate]:
+    rater = one.ratings["rater"] if one.why_no_raters is None else None
+    item, value = one.ratings["item"], one.ratings["value"]
+    levels = {"interval": one.numbers, "ordinal": one.numbers, "nominal": one.categorical}
     return {
-        one.id: of_question(one, seed, brief=brief or material.many, votes=one.id not in pooled)
-        for one in material.questions
+        f"alpha_{level}": alpha(rater, item, value, level, seed=seed)
+        if fits
+        else Estimate.missing(NOT_CATEGORIES if level == "nominal" else NO_ORDER)
+        for level, fits in levels.items()
     }
+
+
+def _left_to_pool() -> dict[str, Any]:
+    gone = Estimate.missing(LEFT_TO_POOL)
+    return dict.fromkeys(ICC_FORMS, gone) | {"split_half": gone, "ceiling": {"correlation": gone}}
 
 
 def of_question(one: QuestionData, seed: int, *, brief: bool = False, votes: bool = True) -> dict[str, Any]:
@@ -49,30 +73,17 @@ def of_question(one: QuestionData, seed: int, *, brief: bool = False, votes: boo
     """
     if not one.ratings.height:
         return _without_ratings(one)
-    known = one.why_no_raters is None
-    rater, item, value = one.ratings["rater"], one.ratings["item"], one.ratings["value"]
-    named = rater if known else None
-    nominal_only = Estimate.missing(NO_ORDER)
-    out: dict[str, Any] = {
-        "alpha_interval": alpha(named, item, value, "interval", seed=seed) if one.numbers else nominal_only,
-        "alpha_ordinal": alpha(named, item, value, "ordinal", seed=seed) if one.numbers else nominal_only,
-        "alpha_nominal": alpha(named, item, value, "nominal", seed=seed)
-        if one.categorical
-        else Estimate.missing(NOT_CATEGORIES),
-    }
     forms = _forms(one, seed)
-    out |= forms
-    single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
+    out: dict[str, Any] = {**_alphas(one, seed), **forms}
     if brief:
         out["ceiling"] = _brief_ceiling(one, seed)
         return _json(out)
-    out["split_half"] = (
-        split_half(rater, item, value, splits=SPLITS, seed=seed) if one.numbers else nominal_only
-    )
+    single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
+    no_order = Estimate.missing(NO_ORDER)
+    out["split_half"] = split_half(*_columns(one), splits=SPLITS, seed=seed) if one.numbers else no_order
     out["ceiling"] = _ceiling(one, seed, votes)
     out["variance_components"] = _components(one, seed)
-    out |= growth(single)
-    return _json(out)
+    return _json(out | growth(single))
 
 
 def growth(single: Estimate) -> dict[str, Any]:

@@ -264,8 +264,13 @@ def main_questions(summary: Summary) -> dict[str, Any]:
     return dict(list(found.items())[: MOST_SHOWN + 1])
 
 
+def cell_words(summary: Summary) -> str:
+    """What stimuli of one cell have in common: ``system and intent``, one of them, or nothing."""
+    return " and ".join(name[:-1] for name in ("systems", "intents") if summary["counts"][name] > 1)
+
+
 def _ceiling(summary: Summary) -> Iterator[str]:
-    cell = " and ".join(name[:-1] for name in ("systems", "intents") if summary["counts"][name] > 1)
+    cell = cell_words(summary)
     for name, found in main_questions(summary).items():
         top = found["ceiling"]
         best = top["correlation"]

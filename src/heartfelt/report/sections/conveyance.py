@@ -131,11 +131,10 @@ def _overlap_table(analysis: Analysis) -> Markup:
     found = rows(analysis, "overlap")
     if not found:
         return Markup("")
-    names = system_names(analysis)
+    names, look = system_names(analysis), quadrant_look(analysis.snapshot.study)
     lines = [
         [names.get(str(row.get("system")), str(row.get("system"))), look.abbreviated(str(row.get("a"))), look.abbreviated(str(row.get("b"))), row.get("overlap")]
         for row in found
     ]
-    look = quadrant_look(analysis.snapshot.study)
     content = table("Overlap of the 95% ellipses of two quadrants (shared area over joint area)", ["system", "a", "b", "overlap"], lines)
     return folded("Overlap of the quadrants' ellipses", content)
