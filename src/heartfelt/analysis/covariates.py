@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import polars as pl
 
@@ -49,23 +52,26 @@ def covariate_columns(
 
 def loudness_of(snapshot: Snapshot, progress: Report | None = None) -> dict[str, float]:
     """Integrated loudness (LUFS) of every stimulus whose audio is at hand and not silent."""
+    root = snapshot.source.media_root
+    if root is None or "path" not in snapshot.stimuli.columns:
+        return {}
+    rows = snapshot.stimuli.select("stimulus", "path").drop_nulls().rows()
+    found: dict[str, float] = {}
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        levels = pool.map(lambda row: _level(root / row[1]), rows)
+        for done, ((name, _), value) in enumerate(zip(rows, levels, strict=True), 1):
+            if progress is not None and done % 20 == 0:
+                progress("measuring loudness", done, len(rows))
+            if value is not None:
+                found[name] = value
+    return found
+
+
+def _level(path: Path) -> float | None:
     from heartfelt.make.media import loudness, read_audio
 
-    root = snapshot.source.media_root
-    found: dict[str, float] = {}
-    if root is None or "path" not in snapshot.stimuli.columns:
-        return found
-    rows = snapshot.stimuli.select("stimulus", "path").drop_nulls().rows()
-    for done, (name, path) in enumerate(rows, 1):
-        if progress is not None and done % 20 == 0:
-            progress("measuring loudness", done, len(rows))
-        if not (root / path).is_file():
-            continue
-        try:
-            audio = read_audio(root / path)
-            value = loudness(audio.samples, audio.rate).value
-        except HeartfeltError:
-            continue
-        if value is not None:
-            found[name] = value
-    return found
+    try:
+        audio = read_audio(path)
+        return loudness(audio.samples, audio.rate).value
+    except HeartfeltError:
+        return None

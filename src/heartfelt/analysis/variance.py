@@ -10,7 +10,7 @@ of systems also holds for other raters.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -89,14 +89,28 @@ def _rows(one: QuestionData, model: Model, frame: pl.DataFrame) -> Iterator[dict
         return
     if not frame.height:
         return
-    table = anova(
+    table = _table(model, frame)
+    bare = replace(model, covariates=())
+    plain = _table(bare, frame) if model.covariates else None
+    for row in table.rows:
+        found = _row(one.id, model, table, row.effect, frame.height)
+        if plain is not None and row.effect not in model.covariates:
+            same = plain[row.effect]
+            found["without_covariates"] = {
+                "F": same.f,
+                "p": same.p,
+                "eta_squared": same.eta_squared_of_table.to_json(),
+            }
+        yield found
+
+
+def _table(model: Model, frame: pl.DataFrame) -> AnovaResult:
+    return anova(
         outcome_column(frame, model.outcome),
         {name: frame[name] for name in model.factors},
         interactions="all" if model.crossed else (),
         covariates={name: frame[name] for name in model.covariates},
     )
-    for row in table.rows:
-        yield _row(one.id, model, table, row.effect, frame.height)
 
 
 def _row(question: str, model: Model, table: AnovaResult, effect: str, n: int) -> dict[str, Any]:

@@ -179,7 +179,11 @@ def _covariates(summary: Summary) -> Iterator[str]:
     for row in _rows(summary, "anova", effect="system"):
         with_these = held(row, summary)
         if with_these and "*" not in row["model"] and row["deviation"] != "absolute" and row["F"] is not None:
-            yield f"With {listed(with_these)} held constant, the effect of system on {row['outcome']} is {f_test(row)}."
+            bare = share(row["without_covariates"]["eta_squared"]["value"], 3)
+            yield (
+                f"With {listed(with_these)} held constant, the effect of system on {row['outcome']} is {f_test(row)};"
+                f" without, on the same {row['n']:,} stimuli, eta squared is {bare}."
+            )
 
 
 def _shrinkage(summary: Summary) -> Iterator[str]:

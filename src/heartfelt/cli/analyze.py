@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heartfelt.cli.data import parse_map
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
+
+if TYPE_CHECKING:
+    from heartfelt.analysis import AnalyzeOptions
+    from heartfelt.formats.format import Progress
+    from heartfelt.snapshot import Snapshot
 
 
 def analyze(
@@ -25,26 +31,60 @@ def analyze(
         str, typer.Option(help="What becomes of flagged raters: see docs/panel.md.")
     ] = "flag-only",
     seed: Annotated[int, typer.Option(help="Seed of all resampling.")] = 0,
+    as_: Annotated[
+        str | None,
+        typer.Option("--as", metavar="LAYOUT", help="Write a published system's own files too: emolia."),
+    ] = None,
 ) -> None:
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
     from heartfelt.analysis import AnalyzeOptions
-    from heartfelt.analysis import analyze as run
     from heartfelt.cli import screen
-    from heartfelt.formats.reading import read_with
-    from heartfelt.report import write_analysis
+    from heartfelt.formats.reading import candidates, read_with
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(
             f"{out} already exists and is not empty.", "Choose another folder, or remove this one first."
         )
+    if as_ not in {None, "emolia"}:
+        raise InputError(f"There is no layout called '{as_}'.", suggestion(str(as_), ["emolia"], "Layouts"))
+    both = format is None and as_ == "emolia" and candidates(source) == ["emolia-dim", "emolia-emo"]
     with screen.progress_bar(f"reading {source}") as report:
-        snapshot = read_with(source, format, parse_map(map or []), report)
-        analysis = run(snapshot, AnalyzeOptions(policy=policy, seed=seed), report)
-        report("drawing figures", 0, 1)
-        write_analysis(analysis, out)
-    for sentence in analysis.summary["verdict"]:
+        formats = ["emolia-emo", "emolia-dim"] if both else [format]
+        snapshots = [read_with(source, name, parse_map(map or []), report) for name in formats]
+        said = _write(
+            snapshots, out, AnalyzeOptions(policy=policy, seed=seed), report, emolia=as_ == "emolia"
+        )
+    for sentence in said:
         screen.out.print(f"• {sentence}", markup=False)
-    screen.out.print(f"Report: {out / 'report.html'}", markup=False)
+    screen.out.print(
+        f"Report: {', '.join(str(path) for path in sorted(out.rglob('report.html')))}", markup=False
+    )
+
+
+def _write(
+    snapshots: list[Snapshot], out: Path, options: AnalyzeOptions, report: Progress, *, emolia: bool
+) -> list[str]:
+    """One report in ``out``, or one a snapshot below it; what cannot be written fails before ``out`` is there."""
+    from heartfelt.analysis import analyze as run
+    from heartfelt.files import Room, whole_folder
+    from heartfelt.report import write_analysis
+
+    room = Room()
+    if emolia:
+        from heartfelt.label.emolia_outputs import write_emolia
+
+        write_emolia(snapshots, room.path)
+    analyses = [run(snapshot, options, report) for snapshot in snapshots]
+    report("drawing figures", 0, 1)
+    if len(analyses) == 1:
+        write_analysis(analyses[0], out)
+    else:
+        with whole_folder(out) as scratch:
+            for analysis in analyses:
+                write_analysis(analysis, scratch / analysis.snapshot.study.name)
+    for made in room.path.iterdir():
+        shutil.move(made, out / made.name)
+    return [sentence for analysis in analyses for sentence in analysis.summary["verdict"]]
 
 
 def add_to(app: typer.Typer) -> None:

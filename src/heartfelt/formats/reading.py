@@ -37,9 +37,14 @@ def read_with(
     return chosen.read(path, plain, progress)
 
 
+def candidates(source: Path) -> list[str]:
+    """The formats that recognise ``source``."""
+    return [name for name in FORMATS.names() if FORMATS[name].recognises(source)]
+
+
 def guess(source: Path) -> str:
     """The one format that recognises ``source``."""
-    found = [name for name in FORMATS.names() if FORMATS[name].recognises(source)]
+    found = candidates(source)
     if len(found) == 1:
         return found[0]
     if found:

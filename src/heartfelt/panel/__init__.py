@@ -2,7 +2,8 @@
 
 from heartfelt.panel.panel import Panel, screen
 from heartfelt.panel.policy import POLICIES, Policy, parse_policy
-from heartfelt.panel.rule import FLAGS, RULES, Rule, RuleOptions
+from heartfelt.panel.rule import FLAGS, Rule, RuleOptions
+from heartfelt.panel.rules import RULES
 from heartfelt.panel.view import RatingsView
 
 __all__ = [

@@ -22,6 +22,22 @@ def compiled(function: F) -> F:
     return cast(F, njit(cache=True, nogil=True)(function))
 
 
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@compiled
+def below(state: Any, size: int) -> Any:
+    """The generator's next state, and a number from 0 to ``size - 1`` (SplitMix64, Steele et al. 2014)."""
+    state = np.uint64(state) + _GOLDEN
+    z = (state ^ (state >> _S30)) * _FIRST
+    z = (z ^ (z >> _S27)) * _SECOND
+    z = z ^ (z >> _S31)
+    return state, np.int64(((z >> _S32) * np.uint64(size)) >> _S32)
+
+
 @compiled
 def align(a: Any, b: Any, sa: Any, sb: Any, how: Any, weight: float) -> float:
     """The best local score with offsets of at most ``band`` trials."""
@@ -73,17 +89,19 @@ def pair_weight(cov_a: Any, cov_b: Any) -> float:
 
 
 @compiled
-def score_pairs(
-    seq: Any, stim: Any, edges: Any, cov: Any, first: Any, second: Any, how: Any
-) -> Any:
+def score_pairs(seq: Any, stim: Any, edges: Any, cov: Any, first: Any, second: Any, how: Any) -> Any:
     """The best local score of every listed pair."""
     out = np.zeros(first.size)
     for p in range(first.size):
         i, j = first[p], second[p]
         weight = pair_weight(cov[i], cov[j])
         out[p] = align(
-            seq[edges[i] : edges[i + 1]], seq[edges[j] : edges[j + 1]],
-            stim[edges[i] : edges[i + 1]], stim[edges[j] : edges[j + 1]], how, weight,
+            seq[edges[i] : edges[i + 1]],
+            seq[edges[j] : edges[j + 1]],
+            stim[edges[i] : edges[i + 1]],
+            stim[edges[j] : edges[j + 1]],
+            how,
+            weight,
         )
     return out
 
@@ -96,16 +114,20 @@ def surrogate_scores(
 
     A block keeps the values and (being reversed) the autocorrelation of ``b`` but no stretch of its sequence.
     """
-    np.random.seed(seed)
+    state = np.uint64(seed)
     m = b.shape[0]
     blocks = (m + block - 1) // block
+    order = np.arange(blocks)
     nowhere = np.full(m, -1)
     shuffled = np.empty_like(b)
     out = np.empty(draws)
     for draw in range(draws):
-        start = np.random.randint(m)
+        state, start = below(state, m)
+        for i in range(blocks - 1, 0, -1):
+            state, j = below(state, i + 1)
+            order[i], order[j] = order[j], order[i]
         at = m - 1
-        for which in np.random.permutation(blocks):
+        for which in order:
             for t in range(block):
                 i = which * block + t
                 if i < m:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.panel._kernels_alignment import compiled
+from heartfelt.panel._kernels_alignment import below, compiled
 
 CROSS_LIMIT = 4
 
@@ -97,7 +97,7 @@ def dependence(y: Any, x: Any, stratum: Any, strata: int, draws: int, seed: int)
     place = np.arange(trials)
     observed, matching = strength(y, x, place, cross)
     mean, variance = moments(y, x, stratum, strata)
-    np.random.seed(seed)
+    state = np.uint64(seed)
     order = np.argsort(stratum)
     as_large = 1
     for _ in range(draws):
@@ -107,7 +107,8 @@ def dependence(y: Any, x: Any, stratum: Any, strata: int, draws: int, seed: int)
             while end < trials and stratum[order[end]] == stratum[order[start]]:
                 end += 1
             for i in range(end - 1, start, -1):
-                j = start + np.random.randint(i - start + 1)
+                state, j = below(state, i - start + 1)
+                j += start
                 place[order[i]], place[order[j]] = place[order[j]], place[order[i]]
             start = end
         drawn, _matching = strength(y, x, place, cross)

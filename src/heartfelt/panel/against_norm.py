@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.panel.norm import LEAST_RATERS, TOO_FEW, Side, Standing, evidence, standing
-from heartfelt.panel.rule import MOST_EVIDENCE, Rule
+from heartfelt.panel.rule import MOST_EVIDENCE, Cells, Rule
 from heartfelt.panel.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
 
@@ -35,17 +35,23 @@ class Measure:
     shown: Callable[[Floats], Floats] = lambda numbers: numbers
 
 
-def hold(rule: Rule, view: RatingsView, measures: Sequence[Measure], side: Side, level: float) -> pl.DataFrame:
+def hold(
+    rule: Rule, view: RatingsView, measures: Sequence[Measure], side: Side, level: float
+) -> pl.DataFrame:
     """The rule's table: one row per rater and measure, Bonferroni over all that could be judged."""
     judged = sum(int(np.isfinite(measure.value).sum()) for measure in measures)
-    tables = [_table(rule, view, measure, side, level / max(judged, 1)) for measure in measures if measure.rater.size]
+    tables = [
+        _table(rule, view, measure, side, level / max(judged, 1))
+        for measure in measures
+        if measure.rater.size
+    ]
     return pl.concat(tables) if tables else rule.cannot("nobody gave an answer it could look at")
 
 
 def _table(rule: Rule, view: RatingsView, measure: Measure, side: Side, chance: float) -> pl.DataFrame:
     known = np.isfinite(measure.value)
     why: list[str | None] = list(measure.why)
-    base = {
+    base: dict[str, Cells] = {
         "rater": [view.raters[r] for r in measure.rater.tolist()],
         "question": [measure.question] * measure.rater.size,
         "n": measure.n,
@@ -56,7 +62,8 @@ def _table(rule: Rule, view: RatingsView, measure: Measure, side: Side, chance: 
     stand = standing(measure.value, measure.error, side, chance)
     p = np.where(known, stand.p, np.nan)
     words = [
-        measure.sentence(place, stand) if reason is None else f"Not judged: {reason}." for place, reason in enumerate(why)
+        measure.sentence(place, stand) if reason is None else f"Not judged: {reason}."
+        for place, reason in enumerate(why)
     ]
     return rule.rows(
         **base,

@@ -13,6 +13,7 @@ NaN where nobody else answered.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,7 @@ def consensus(rater: Ints, stimulus: Ints, cell_of: Ints, channel: Ints, value: 
     count = np.zeros(value.size, dtype=np.int64)
     order = np.argsort(channel, kind="stable")
     edges = np.flatnonzero(np.diff(channel[order], prepend=-1, append=-1))
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in itertools.pairwise(edges.tolist()):
         rows = order[start:end]
         r, s, v = rater[rows], stimulus[rows], value[rows]
         centred = v - (np.bincount(r, v) / np.maximum(np.bincount(r), 1))[r]
@@ -95,7 +96,8 @@ def _predict(rater: Ints, stimulus: Ints, cell: Ints, value: Floats) -> Floats:
 def _share(signal: float, noise: Floats) -> Floats:
     """Signal over signal plus noise; 0 where there is neither."""
     total = signal + noise
-    return np.divide(np.full(total.shape, signal), total, out=np.zeros(total.shape), where=total > 0)
+    share: Floats = np.divide(np.full(total.shape, signal), total, out=np.zeros(total.shape), where=total > 0)
+    return share
 
 
 def _left_out(rater: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
@@ -104,4 +106,4 @@ def _left_out(rater: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
     _, own = np.unique(key, return_inverse=True)
     n = np.bincount(group)[group] - np.bincount(own)[own]
     total = np.bincount(group, value)[group] - np.bincount(own, value)[own]
-    return n.astype(np.int64), total
+    return n.astype(np.int64), total.astype(np.float64)

@@ -11,8 +11,11 @@ tail never steeper than 0.85 a nat (1 is exact for likelihood ratios without gap
 ``log(pairs / level) / 0.85`` can be significant, and only the few pairs above it need surrogates.
 
 *Family.* Bonferroni over all pairs of raters long enough. A pair must further hold (a) when what the stimuli predict
-is taken out of both sequences, which rules out raters played similar things in a similar order, and (b) at its own
-place: sequences of a regular pattern match as well when turned round, copies do not.
+is taken out of both sequences (p < 0.05), and (b) at its own place: sequences of a regular pattern match as well when
+turned round, copies do not. Where raters met similar stimuli in a similar order, careful raters run in parallel too;
+then the sequences without what the stimuli predict are compared in the first place.
+
+Pairs are examined from the highest score down; one that would join raters already in a group is passed over.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ GUMBEL_KURTOSIS = 5.4
 STEEPEST = 0.85
 CONFIRM = 0.05
 ELSEWHERE = 0.6
+MOST_EXAMINED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,20 @@ class AlignmentOptions:
 
 
 PAIR_COLUMNS = {
-    "rater": pl.String, "other": pl.String, "score": pl.Float64, "needed": pl.Float64, "p": pl.Float64,
-    "p_adjusted": pl.Float64, "p_residual": pl.Float64, "elsewhere": pl.Float64, "trials": pl.Int64,
-    "correlation": pl.Float64, "equal": pl.Float64, "first_offset": pl.Int64, "last_offset": pl.Int64, "copies": pl.Boolean,
+    "rater": pl.String,
+    "other": pl.String,
+    "score": pl.Float64,
+    "needed": pl.Float64,
+    "p": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "p_residual": pl.Float64,
+    "elsewhere": pl.Float64,
+    "trials": pl.Int64,
+    "correlation": pl.Float64,
+    "equal": pl.Float64,
+    "first_offset": pl.Int64,
+    "last_offset": pl.Int64,
+    "copies": pl.Boolean,
 }
 
 
@@ -71,6 +86,7 @@ class Copies:
     floor: float
     table: pl.DataFrame
     groups: tuple[tuple[str, ...], ...]
+    unexamined: int
 
 
 def near_copies(view: RatingsView, options: AlignmentOptions) -> Copies | str:
@@ -88,39 +104,67 @@ def _near_copies(view: RatingsView, options: AlignmentOptions) -> Copies | str:
     pairs = size * (size - 1) // 2
     floor = float(np.log(pairs / options.level) / STEEPEST)
     first, second = candidate_pairs(found, options.band)
-    scores = score_pairs(found.raw, found.stimulus, found.edges, found.covariance, first, second, options.how)
+    values = found.residual if found.shared_order else found.raw
+    scores = score_pairs(values, found.stimulus, found.edges, found.covariance, first, second, options.how)
     best = np.zeros(size)
     np.maximum.at(best, first, scores)
     np.maximum.at(best, second, scores)
     above = np.flatnonzero(scores > floor)
-    rows = [_examine(view, found, int(first[k]), int(second[k]), pairs, options) for k in above]
+    above = above[np.argsort(-scores[above], kind="stable")]
+    rows, joined, left = [], Groups(), above.size
+    for k in above[: MOST_EXAMINED * size].tolist():
+        left -= 1
+        if joined.find(int(first[k])) == joined.find(int(second[k])):
+            continue
+        row = _examine(view, found, (int(first[k]), int(second[k])), pairs, options)
+        rows.append(row)
+        if row["copies"]:
+            joined.join(int(first[k]), int(second[k]))
     table = pl.DataFrame(rows, schema=PAIR_COLUMNS, orient="row").sort("p_adjusted", "rater", "other")
-    linked = table.filter("copies").select("rater", "other").rows()
-    return Copies(found.rater, np.diff(found.edges), best, pairs, int(first.size), floor, table, connected(linked))
+    groups = [sorted(view.raters[found.rater[i]] for i in group) for group in joined.groups()]
+    ordered = tuple(tuple(group) for group in sorted(groups, key=lambda group: (-len(group), group)))
+    return Copies(
+        found.rater, np.diff(found.edges), best, pairs, int(first.size), floor, table, ordered, left
+    )
 
 
 def _examine(
-    view: RatingsView, found: Sequences, i: int, j: int, pairs: int, options: AlignmentOptions
-) -> tuple[str, str, float, float, float, float, float, float, int, float, float, int, int, bool]:
+    view: RatingsView, found: Sequences, pair: tuple[int, int], pairs: int, options: AlignmentOptions
+) -> dict[str, object]:
     """Calibrate one pair and describe its alignment."""
     from heartfelt.panel._kernels_alignment import best_elsewhere, pair_weight
 
+    i, j = pair
     names = (view.raters[found.rater[i]], view.raters[found.rater[j]])
     weight = float(pair_weight(found.covariance[i], found.covariance[j]))
-    score, centre, steep = _calibrate(found, (i, j), False, weight, names, options)
-    p = _tail(score, centre, steep)
-    score_left, centre_left, steep_left = _calibrate(found, (i, j), True, weight, names, options)
-    p_left = _tail(score_left, centre_left, steep_left)
-    elsewhere = float(best_elsewhere(found.of(i), found.of(j), found.stimuli_of(i), options.how, weight)) / score
+    score, centre, steep = _calibrate(found, pair, found.shared_order, weight, names, options)
+    p = p_left = _tail(score, centre, steep)
+    if not found.shared_order:
+        p_left = _tail(*_calibrate(found, pair, True, weight, names, options))
+    a, b = found.of(i, found.shared_order), found.of(j, found.shared_order)
+    elsewhere = float(best_elsewhere(a, b, found.stimuli_of(i), options.how, weight)) / score
     adjusted = min(1.0, p * pairs)
-    needed = centre + (float(-np.log(-np.log1p(-options.level / pairs))) - EULER) / steep
-    trials, correlation, equal, start, end = _describe(view, found, i, j, weight, options)
-    copies = adjusted < options.level and p_left < CONFIRM and elsewhere < ELSEWHERE
-    return (*names, score, needed, p, adjusted, p_left, elsewhere, trials, correlation, equal, start, end, copies)
+    return {
+        "rater": names[0],
+        "other": names[1],
+        "score": score,
+        "needed": centre + (float(-np.log(-np.log1p(-options.level / pairs))) - EULER) / steep,
+        "p": p,
+        "p_adjusted": adjusted,
+        "p_residual": p_left,
+        "elsewhere": elsewhere,
+        **_describe(view, found, pair, weight, options),
+        "copies": adjusted < options.level and p_left < CONFIRM and elsewhere < ELSEWHERE,
+    }
 
 
 def _calibrate(
-    found: Sequences, pair: tuple[int, int], residual: bool, weight: float, names: tuple[str, str], options: AlignmentOptions
+    found: Sequences,
+    pair: tuple[int, int],
+    residual: bool,
+    weight: float,
+    names: tuple[str, str],
+    options: AlignmentOptions,
 ) -> tuple[float, float, float]:
     """The pair's score, and mean and steepness of the Gumbel fitted to its surrogates."""
     from heartfelt.panel._kernels_alignment import align, surrogate_scores
@@ -129,14 +173,20 @@ def _calibrate(
     a, b = found.of(i, residual), found.of(j, residual)
     sa, sb = found.stimuli_of(i), found.stimuli_of(j)
     score = float(align(a, b, sa, sb, options.how, weight))
-    seeds = [derived_seed(options.seed, "panel", "collusion", *names, way) % 2**31 for way in ("second", "first")]
-    null = np.concatenate([
-        surrogate_scores(a, b, sa, options.how, weight, options.block, options.draws, seeds[0]),
-        surrogate_scores(b, a, sb, options.how, weight, options.block, options.draws, seeds[1]),
-    ])
+    seeds = [derived_seed(options.seed, "panel", "collusion", *names, way) for way in ("second", "first")]
+    null = np.concatenate(
+        [
+            surrogate_scores(a, b, sa, options.how, weight, options.block, options.draws, seeds[0]),
+            surrogate_scores(b, a, sb, options.how, weight, options.block, options.draws, seeds[1]),
+        ]
+    )
     # Two standard errors on top: among many pairs, the one whose spread came out too small would stand out.
     spread = float(null.std()) * (1.0 + 2.0 * np.sqrt((GUMBEL_KURTOSIS - 1.0) / 4.0 / null.size))
-    return score, float(null.mean()), min(STEEPEST, float(np.pi / (spread * np.sqrt(6)))) if spread > 0 else STEEPEST
+    return (
+        score,
+        float(null.mean()),
+        min(STEEPEST, float(np.pi / (spread * np.sqrt(6)))) if spread > 0 else STEEPEST,
+    )
 
 
 def _tail(score: float, centre: float, steep: float) -> float:
@@ -144,23 +194,30 @@ def _tail(score: float, centre: float, steep: float) -> float:
 
 
 def _describe(
-    view: RatingsView, found: Sequences, i: int, j: int, weight: float, options: AlignmentOptions
-) -> tuple[int, float, float, int, int]:
+    view: RatingsView, found: Sequences, pair: tuple[int, int], weight: float, options: AlignmentOptions
+) -> dict[str, float]:
     """Trials aligned, correlation of the sequences over them, share of equal answers, first and last offset."""
     from heartfelt.panel._kernels_alignment import path
 
-    a, b = found.of(i), found.of(j)
+    i, j = pair
+    a, b = found.of(i, found.shared_order), found.of(j, found.shared_order)
     steps = path(a, b, found.stimuli_of(i), found.stimuli_of(j), options.how, weight)[::-1]
     u, v = a[steps[:, 0]].ravel(), b[steps[:, 1]].ravel()
     both = np.isfinite(u) & np.isfinite(v)
     u, v = u[both] - u[both].mean(), v[both] - v[both].mean()
     scale = float(np.sqrt((u @ u) * (v @ v)))
-    answers = view.remember("answers by trial", lambda: _answers(view, found))
+    answers = view.remember(("answers by trial",), lambda: _answers(view, found))
     mine, other = answers[found.edges[i] + steps[:, 0]], answers[found.edges[j] + steps[:, 1]]
     known = np.isfinite(mine) & np.isfinite(other)
     equal = float((mine == other)[known].mean())
     offsets = steps[:, 1] - steps[:, 0]
-    return len(steps), float(u @ v) / scale if scale > 0 else 0.0, equal, int(offsets[0]), int(offsets[-1])
+    return {
+        "trials": len(steps),
+        "correlation": float(u @ v) / scale if scale > 0 else 0.0,
+        "equal": equal,
+        "first_offset": int(offsets[0]),
+        "last_offset": int(offsets[-1]),
+    }
 
 
 def _answers(view: RatingsView, found: Sequences) -> Floats:
@@ -178,20 +235,27 @@ def _answers(view: RatingsView, found: Sequences) -> Floats:
     return out
 
 
-def connected(pairs: list[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
-    """Groups of names joined by pairs, each sorted, largest first."""
-    leader: dict[str, str] = {}
+class Groups:
+    """Numbers joined into groups."""
 
-    def find(name: str) -> str:
-        leader.setdefault(name, name)
-        while leader[name] != name:
-            leader[name] = leader[leader[name]]
-            name = leader[name]
-        return name
+    def __init__(self) -> None:
+        self._leader: dict[int, int] = {}
 
-    for a, b in pairs:
-        leader[find(a)] = find(b)
-    groups: dict[str, list[str]] = {}
-    for name in leader:
-        groups.setdefault(find(name), []).append(name)
-    return tuple(sorted((tuple(sorted(group)) for group in groups.values()), key=lambda group: (-len(group), group)))
+    def find(self, member: int) -> int:
+        """The number that stands for the member's group."""
+        while self._leader.get(member, member) != member:
+            self._leader[member] = member = self._leader.get(self._leader[member], self._leader[member])
+        return member
+
+    def join(self, one: int, other: int) -> None:
+        """Make one group of two."""
+        for member in (one, other):
+            self._leader.setdefault(member, member)
+        self._leader[self.find(one)] = self.find(other)
+
+    def groups(self) -> list[list[int]]:
+        """The groups of two or more."""
+        found: dict[int, list[int]] = {}
+        for member in self._leader:
+            found.setdefault(self.find(member), []).append(member)
+        return list(found.values())

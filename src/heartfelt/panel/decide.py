@@ -9,7 +9,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.panel.policy import Policy
-from heartfelt.panel.rule import RULES
+from heartfelt.panel.rules import RULES
 from heartfelt.panel.rules.informativeness import Informativeness
 from heartfelt.panel.view import RatingsView
 from heartfelt.tables import LEDGER
@@ -28,7 +28,12 @@ class Decision:
 
 
 def decide(
-    view: RatingsView, flags: pl.DataFrame, policy: Policy, seed: int, exclude: Iterable[str], restore: Iterable[str]
+    view: RatingsView,
+    flags: pl.DataFrame,
+    policy: Policy,
+    seed: int,
+    exclude: Iterable[str],
+    restore: Iterable[str],
 ) -> Decision:
     """Whom the policy leaves out, with a person's corrections on top."""
     out, stay = _known(view, exclude, "exclude"), _known(view, restore, "restore")
@@ -36,7 +41,9 @@ def decide(
     batches: dict[tuple[str, str], list[str]] = {}
     dropping = flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
     spared = _sources(view, flags, policy, seed)
-    for rater, rule, batch in dropping.select("rater", "rule", "batch").unique(maintain_order=True).iter_rows():
+    for rater, rule, batch in (
+        dropping.select("rater", "rule", "batch").unique(maintain_order=True).iter_rows()
+    ):
         if policy.action(rule) != "drop" or (rule == "collusion" and rater in spared):
             continue
         if batch is None:
@@ -69,7 +76,9 @@ def _known(view: RatingsView, names: Iterable[str], what: str) -> list[str]:
     given = [names] if isinstance(names, str) else list(names)
     for name in given:
         if name not in view.raters:
-            raise InputError(f"There is no rater '{name}' to {what}.", suggestion(name, view.raters[:200], "Raters"))
+            raise InputError(
+                f"There is no rater '{name}' to {what}.", suggestion(name, view.raters[:200], "Raters")
+            )
     return given
 
 
@@ -89,26 +98,39 @@ def _sources(view: RatingsView, flags: pl.DataFrame, policy: Policy, seed: int) 
     return spared
 
 
-def ledger_rows(view: RatingsView, flags: pl.DataFrame, decision: Decision, ratings: pl.LazyFrame) -> pl.DataFrame:
+def ledger_rows(flags: pl.DataFrame, decision: Decision, ratings: pl.LazyFrame) -> pl.DataFrame:
     """One row per rater left out, one per rating of a batch left out, with the statistics behind it."""
-    lost = ratings.filter(pl.col("rater").is_in(list(decision.raters))).group_by("rater").len("ratings").collect()
-    count = dict(lost.iter_rows())
     found = flags.filter("flagged").sort("evidence", descending=True, nulls_last=True)
+    by_rater = {str(key[0]): rows for key, rows in found.partition_by("rater", as_dict=True).items()}
+    gone = ratings.filter(pl.col("rater").is_in(list(decision.raters)))
+    count = dict(gone.group_by("rater").len("ratings").collect().iter_rows())
     rows: list[dict[str, object]] = []
     for rater, rules in decision.raters.items():
-        mine = found.filter((pl.col("rater") == rater) & pl.col("rule").is_in(rules)).unique("rule", keep="first", maintain_order=True)
+        mine = by_rater.get(rater, found.clear()).filter(pl.col("rule").is_in(rules))
+        mine = mine.unique("rule", keep="first", maintain_order=True)
         reason = " ".join(mine["words"].to_list()) or "Excluded by hand."
-        rows.append({"what": "rater", "rater": rater, "stimulus": None, "question": None, "reason": reason, "stage": STAGE,
-                     "rule": ", ".join(rules), "ratings": count.get(rater, 0)} | _figures(mine))
+        rows.append(_row("rater", rater, reason, rules) | {"ratings": count.get(rater, 0)} | _figures(mine))
     for (rater, batch), rules in decision.batches.items():
-        mine = found.filter((pl.col("rater") == rater) & (pl.col("batch") == batch) & pl.col("rule").is_in(rules))
-        reason = f"Batch {batch}: {' '.join(mine['words'].to_list())}"
-        table = ratings.filter((pl.col("rater") == rater) & (pl.col("batch").cast(pl.String) == batch))
-        for stimulus, question in table.select("stimulus", "question").collect().iter_rows():
-            rows.append({"what": "rating", "rater": rater, "stimulus": stimulus, "question": question, "reason": reason,
-                         "stage": STAGE, "rule": ", ".join(rules), "ratings": 1} | _figures(mine))
-    schema = {name: pl.String for name in (*LEDGER.names, "rule")} | {"ratings": pl.Int64, "statistic": pl.String}
-    return pl.DataFrame(rows, schema=schema | {"value": pl.Float64, "threshold": pl.Float64, "p": pl.Float64})
+        mine = by_rater[rater].filter((pl.col("batch") == batch) & pl.col("rule").is_in(rules))
+        base = _row("rating", rater, f"Batch {batch}: {' '.join(mine['words'].to_list())}", rules)
+        of_batch = ratings.filter((pl.col("rater") == rater) & (pl.col("batch").cast(pl.String) == batch))
+        for stimulus, question in of_batch.select("stimulus", "question").collect().iter_rows():
+            rows.append(base | {"stimulus": stimulus, "question": question, "ratings": 1} | _figures(mine))
+    texts = dict.fromkeys((*LEDGER.names, "rule", "statistic"), pl.String)
+    numbers = dict.fromkeys(("value", "threshold", "p"), pl.Float64)
+    return pl.DataFrame(rows, schema={**texts, "ratings": pl.Int64, **numbers})
+
+
+def _row(what: str, rater: str, reason: str, rules: list[str]) -> dict[str, object]:
+    return {
+        "what": what,
+        "rater": rater,
+        "stimulus": None,
+        "question": None,
+        "reason": reason,
+        "stage": STAGE,
+        "rule": ", ".join(rules),
+    }
 
 
 def _figures(mine: pl.DataFrame) -> dict[str, object]:

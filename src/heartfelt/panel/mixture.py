@@ -57,7 +57,9 @@ def two_kinds(effect: Floats, weight: Floats) -> TwoKinds:
         new_centre = max(0.0, float((pull * effect).sum() / pull.sum())) if pull.sum() > 1e-9 else centre
         variance = 1.0 / (1.0 / max(spread**2, 1e-8) + weight)
         mean = variance * (new_centre / max(spread**2, 1e-8) + weight * effect)
-        squares = float((some * ((mean - new_centre) ** 2 + variance)).sum()) + _PRIOR_RATERS * _PRIOR_SPREAD**2
+        squares = (
+            float((some * ((mean - new_centre) ** 2 + variance)).sum()) + _PRIOR_RATERS * _PRIOR_SPREAD**2
+        )
         new_spread = float(np.sqrt(squares / (float(some.sum()) + _PRIOR_RATERS)))
         new_share = (float(none.sum()) + _PRIOR_RATERS * _PRIOR_SHARE) / (effect.size + _PRIOR_RATERS)
         moved = abs(new_centre - centre) + abs(new_spread - spread) + abs(new_share - share)
@@ -74,4 +76,5 @@ def _posterior(effect: Floats, weight: Floats, share: float, centre: float, spre
     log_none = np.log(share) - 0.5 * weight * held**2 + 0.5 * np.log(weight)
     log_some = np.log1p(-share) - 0.5 * (held - centre) ** 2 / wide - 0.5 * np.log(wide)
     # exp of at most 700 stays finite.
-    return 1.0 / (1.0 + np.exp(np.clip(log_some - log_none, -700.0, 700.0)))
+    odds: Floats = np.exp(np.clip(log_some - log_none, -700.0, 700.0))
+    return 1.0 / (1.0 + odds)

@@ -20,15 +20,21 @@ from heartfelt.stats.aggregate import Aggregate
 from heartfelt.stats.aggregate.screening import OUTLYING
 
 
-def by_standard(rule: Rule, view: RatingsView, method: Callable[..., Aggregate], standard: str) -> pl.DataFrame:
+def by_standard(
+    rule: Rule, view: RatingsView, method: Callable[..., Aggregate], standard: str
+) -> pl.DataFrame:
     """The table of a rule that follows a standard."""
     tables = [
-        _question(rule, view, q, method, standard) for q in range(len(view.questions)) if not view.unordered[q]
+        _question(rule, view, q, method, standard)
+        for q in range(len(view.questions))
+        if not view.unordered[q]
     ]
     return pl.concat(tables) if tables else rule.cannot("no question has answers in an order")
 
 
-def _question(rule: Rule, view: RatingsView, q: int, method: Callable[..., Aggregate], standard: str) -> pl.DataFrame:
+def _question(
+    rule: Rule, view: RatingsView, q: int, method: Callable[..., Aggregate], standard: str
+) -> pl.DataFrame:
     rows = view.question == q
     question = view.questions[q]
     found = method(view.rater[rows], view.stimulus[rows], view.value[rows])
@@ -45,6 +51,11 @@ def _question(rule: Rule, view: RatingsView, q: int, method: Callable[..., Aggre
     if found.notes:
         words = [f"{sentence} Note: {'; '.join(found.notes)}." for sentence in words]
     return rule.rows(
-        rater=[view.raters[r] for r in raters.tolist()], question=[question] * raters.size, value=found.outlying,
-        threshold=np.full(raters.size, OUTLYING), flagged=found.rejected, words=words, n=n,
+        rater=[view.raters[r] for r in raters.tolist()],
+        question=[question] * raters.size,
+        value=found.outlying,
+        threshold=np.full(raters.size, OUTLYING),
+        flagged=found.rejected,
+        words=words,
+        n=n,
     )

@@ -13,7 +13,8 @@ from heartfelt.panel.copies import PAIR_COLUMNS, near_copies
 from heartfelt.panel.decide import decide, ledger_rows
 from heartfelt.panel.policy import Policy, parse_policy
 from heartfelt.panel.ranking import ranking
-from heartfelt.panel.rule import FLAGS, RULES
+from heartfelt.panel.rule import FLAGS
+from heartfelt.panel.rules import RULES
 from heartfelt.panel.rules.collusion import Collusion
 from heartfelt.panel.view import RatingsView
 from heartfelt.snapshot import Snapshot
@@ -43,10 +44,13 @@ class Panel:
         if self.dropped:
             table = table.filter(pl.col("rater").is_null() | ~pl.col("rater").is_in(list(self.dropped)))
         if self.dropped_batches:
-            gone = pl.DataFrame(self.dropped_batches, schema={"rater": pl.String, "_batch": pl.String}, orient="row").lazy()
+            gone = pl.DataFrame(
+                self.dropped_batches, schema={"rater": pl.String, "_batch": pl.String}, orient="row"
+            ).lazy()
             table = (
                 table.with_columns(pl.col("batch").cast(pl.String).alias("_batch"))
-                .join(gone, on=["rater", "_batch"], how="anti", maintain_order="left").drop("_batch")
+                .join(gone, on=["rater", "_batch"], how="anti", maintain_order="left")
+                .drop("_batch")
             )
         return table
 
@@ -75,7 +79,9 @@ class Panel:
         if not self.dropped and not self.dropped_batches:
             return self.source
         source = self.source
-        ledger = pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
+        ledger = (
+            pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
+        )
         ratings = self.scan_ratings() if source.ratings_file is not None else self.ratings
         return Snapshot.build(
             source.study,
@@ -95,8 +101,12 @@ class Panel:
         everyone = self.source.raters.height
         kept = int(self.scan_ratings().select(pl.len()).collect().item())
         return {
-            "raters": everyone, "kept": everyone - len(self.dropped), "dropped": len(self.dropped),
-            "flagged": len(self.flagged()), "ratings": self.source.found.ratings, "ratings_kept": kept,
+            "raters": everyone,
+            "kept": everyone - len(self.dropped),
+            "dropped": len(self.dropped),
+            "flagged": len(self.flagged()),
+            "ratings": self.source.found.ratings,
+            "ratings_kept": kept,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -106,7 +116,10 @@ class Panel:
             "seed": self.seed,
             "counts": self.counts,
             "flagged": self.flagged(),
-            "dropped": {row["rater"]: row["reason"] for row in self.ledger.filter(pl.col("what") == "rater").iter_rows(named=True)},
+            "dropped": {
+                row["rater"]: row["reason"]
+                for row in self.ledger.filter(pl.col("what") == "rater").iter_rows(named=True)
+            },
             "dropped_batches": [list(pair) for pair in self.dropped_batches],
             "collusion": [list(group) for group in self.groups],
             "ranking": self.ranking.select("rank", "rater", "score", "flagged_by").to_dicts(),
@@ -120,12 +133,21 @@ class Panel:
             rows = self.flags.filter(pl.col("rule") == name)
             judged = rows.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
             missing = rows.filter(pl.col("why_missing").is_not_null())
-            reasons = missing.group_by("why_missing", maintain_order=True).len("raters").sort("raters", descending=True)
-            out.append({
-                "rule": name, "about": RULES[name].about, "action": self.policy.action(name),
-                "judged": judged["rater"].n_unique(), "flagged": rows.filter("flagged")["rater"].n_unique(),
-                "why_missing": reasons["why_missing"].to_list(),
-            })
+            reasons = (
+                missing.group_by("why_missing", maintain_order=True)
+                .len("raters")
+                .sort("raters", descending=True)
+            )
+            out.append(
+                {
+                    "rule": name,
+                    "about": RULES[name].about,
+                    "action": self.policy.action(name),
+                    "judged": judged["rater"].n_unique(),
+                    "flagged": rows.filter("flagged")["rater"].n_unique(),
+                    "why_missing": reasons["why_missing"].to_list(),
+                }
+            )
         return out
 
     def __repr__(self) -> str:
@@ -150,24 +172,48 @@ def screen(
     """
     policy = parse_policy(policy)
     view = RatingsView.of(source)
-    tables = [RULES[rule].apply(view, policy.options(rule, seed)) for rule in RULES if policy.action(rule) != "off"]
+    tables = [
+        RULES[rule].apply(view, policy.options(rule, seed)) for rule in RULES if policy.action(rule) != "off"
+    ]
     flags = pl.concat(tables) if tables else FLAGS.empty()
     decision = decide(view, flags, policy, seed, exclude, restore)
-    pairs, groups = _copies(view, policy, seed)
+    pairs, groups, remark = _copies(view, policy, seed)
     return Panel(
-        source, policy, seed, flags, pairs, groups, tuple(decision.raters), tuple(decision.batches),
-        ranking(flags, view.raters), ledger_rows(view, flags, decision, source.scan_ratings()),
-        (*_remarks(view), *decision.notes),
+        source,
+        policy,
+        seed,
+        flags,
+        pairs,
+        groups,
+        tuple(decision.raters),
+        tuple(decision.batches),
+        ranking(flags, view.raters),
+        ledger_rows(flags, decision, source.scan_ratings()),
+        (*_remarks(view), *remark, *decision.notes),
     )
 
 
-def _copies(view: RatingsView, policy: Policy, seed: int) -> tuple[pl.DataFrame, tuple[tuple[str, ...], ...]]:
+def _copies(
+    view: RatingsView, policy: Policy, seed: int
+) -> tuple[pl.DataFrame, tuple[tuple[str, ...], ...], list[str]]:
     rule = RULES["collusion"]
     nothing = pl.DataFrame(schema=PAIR_COLUMNS)
     if policy.action("collusion") == "off" or not view.raters or not isinstance(rule, Collusion):
-        return nothing, ()
+        return nothing, (), []
     found = near_copies(view, rule.options(policy.options("collusion", seed)))
-    return (nothing, ()) if isinstance(found, str) else (found.table, found.groups)
+    if isinstance(found, str):
+        return nothing, (), []
+    remark = []
+    if found.unexamined:
+        remark.append(
+            f"{found.unexamined} further pairs of raters run in parallel and were not examined;"
+            " look at the order of trials."
+        )
+    if found.compared < found.pairs:
+        remark.append(
+            f"Of {found.pairs} pairs of raters, the {found.compared} that share a stretch of answers were compared in full."
+        )
+    return found.table, found.groups, remark
 
 
 def _remarks(view: RatingsView) -> list[str]:

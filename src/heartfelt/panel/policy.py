@@ -14,14 +14,26 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.panel import rules as _registered
-from heartfelt.panel.rule import RULES, RuleOptions
+from heartfelt.panel.rule import RuleOptions
+from heartfelt.panel.rules import RULES
 from heartfelt.registry import Registry
 from heartfelt.study.yaml_lines import read_yaml
 
 Action: TypeAlias = Literal["drop", "flag", "off"]
 
-_KEYS = ("name", "about", "base", "drop", "flag", "off", "level", "at_most_dropped", "least_raters", "keep_source", "settings")
+_KEYS = (
+    "name",
+    "about",
+    "base",
+    "drop",
+    "flag",
+    "off",
+    "level",
+    "at_most_dropped",
+    "least_raters",
+    "keep_source",
+    "settings",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +57,14 @@ class Policy:
     def __post_init__(self) -> None:
         for rule, action in self.actions.items():
             if rule not in RULES:
-                raise UnknownNameError(f"There is no rule called '{rule}'.", suggestion(rule, RULES, "Known rules"))
+                raise UnknownNameError(
+                    f"There is no rule called '{rule}'.", suggestion(rule, RULES, "Known rules")
+                )
             if action not in get_args(Action):
-                raise InputError(f"A policy cannot '{action}' by a rule.", suggestion(str(action), get_args(Action), "Actions"))
+                raise InputError(
+                    f"A policy cannot '{action}' by a rule.",
+                    suggestion(str(action), get_args(Action), "Actions"),
+                )
         if not 0.0 <= self.at_most_dropped <= 1.0 or self.least_raters < 0:
             raise InputError(
                 f"A policy that drops at most {self.at_most_dropped} and keeps {self.least_raters} raters cannot be followed.",
@@ -55,7 +72,9 @@ class Policy:
             )
         RuleOptions(level=self.level)
         object.__setattr__(self, "actions", MappingProxyType(dict(self.actions)))
-        object.__setattr__(self, "settings", MappingProxyType({rule: dict(own) for rule, own in self.settings.items()}))
+        object.__setattr__(
+            self, "settings", MappingProxyType({rule: dict(own) for rule, own in self.settings.items()})
+        )
 
     def action(self, rule: str) -> Action:
         """What to do by a rule; ``off`` if the policy does not name it."""
@@ -68,11 +87,15 @@ class Policy:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
-            "name": self.name, "about": self.about,
+            "name": self.name,
+            "about": self.about,
             "drop": [rule for rule, action in self.actions.items() if action == "drop"],
             "flag": [rule for rule, action in self.actions.items() if action == "flag"],
-            "level": self.level, "at_most_dropped": self.at_most_dropped, "least_raters": self.least_raters,
-            "keep_source": self.keep_source, "settings": {rule: dict(own) for rule, own in self.settings.items()},
+            "level": self.level,
+            "at_most_dropped": self.at_most_dropped,
+            "least_raters": self.least_raters,
+            "keep_source": self.keep_source,
+            "settings": {rule: dict(own) for rule, own in self.settings.items()},
         }
 
 
@@ -121,13 +144,17 @@ def parse_policy(given: Policy | str | Path | Mapping[str, Any]) -> Policy:
         try:
             content = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"The policy {path} cannot be read.", "Point to a YAML file, or name a policy.") from error
+            raise InputError(
+                f"The policy {path} cannot be read.", "Point to a YAML file, or name a policy."
+            ) from error
         return _from_data(read_yaml(content, str(path)).data, str(path))
     if text.startswith("{") or "\n" in text:
         return _from_data(read_yaml(text, "the policy").data, "the policy")
     if "," in text or "=" in text:
         return _from_line(text)
-    raise UnknownNameError(f"There is no policy called '{text}'.", suggestion(text, POLICIES, "Known policies"))
+    raise UnknownNameError(
+        f"There is no policy called '{text}'.", suggestion(text, POLICIES, "Known policies")
+    )
 
 
 def _from_line(text: str) -> Policy:
@@ -149,7 +176,9 @@ def _from_data(data: Any, where: str) -> Policy:
         raise InputError(f"{where} holds no policy.", f"Give a mapping with the keys {', '.join(_KEYS)}.")
     for key in data:
         if key not in _KEYS:
-            raise InputError(f"{where} has a key '{key}' that policies do not have.", suggestion(str(key), _KEYS, "Keys"))
+            raise InputError(
+                f"{where} has a key '{key}' that policies do not have.", suggestion(str(key), _KEYS, "Keys")
+            )
     base = POLICIES[str(data.get("base", "none"))]
     actions = dict(base.actions)
     for action in get_args(Action):
@@ -160,7 +189,10 @@ def _from_data(data: Any, where: str) -> Policy:
     if not isinstance(own, Mapping) or not all(isinstance(one, Mapping) for one in own.values()):
         raise InputError(f"{where}: settings must name rules.", "Write settings: {collusion: {band: 8}}.")
     changed = replace(
-        base, name=str(data.get("name", base.name)), about=str(data.get("about", base.about)), actions=actions,
+        base,
+        name=str(data.get("name", base.name)),
+        about=str(data.get("about", base.about)),
+        actions=actions,
         settings={**base.settings, **{str(rule): dict(one) for rule, one in own.items()}},
     )
     try:
@@ -169,9 +201,10 @@ def _from_data(data: Any, where: str) -> Policy:
             level=float(data.get("level", base.level)),
             at_most_dropped=float(data.get("at_most_dropped", base.at_most_dropped)),
             least_raters=int(data.get("least_raters", base.least_raters)),
-            keep_source=str(data.get("keep_source", base.keep_source)).strip().casefold() in {"true", "yes", "1"},
+            keep_source=str(data.get("keep_source", base.keep_source)).strip().casefold()
+            in {"true", "yes", "1"},
         )
     except (TypeError, ValueError) as error:
-        raise InputError(f"{where} has a number that is none: {error}.", "Give level and at_most_dropped as numbers.") from error
-
-
+        raise InputError(
+            f"{where} has a number that is none: {error}.", "Give level and at_most_dropped as numbers."
+        ) from error

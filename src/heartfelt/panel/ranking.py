@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from heartfelt.panel.rule import RULES
+from heartfelt.panel.rules import RULES
 
 
 def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
@@ -28,8 +28,10 @@ def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
         one = parts.filter(pl.col("rule") == name).select("rater", pl.col("evidence").alias(name))
         table = table.join(one, on="rater", how="left", maintain_order="left")
     flagged = (
-        flags.filter("flagged").unique(["rater", "rule"], maintain_order=True)
-        .group_by("rater", maintain_order=True).agg(pl.col("rule").alias("flagged_by"))
+        flags.filter("flagged")
+        .unique(["rater", "rule"], maintain_order=True)
+        .group_by("rater", maintain_order=True)
+        .agg(pl.col("rule").alias("flagged_by"))
     )
     table = table.join(flagged, on="rater", how="left", maintain_order="left")
     table = table.with_columns(
@@ -37,4 +39,6 @@ def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
         pl.col("flagged_by").fill_null(pl.lit([], dtype=pl.List(pl.String))),
     )
     table = table.with_columns(pl.col("score").rank("min", descending=True).cast(pl.Int64).alias("rank"))
-    return table.select("rank", "rater", "score", "flagged_by", *counted).sort("rank", "rater", maintain_order=True)
+    return table.select("rank", "rater", "score", "flagged_by", *counted).sort(
+        "rank", "rater", maintain_order=True
+    )

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
+import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
@@ -22,6 +23,7 @@ from heartfelt.tables import Column, Contract
 
 Setting: TypeAlias = tuple[float | str, str]
 """A default and what it means."""
+Cells: TypeAlias = Sequence[Any] | npt.NDArray[Any] | pl.Series
 
 MOST_EVIDENCE = 4.0
 
@@ -38,7 +40,9 @@ FLAGS = Contract(
         Column("threshold", pl.Float64, "the limit the value was held against", nullable=True),
         Column("p", pl.Float64, "p-value of the rule's own test, as its page says", nullable=True),
         Column("flagged", pl.Boolean, "whether the rule flags the rater"),
-        Column("evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4", nullable=True),
+        Column(
+            "evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4", nullable=True
+        ),
         Column("words", pl.String, "what was found, in neutral words"),
         Column("n", pl.Int64, "ratings used"),
         Column("group", pl.String, "raters flagged together share a group", nullable=True),
@@ -76,7 +80,8 @@ class Rule:
         for name in options.settings:
             if name not in self.settings:
                 raise InputError(
-                    f"The rule '{self.name}' has no setting '{name}'.", suggestion(name, self.settings, "Its settings")
+                    f"The rule '{self.name}' has no setting '{name}'.",
+                    suggestion(name, self.settings, "Its settings"),
                 )
         if not view.raters:
             why = "no rating can be screened"
@@ -95,19 +100,26 @@ class Rule:
             return float(given)
         except ValueError as error:
             raise InputError(
-                f"The setting '{name}' of the rule '{self.name}' is '{given}'.", f"Give a number: {self.settings[name][1]}."
+                f"The setting '{name}' of the rule '{self.name}' is '{given}'.",
+                f"Give a number: {self.settings[name][1]}.",
             ) from error
 
-    def rows(self, **columns: Sequence[Any]) -> pl.DataFrame:
+    def rows(self, **columns: Cells) -> pl.DataFrame:
         """A table of this rule; columns left out are empty, ``flagged`` is then false and ``n`` is 0."""
         size = len(next(iter(columns.values()))) if columns else 0
-        defaults: dict[str, Any] = {"rule": self.name, "statistic": self.statistic, "flagged": False, "words": "", "n": 0}
+        defaults: dict[str, Any] = {
+            "rule": self.name,
+            "statistic": self.statistic,
+            "flagged": False,
+            "words": "",
+            "n": 0,
+        }
         data = {}
         for column in FLAGS.columns:
             given = columns.get(column.name)
             values = [defaults.get(column.name)] * size if given is None else given
-            data[column.name] = pl.Series(column.name, values, dtype=column.dtype, strict=False).fill_nan(None) \
-                if column.dtype == pl.Float64 else pl.Series(column.name, values, dtype=column.dtype)
+            series = pl.Series(column.name, values, dtype=column.dtype)
+            data[column.name] = series.fill_nan(None) if column.dtype == pl.Float64 else series
         return pl.DataFrame(data)
 
     def cannot(self, why: str, rater: str | None = None) -> pl.DataFrame:

@@ -20,6 +20,7 @@ CLIP = 2.5
 LEAST_TRIALS = 12
 MOST_CHANNELS = 12
 ALL_PAIRS_UP_TO = 1000
+SHARED_ORDER = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +36,8 @@ class Sequences:
     """For each row, its trial's place in the rater's order, from 0."""
     covariance: Floats
     channel: Ints
+    shared_order: bool
+    """Whether raters met similar stimuli at the same places, so that careful raters run in parallel too."""
 
     def of(self, index: int, residual: bool = False) -> Floats:
         """One rater's sequence."""
@@ -50,7 +53,11 @@ def sequences(view: RatingsView) -> Sequences | str:
     """The sequences of all raters long enough, or why there are none."""
     if not view.ordered.any():
         return "the order of presentation is not known"
-    long = [block for block in blocks(view) if view.ordered[block.rater] and block.answers.shape[0] >= LEAST_TRIALS]
+    long = [
+        block
+        for block in blocks(view)
+        if view.ordered[block.rater] and block.answers.shape[0] >= LEAST_TRIALS
+    ]
     if len(long) < 2:
         return f"fewer than two raters have {LEAST_TRIALS} trials in a known order"
     shared = _shared_channels(long, len(view.channels.question))
@@ -64,11 +71,45 @@ def sequences(view: RatingsView) -> Sequences | str:
     residual = np.concatenate([pair[1] for _, pair in kept])
     lengths = np.array([pair[0].shape[0] for _, pair in kept])
     covariance = np.stack([_covariance(pair[0]) for _, pair in kept])
+    order = shared_order([block for block, _ in kept])
     return Sequences(
-        np.array([block.rater for block, _ in kept]), np.concatenate([[0], np.cumsum(lengths)]), raw, residual,
-        np.concatenate([block.stimulus for block, _ in kept]), np.concatenate([np.arange(n) for n in lengths]),
-        covariance, shared,
+        np.array([block.rater for block, _ in kept]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        raw,
+        residual,
+        np.concatenate([block.stimulus for block, _ in kept]),
+        np.concatenate([np.arange(n) for n in lengths]),
+        covariance,
+        shared,
+        order,
     )
+
+
+def shared_order(made: list[Block]) -> bool:
+    """Whether what the stimuli predict depends on the place in the order: an analysis of variance by place, p < 0.0001."""
+    from scipy.special import fdtrc
+
+    for channel in np.unique(np.concatenate([block.channel for block in made])).tolist():
+        place, x = [], []
+        for block in made:
+            at = np.flatnonzero(block.channel == channel)
+            if at.size:
+                rows = np.flatnonzero(block.seen[:, at[0]])
+                place.append(rows)
+                x.append(block.predictions[rows, at[0]] - block.predictions[rows, at[0]].mean())
+        places, values = np.concatenate(place), np.concatenate(x)
+        n = np.bincount(places)
+        between = float((np.bincount(places, values) ** 2 / np.maximum(n, 1)).sum())
+        within = float(values @ values) - between
+        groups = int((n > 0).sum())
+        if groups < 2 or values.size <= groups or float(values @ values) <= 1e-12:
+            continue
+        if within <= 1e-12 * float(values @ values):
+            return True
+        ratio = (between / (groups - 1)) / (within / (values.size - groups))
+        if float(fdtrc(groups - 1, values.size - groups, ratio)) < SHARED_ORDER:
+            return True
+    return False
 
 
 def _shared_channels(long: list[Block], channels: int) -> Ints:

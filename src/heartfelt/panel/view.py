@@ -81,7 +81,8 @@ class RatingsView:
     @cached_property
     def first(self) -> Bools:
         """Which rows belong to a first presentation."""
-        return self.repeat == 0
+        first: Bools = self.repeat == 0
+        return first
 
     @cached_property
     def ratings_of(self) -> Ints:
@@ -91,8 +92,13 @@ class RatingsView:
     @cached_property
     def unordered(self) -> Bools:
         """For each question, whether its answers are categories without an order."""
-        return np.array([self.study.scale_of(q).level == "nominal" and len(self.study.scale_of(q).labels()) > 2
-                         for q in self.questions], dtype=bool)
+        return np.array(
+            [
+                self.study.scale_of(q).level == "nominal" and len(self.study.scale_of(q).labels()) > 2
+                for q in self.questions
+            ],
+            dtype=bool,
+        )
 
     @cached_property
     def cell(self) -> Ints:
@@ -101,7 +107,9 @@ class RatingsView:
         if not columns or not self.stimulus_names:
             return np.zeros(len(self.stimulus_names), dtype=np.int64)
         names = pl.DataFrame({"stimulus": self.stimulus_names}, schema={"stimulus": pl.String})
-        known = names.join(self.stimuli.select("stimulus", *columns), on="stimulus", how="left", maintain_order="left")
+        known = names.join(
+            self.stimuli.select("stimulus", *columns), on="stimulus", how="left", maintain_order="left"
+        )
         code = known.select(pl.struct(pl.col(columns).fill_null("")).rank("dense").cast(pl.Int64) - 1)
         return code.to_series().to_numpy()
 
@@ -119,7 +127,9 @@ class RatingsView:
                 continue
             mine = rows[self.question[rows] == question]
             for code in np.unique(self.value[mine]).tolist():
-                parts.append((mine, np.full(mine.size, len(owner)), (self.value[mine] == code).astype(np.float64)))
+                parts.append(
+                    (mine, np.full(mine.size, len(owner)), (self.value[mine] == code).astype(np.float64))
+                )
                 owner.append(question)
         plain = rows[channel_of[self.question[rows]] >= 0]
         parts.append((plain, channel_of[self.question[plain]], self.value[plain]))
@@ -128,7 +138,14 @@ class RatingsView:
         value = np.concatenate([part[2] for part in parts])
         order = np.lexsort((channel, row))
         row, channel, value = row[order], channel[order], value[order]
-        return Channels(self.rater[row], self.trial[row], self.stimulus[row], channel, value, np.array(owner, dtype=np.int64))
+        return Channels(
+            self.rater[row],
+            self.trial[row],
+            self.stimulus[row],
+            channel,
+            value,
+            np.array(owner, dtype=np.int64),
+        )
 
     @cached_property
     def consensus(self) -> Consensus:
@@ -160,16 +177,37 @@ def _view(snapshot: Snapshot) -> RatingsView:
     keys = {"rater": raters.to_list(), "stimulus": stimuli.to_list(), "question": asked}
     coded = {
         name: frame[name].replace_strict(ids, list(range(len(ids))), return_dtype=pl.Int64).to_numpy()
-        if ids else np.zeros(0, dtype=np.int64)
+        if ids
+        else np.zeros(0, dtype=np.int64)
         for name, ids in keys.items()
     }
     known = frame.group_by("rater", maintain_order=True).agg(pl.all("_known"))["_known"].to_numpy()
-    seconds = frame["seconds"].fill_null(np.nan).to_numpy() if "seconds" in have and frame["seconds"].count() else None
-    batch = tuple(frame["batch"].cast(pl.String).to_list()) if "batch" in have and frame["batch"].count() else None
+    seconds = (
+        frame["seconds"].fill_null(np.nan).to_numpy()
+        if "seconds" in have and frame["seconds"].count()
+        else None
+    )
+    batch = (
+        tuple(frame["batch"].cast(pl.String).to_list())
+        if "batch" in have and frame["batch"].count()
+        else None
+    )
     return RatingsView(
-        study, snapshot.stimuli, tuple(keys["rater"]), tuple(keys["stimulus"]), tuple(asked),
-        coded["rater"], coded["stimulus"], coded["question"], frame["_trial"].to_numpy(), frame["value"].to_numpy(),
-        frame["_repeat"].to_numpy(), known.astype(bool), seconds, batch, unknown,
+        study,
+        snapshot.stimuli,
+        tuple(keys["rater"]),
+        tuple(keys["stimulus"]),
+        tuple(asked),
+        coded["rater"],
+        coded["stimulus"],
+        coded["question"],
+        frame["_trial"].to_numpy(),
+        frame["value"].to_numpy(),
+        frame["_repeat"].to_numpy(),
+        known.astype(bool),
+        seconds,
+        batch,
+        unknown,
         tuple(question.id for question in study.asked if question.id not in snapshot.found.questions),
     )
 
@@ -178,7 +216,9 @@ def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:
     """Sort by rater (as they first appear), trial in presentation order, and question."""
     trial = ["rater", "stimulus", "_repeat"]
     at = [pl.col("at").dt.epoch("us")] if "at" in have else []
-    place = pl.coalesce([*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)])
+    place = pl.coalesce(
+        [*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)]
+    )
     repeat = pl.col("repeat").fill_null(0).cast(pl.Int64) if "repeat" in have else pl.lit(0, dtype=pl.Int64)
     return (
         table.with_row_index("_row")

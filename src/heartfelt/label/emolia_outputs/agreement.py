@@ -112,7 +112,7 @@ def _suite(
 
 
 def _pairs(
-    votes: pl.DataFrame, prior: dict[str, bool] | None
+    votes: pl.DataFrame, prior: dict[int, bool] | None
 ) -> tuple[Estimate, dict[str, Estimate], PairTable | None]:
     names = ("pairwise_accuracy", "pairwise_balanced_accuracy")
     if not _named(votes):

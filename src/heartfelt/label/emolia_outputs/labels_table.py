@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -15,12 +16,13 @@ _EMO_VOTES = ("not_present_votes", "weakly_present_votes", "strongly_present_vot
 _DIM_VOTES = ("no_votes", "yes_votes")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Material:
     """All that a subset's files are made of.
 
     ``items`` has every item, rated or not; ``labels`` every rated one with typed columns, among them ``_majority`` (empty
-    when tied, unless ties are treated as published), ``_matches`` and ``_unanimous`` of the slices.
+    when tied, unless ties are treated as published), ``_matches`` and ``_unanimous`` of the slices; ``item`` numbers the
+    rows, and ``answers`` use the same numbers.
     """
 
     snapshot: Snapshot
@@ -41,16 +43,11 @@ class Material:
         """Items with as many votes on either side."""
         return int(self.labels["majority_present_tie"].sum())
 
-    @property
-    def prior(self) -> dict[str, bool]:
-        """What rated items were chosen to show, by item."""
+    @cached_property
+    def prior(self) -> dict[int, bool]:
+        """What rated items were chosen to show, by the item's number."""
         told = self.labels.filter(pl.col("_intended").is_not_null())
-        return dict(told.select(item_id(), "_intended").iter_rows())
-
-
-def item_id() -> pl.Expr:
-    """One text per item."""
-    return pl.concat_str(ITEM, separator="\x1f").alias("item")
+        return dict(told.select("item", "_intended").iter_rows())
 
 
 def gather(snapshot: Snapshot, subset: Subset, options: EmoliaOptions) -> Material:
@@ -59,7 +56,9 @@ def gather(snapshot: Snapshot, subset: Subset, options: EmoliaOptions) -> Materi
     counted = buckets(snapshot, answers=answers)
     items = items_of(snapshot, subset)
     labels = _labels(counted, items, _people(snapshot, answers), subset, options, snapshot)
-    return Material(snapshot, subset, options, items, answers.with_columns(item_id()), labels, counted)
+    labels = labels.with_row_index("item").with_columns(pl.col("item").cast(pl.Int64))
+    numbered = answers.join(labels.select(*ITEM, "item"), on=ITEM, how="inner", maintain_order="left")
+    return Material(snapshot, subset, options, items, numbered, labels, counted)
 
 
 def written(material: Material) -> pl.DataFrame:

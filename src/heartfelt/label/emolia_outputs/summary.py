@@ -15,6 +15,7 @@ from heartfelt.stats.agreement import PairTable
 from heartfelt.stats.estimate import Estimate
 
 SCHEMA_VERSION = 1
+MOST_PAIRS = 5000
 _ALIASES = {
     "human_upper_bound_binary": "pairwise_exact_binary",
     "human_accuracy_binary": "human_pairwise_accuracy",
@@ -109,6 +110,9 @@ def _agreement(found: Figures, compared: int) -> dict[str, Any]:
 
 
 def _kappas(pairs: PairTable | None) -> dict[str, Any]:
+    """Kappa by pair of raters; of very many pairs only how many there are."""
+    if pairs is not None and len(pairs) > MOST_PAIRS:
+        return {"pairs_not_listed": len(pairs)}
     rows = [] if pairs is None else pairs.to_json()
     return {"__".join(sorted((str(row["rater_a"]), str(row["rater_b"])))): row["value"] for row in rows}
 

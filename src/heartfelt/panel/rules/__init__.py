@@ -1,5 +1,6 @@
 """One file per rule; importing this package registers them all."""
 
+from heartfelt.panel.rule import RULES
 from heartfelt.panel.rules import (
     agreement,
     anchor,
@@ -16,6 +17,7 @@ from heartfelt.panel.rules import (
 )
 
 __all__ = [
+    "RULES",
     "agreement",
     "anchor",
     "bias",

@@ -16,7 +16,7 @@ import polars as pl
 from heartfelt.panel.against_norm import Measure, hold
 from heartfelt.panel.norm import Standing
 from heartfelt.panel.rule import RULES, Rule, RuleOptions
-from heartfelt.panel.view import RatingsView
+from heartfelt.panel.view import Bools, RatingsView
 from heartfelt.panel.words import chance, number
 from heartfelt.stats.triples import Floats, Ints
 
@@ -42,7 +42,9 @@ def _measure(view: RatingsView, q: int) -> Measure:
     mine = view.channels
     rows = np.flatnonzero((mine.question[mine.channel] == q) & (view.consensus.count > 0))
     asked = np.unique(mine.rater[mine.question[mine.channel] == q])
-    r, n, flat_own, flat_others = correlations(mine.rater[rows], mine.value[rows], view.consensus.others[rows], len(view.raters))
+    r, n, flat_own, flat_others = correlations(
+        mine.rater[rows], mine.value[rows], view.consensus.others[rows], len(view.raters)
+    )
     r, n, flat_own, flat_others = r[asked], n[asked], flat_own[asked], flat_others[asked]
     why: list[str | None] = []
     for count, own, others in zip(n.tolist(), flat_own.tolist(), flat_others.tolist(), strict=True):
@@ -59,8 +61,11 @@ def _measure(view: RatingsView, q: int) -> Measure:
     question = view.questions[q]
 
     def sentence(place: int, stand: Standing) -> str:
-        against = " The answers run against the others', as they would on a scale read the other way round." \
-            if value[place] * np.sqrt(max(n[place] - 3, 1)) < -3.5 else ""
+        against = (
+            " The answers run against the others', as they would on a scale read the other way round."
+            if value[place] * np.sqrt(max(n[place] - 3, 1)) < -3.5
+            else ""
+        )
         return (
             f"The answers to '{question}' correlate {number(float(r[place]))} with the others' means, where the raters' median"
             f" is {number(float(np.tanh(stand.centre)))} ({chance(float(stand.p[place]))}).{against}"
@@ -69,7 +74,7 @@ def _measure(view: RatingsView, q: int) -> Measure:
     return Measure(question, asked, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, why, sentence, np.tanh)
 
 
-def correlations(rater: Ints, x: Floats, y: Floats, raters: int) -> tuple[Floats, Ints, Floats, Floats]:
+def correlations(rater: Ints, x: Floats, y: Floats, raters: int) -> tuple[Floats, Ints, Bools, Bools]:
     """Pearson correlation per rater (0 where a side does not vary), n, and whether each side is flat."""
     n = np.bincount(rater, minlength=raters)
     dx = x - (np.bincount(rater, x, raters) / np.maximum(n, 1))[rater]

@@ -38,7 +38,9 @@ class Anchor(Rule):
         if probe.question not in view.questions:
             return None
         stimuli = [code for code, name in enumerate(view.stimulus_names) if name in set(probe.stimuli)]
-        rows = np.flatnonzero((view.question == view.questions.index(probe.question)) & np.isin(view.stimulus, stimuli))
+        rows = np.flatnonzero(
+            (view.question == view.questions.index(probe.question)) & np.isin(view.stimulus, stimuli)
+        )
         if not rows.size:
             return None
         low = -np.inf if probe.at_least is None else probe.at_least
@@ -46,33 +48,48 @@ class Anchor(Rule):
         value = view.value[rows]
         batch = [None] * rows.size if view.batch is None else [view.batch[row] for row in rows.tolist()]
         table = (
-            pl.DataFrame({
-                "rater": [view.raters[r] for r in view.rater[rows].tolist()],
-                "batch": pl.Series(batch, dtype=pl.String),
-                "value": value,
-                "beyond": np.maximum(low - value, value - high),
-            })
+            pl.DataFrame(
+                {
+                    "rater": [view.raters[r] for r in view.rater[rows].tolist()],
+                    "batch": pl.Series(batch, dtype=pl.String),
+                    "value": value,
+                    "beyond": np.maximum(low - value, value - high),
+                }
+            )
             .group_by("rater", "batch", maintain_order=True)
             .agg(
-                pl.col("value").sort_by("beyond").last().alias("worst"), pl.len().alias("n"),
+                pl.col("value").sort_by("beyond").last().alias("worst"),
+                pl.len().alias("n"),
                 (pl.col("beyond") > 0).sum().alias("missed"),
             )
         )
         allowed = " and ".join(
-            [*([] if probe.at_least is None else [f"at least {probe.at_least:g}"]),
-             *([] if probe.at_most is None else [f"at most {probe.at_most:g}"])]
+            [
+                *([] if probe.at_least is None else [f"at least {probe.at_least:g}"]),
+                *([] if probe.at_most is None else [f"at most {probe.at_most:g}"]),
+            ]
         )
         words = [
             f"{missed} of {n} answers to '{probe.question}' on anchor '{probe.id}' are not {allowed} (the furthest {worst:g})."
-            if missed else f"All {n} answers to '{probe.question}' on anchor '{probe.id}' are {allowed}."
+            if missed
+            else f"All {n} answers to '{probe.question}' on anchor '{probe.id}' are {allowed}."
             for worst, n, missed in table.select("worst", "n", "missed").iter_rows()
         ]
         flagged = (table["missed"] > 0).to_list()
-        limit = [low if np.isfinite(low) and (worst < low or not np.isfinite(high)) else high for worst in table["worst"]]
+        limit = [
+            low if np.isfinite(low) and (worst < low or not np.isfinite(high)) else high
+            for worst in table["worst"]
+        ]
         return self.rows(
-            rater=table["rater"], question=[probe.question] * table.height, batch=table["batch"], value=table["worst"],
-            threshold=limit, flagged=flagged, evidence=[MOST_EVIDENCE / 2 if one else 0.0 for one in flagged],
-            words=words, n=table["n"],
+            rater=table["rater"],
+            question=[probe.question] * table.height,
+            batch=table["batch"],
+            value=table["worst"],
+            threshold=limit,
+            flagged=flagged,
+            evidence=[MOST_EVIDENCE / 2 if one else 0.0 for one in flagged],
+            words=words,
+            n=table["n"],
         )
 
 

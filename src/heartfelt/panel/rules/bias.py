@@ -26,7 +26,9 @@ class Bias(Rule):
     """Higher or lower than the others."""
 
     name: ClassVar[str] = "bias"
-    about: ClassVar[str] = "mean difference to the other raters, against the panel's norm; a report, not a fault"
+    about: ClassVar[str] = (
+        "mean difference to the other raters, against the panel's norm; a report, not a fault"
+    )
     statistic: ClassVar[str] = "mean difference to the leave-one-out means"
     careless: ClassVar[bool] = False
 
@@ -59,7 +61,9 @@ def _measure(view: RatingsView, q: int) -> Measure:
             f" ({chance(float(stand.p[place]))})."
         )
 
-    why = [None if ok else f"fewer than {LEAST_ANSWERS} answers to stimuli that others rated" for ok in enough]
+    why = [
+        None if ok else f"fewer than {LEAST_ANSWERS} answers to stimuli that others rated" for ok in enough
+    ]
     return Measure(question, asked, np.where(enough, mean, np.nan), error, n, why, sentence)
 
 

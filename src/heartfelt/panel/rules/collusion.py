@@ -25,7 +25,9 @@ class Collusion(Rule):
     """Answer sequences that run in parallel."""
 
     name: ClassVar[str] = "collusion"
-    about: ClassVar[str] = "answer sequences that match another rater's, position by position, about different stimuli"
+    about: ClassVar[str] = (
+        "answer sequences that match another rater's, position by position, about different stimuli"
+    )
     statistic: ClassVar[str] = "best alignment score with another rater"
     settings: ClassVar[Mapping[str, Setting]] = {
         "band": (6, "largest offset, in trials, between two sequences"),
@@ -38,8 +40,13 @@ class Collusion(Rule):
     def options(self, options: RuleOptions) -> AlignmentOptions:
         """The options of the alignment."""
         return AlignmentOptions(
-            int(self.number(options, "band")), self.number(options, "gap"), self.number(options, "rho"),
-            int(self.number(options, "block")), int(self.number(options, "draws")), options.level, options.seed,
+            int(self.number(options, "band")),
+            self.number(options, "gap"),
+            self.number(options, "rho"),
+            int(self.number(options, "block")),
+            int(self.number(options, "draws")),
+            options.level,
+            options.seed,
         )
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
@@ -50,21 +57,33 @@ class Collusion(Rule):
     def _table(self, view: RatingsView, found: Copies) -> pl.DataFrame:
         index = {rater: place for place, rater in enumerate(found.rater.tolist())}
         group = {name: members for members in found.groups for name in members}
-        both = [found.table, found.table.rename({"rater": "other", "other": "rater"}).select(found.table.columns)]
-        nearest = {row["rater"]: row for row in pl.concat(both).sort("p_adjusted", descending=True).iter_rows(named=True)}
-        columns: dict[str, list[object]] = {name: [] for name in
-                                            ("value", "threshold", "p", "flagged", "words", "n", "group", "why_missing")}
+        both = [
+            found.table,
+            found.table.rename({"rater": "other", "other": "rater"}).select(found.table.columns),
+        ]
+        nearest = {
+            row["rater"]: row
+            for row in pl.concat(both).sort("p_adjusted", descending=True).iter_rows(named=True)
+        }
+        columns: dict[str, list[object]] = {
+            name: [] for name in ("value", "threshold", "p", "flagged", "words", "n", "group", "why_missing")
+        }
         for rater, name in enumerate(view.raters):
             place, members, pair = index.get(rater), group.get(name), nearest.get(name)
             others = [] if members is None else [other for other in members if other != name]
             why = None if place is not None else _why_not(view, rater)
             needed = found.floor if pair is None else pair["needed"]
-            columns["value"].append(None if place is None else float(found.best[place]) if pair is None else pair["score"])
+            columns["value"].append(
+                None if place is None else float(found.best[place]) if pair is None else pair["score"]
+            )
             columns["threshold"].append(None if place is None else needed)
             columns["p"].append(None if pair is None else pair["p_adjusted"])
             columns["flagged"].append(members is not None)
             columns["words"].append(
-                f"Not judged: {why}." if why else _sentence(others, pair, len(view.questions)) if pair is not None and members
+                f"Not judged: {why}."
+                if why
+                else _sentence(others, pair, len(view.questions))
+                if pair is not None and members
                 else "No other rater's answers run in parallel with these."
             )
             columns["n"].append(0 if place is None else int(found.trials[place]))
@@ -79,7 +98,11 @@ class Collusion(Rule):
 def _why_not(view: RatingsView, rater: int) -> str:
     if not view.ordered[rater]:
         return "the order of presentation is not known"
-    trials = np.unique(view.trial[view.edges[rater] : view.edges[rater + 1]][view.first[view.edges[rater] : view.edges[rater + 1]]])
+    trials = np.unique(
+        view.trial[view.edges[rater] : view.edges[rater + 1]][
+            view.first[view.edges[rater] : view.edges[rater + 1]]
+        ]
+    )
     return f"fewer than {LEAST_TRIALS} trials" if trials.size < LEAST_TRIALS else "the answers do not vary"
 
 

@@ -46,7 +46,11 @@ class IdenticalAnswers(Rule):
 def _measure(view: RatingsView, members: list[int]) -> Measure:
     rows = np.flatnonzero(view.first & np.isin(view.question, members))
     trial = view.trial[rows]
-    new = np.flatnonzero(np.concatenate([[True], trial[1:] != trial[:-1]])) if rows.size else np.zeros(0, dtype=np.int64)
+    new = (
+        np.flatnonzero(np.concatenate([[True], trial[1:] != trial[:-1]]))
+        if rows.size
+        else np.zeros(0, dtype=np.int64)
+    )
     value = view.value[rows]
     several = np.diff(np.append(new, rows.size)) > 1
     same = np.zeros(0, dtype=bool)

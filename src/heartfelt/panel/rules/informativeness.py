@@ -78,7 +78,9 @@ class Informativeness(Rule):
         z = found.fisher[known] * np.sqrt(found.weight[known])
         if float(z.sum() / np.sqrt(z.size)) < PANEL_AGREES:
             return self._nobody(
-                view, found, "the raters as a whole do not agree about the stimuli, so there is nothing to hold a rater against"
+                view,
+                found,
+                "the raters as a whole do not agree about the stimuli, so there is nothing to hold a rater against",
             )
         return self._table(view, found, known, options)
 
@@ -110,15 +112,24 @@ class Informativeness(Rule):
         for rater in np.flatnonzero(still).tolist():
             why[rater], weight[rater], flagged[rater] = None, MOST_EVIDENCE, True
         return self.rows(
-            rater=list(view.raters), value=np.where(still, 0.0, np.where(known, found.r, np.nan)), threshold=limit,
-            p=np.where(still, 1.0, np.where(known, found.p, np.nan)), flagged=flagged, evidence=weight,
-            words=[self._words(found, kinds, rater, bool(still[rater]), why[rater], float(posterior[rater]))
-                   for rater in range(len(view.raters))],
-            n=found.n, why_missing=why,
+            rater=list(view.raters),
+            value=np.where(still, 0.0, np.where(known, found.r, np.nan)),
+            threshold=limit,
+            p=np.where(still, 1.0, np.where(known, found.p, np.nan)),
+            flagged=flagged,
+            evidence=weight,
+            words=[
+                self._words(found, kinds, rater, bool(still[rater]), why[rater], float(posterior[rater]))
+                for rater in range(len(view.raters))
+            ],
+            n=found.n,
+            why_missing=why,
         )
 
     @staticmethod
-    def _words(found: Effects, kinds: TwoKinds, rater: int, still: bool, why: str | None, posterior: float) -> str:
+    def _words(
+        found: Effects, kinds: TwoKinds, rater: int, still: bool, why: str | None, posterior: float
+    ) -> str:
         if still:
             return f"All {int(found.n[rater])} answers are the same for each question, so they say nothing about the stimuli."
         if why is not None:
@@ -132,7 +143,10 @@ class Informativeness(Rule):
     def _nobody(self, view: RatingsView, found: Effects, why: str) -> pl.DataFrame:
         reasons = [reason or why for reason in found.why]
         return self.rows(
-            rater=list(view.raters), words=[f"Not judged: {reason}." for reason in reasons], n=found.n, why_missing=reasons
+            rater=list(view.raters),
+            words=[f"Not judged: {reason}." for reason in reasons],
+            n=found.n,
+            why_missing=reasons,
         )
 
 
@@ -175,7 +189,7 @@ def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float, s
     y, x = np.ascontiguousarray(y[:, use]), np.ascontiguousarray(x[:, use])
     _, stratum = np.unique(block.seen[:, use], axis=0, return_inverse=True)
     stratum = stratum.ravel().astype(np.int64)
-    total, mean, variance, p = dependence(y, x, stratum, int(stratum.max()) + 1, draws, seed % 2**31)
+    total, mean, variance, p = dependence(y, x, stratum, int(stratum.max()) + 1, draws, seed)
     if variance <= 1e-12:
         return 0.0, 0.0, 1.0, "no two trials had the same questions answered"
     weight = use.size**2 / variance - 2.0

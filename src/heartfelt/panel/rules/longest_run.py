@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from heartfelt.panel.norm import TOO_FEW, evidence
+from heartfelt.panel.norm import LEAST_RATERS, TOO_FEW, evidence
 from heartfelt.panel.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions
 from heartfelt.panel.uniformity import LEAST_ANSWERS, match_chances, narrow_match, run_chance
 from heartfelt.panel.view import RatingsView
@@ -37,7 +37,9 @@ class LongestRun(Rule):
     """The most equal answers in a row."""
 
     name: ClassVar[str] = "longest-run"
-    about: ClassVar[str] = "the most equal answers in a row, against what a narrow but careful rater would give"
+    about: ClassVar[str] = (
+        "the most equal answers in a row, against what a narrow but careful rater would give"
+    )
     statistic: ClassVar[str] = "longest run of equal answers"
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
@@ -45,37 +47,56 @@ class LongestRun(Rule):
         match, n = match_chances(view)
         runs = longest_runs(view)
         judged = int((np.isfinite(match) & view.ordered).sum())
-        parts = []
-        for q, question in enumerate(view.questions):
-            asked = np.flatnonzero(n[q] > 0)
-            narrow = narrow_match(match[q], n[q])
-            why = np.full(asked.size, None, dtype=object)
-            why[n[q][asked] < LEAST_ANSWERS] = f"fewer than {LEAST_ANSWERS} answers"
-            why[~view.ordered[asked]] = "the order of presentation is not known"
-            p = np.full(asked.size, np.nan)
-            limit = np.full(asked.size, np.nan)
-            if narrow is None:
-                nobody = "nearly every rater gives one answer throughout" if np.isfinite(match[q]).sum() >= 5 else TOO_FEW
-                why[np.equal(why, None)] = nobody
-            else:
-                p = run_chance(runs[q][asked], n[q][asked], narrow)
-                room = np.maximum(n[q][asked] * (1 - narrow) * judged / options.level, 1.0)
-                limit = 1 + np.log(room) / -np.log(narrow)
-            apply = np.equal(why, None)
-            flagged = apply & (p * judged < options.level)
-            words = [
-                f"Gives the same answer to '{question}' {int(run)} times in a row of {int(count)}"
-                f" ({chance(one)} for a rater who uses the scale narrowly)." if ok else f"Not judged: {reason}."
-                for run, count, one, ok, reason in zip(
-                    runs[q][asked], n[q][asked], p, apply, why, strict=True)
+        return pl.concat(
+            [
+                self._question(view, q, (match[q], n[q], runs[q]), options.level / max(judged, 1))
+                for q in range(len(view.questions))
             ]
-            parts.append(self.rows(
-                rater=[view.raters[r] for r in asked], question=[question] * asked.size,
-                value=np.where(apply, runs[q][asked], np.nan), threshold=np.where(apply, limit, np.nan),
-                p=np.where(apply, p, np.nan), flagged=flagged, evidence=np.where(apply, evidence(p, MOST_EVIDENCE), np.nan),
-                words=words, n=n[q][asked].astype(int), why_missing=why.tolist(),
-            ))
-        return pl.concat(parts) if parts else self.cannot("no question has answers with numbers")
+        )
+
+    def _question(
+        self, view: RatingsView, q: int, figures: tuple[Floats, Floats, Floats], level: float
+    ) -> pl.DataFrame:
+        match, n, runs = figures
+        asked = np.flatnonzero(n > 0)
+        narrow = narrow_match(match, n)
+        nobody = None
+        if narrow is None:
+            many = np.isfinite(match).sum() >= LEAST_RATERS
+            nobody = "nearly every rater gives one answer throughout" if many else TOO_FEW
+        why = [_why(view, rater, n[rater], nobody) for rater in asked.tolist()]
+        apply = np.array([reason is None for reason in why], dtype=bool)
+        n, runs = n[asked], runs[asked]
+        p, limit = np.ones(asked.size), np.full(asked.size, np.nan)
+        if narrow is not None:
+            p = run_chance(runs, n, narrow)
+            limit = 1 + np.log(np.maximum(n * (1 - narrow) / level, 1.0)) / -np.log(narrow)
+        question = view.questions[q]
+        words = [
+            f"Gives the same answer to '{question}' {int(run)} times in a row of {int(count)}"
+            f" ({chance(one)} for a rater who uses the scale narrowly)."
+            if reason is None
+            else f"Not judged: {reason}."
+            for run, count, one, reason in zip(runs.tolist(), n.tolist(), p.tolist(), why, strict=True)
+        ]
+        return self.rows(
+            rater=[view.raters[r] for r in asked.tolist()],
+            question=[question] * asked.size,
+            value=np.where(apply, runs, np.nan),
+            threshold=np.where(apply, limit, np.nan),
+            p=np.where(apply, p, np.nan),
+            flagged=apply & (p < level),
+            evidence=np.where(apply, evidence(p, MOST_EVIDENCE), np.nan),
+            words=words,
+            n=n.astype(np.int64),
+            why_missing=why,
+        )
+
+
+def _why(view: RatingsView, rater: int, n: float, nobody: str | None) -> str | None:
+    if not view.ordered[rater]:
+        return "the order of presentation is not known"
+    return f"fewer than {LEAST_ANSWERS} answers" if n < LEAST_ANSWERS else nobody
 
 
 RULES.add(LongestRun.name, LongestRun())

@@ -44,7 +44,9 @@ def repeats(view: RatingsView) -> Repeats:
     found = key[firsts[place]] == key[again] if firsts.size else np.zeros(again.size, dtype=bool)
     again, firsts = again[found], firsts[place[found]] if firsts.size else firsts
     difference = np.abs(view.value[again] - view.value[firsts])
-    return Repeats(again, np.where(view.unordered[view.question[again]], difference > 0, difference).astype(np.float64))
+    return Repeats(
+        again, np.where(view.unordered[view.question[again]], difference > 0, difference).astype(np.float64)
+    )
 
 
 class RepeatDifference(Rule):
@@ -65,25 +67,40 @@ class RepeatDifference(Rule):
         return hold(self, view, [_measure(view, found)], "high", options.level)
 
     def _by_limit(self, view: RatingsView, found: Repeats, limit: float) -> pl.DataFrame:
-        batch = [None] * found.row.size if view.batch is None else [view.batch[row] for row in found.row.tolist()]
+        batch = (
+            [None] * found.row.size if view.batch is None else [view.batch[row] for row in found.row.tolist()]
+        )
         table = (
-            pl.DataFrame({
-                "rater": [view.raters[r] for r in view.rater[found.row].tolist()],
-                "batch": pl.Series(batch, dtype=pl.String),
-                "difference": found.difference,
-            })
+            pl.DataFrame(
+                {
+                    "rater": [view.raters[r] for r in view.rater[found.row].tolist()],
+                    "batch": pl.Series(batch, dtype=pl.String),
+                    "difference": found.difference,
+                }
+            )
             .group_by("rater", "batch", maintain_order=True)
-            .agg(pl.max("difference").alias("worst"), pl.len().alias("n"), (pl.col("difference") > limit).sum().alias("beyond"))
+            .agg(
+                pl.max("difference").alias("worst"),
+                pl.len().alias("n"),
+                (pl.col("difference") > limit).sum().alias("beyond"),
+            )
         )
         words = [
-            f"{beyond} of {n} repeated answers lie more than {limit:g} apart (the furthest {worst:g})." if beyond
+            f"{beyond} of {n} repeated answers lie more than {limit:g} apart (the furthest {worst:g})."
+            if beyond
             else f"All {n} repeated answers lie within {limit:g}."
             for worst, n, beyond in table.select("worst", "n", "beyond").iter_rows()
         ]
         flagged = (table["beyond"] > 0).to_list()
         return self.rows(
-            rater=table["rater"], batch=table["batch"], value=table["worst"], threshold=[limit] * table.height,
-            flagged=flagged, evidence=[MOST_EVIDENCE / 2 if one else 0.0 for one in flagged], words=words, n=table["n"],
+            rater=table["rater"],
+            batch=table["batch"],
+            value=table["worst"],
+            threshold=[limit] * table.height,
+            flagged=flagged,
+            evidence=[MOST_EVIDENCE / 2 if one else 0.0 for one in flagged],
+            words=words,
+            n=table["n"],
         )
 
 

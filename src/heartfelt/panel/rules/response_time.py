@@ -34,7 +34,10 @@ class ResponseTime(Rule):
     about: ClassVar[str] = "median time for an answer net of the clip, against the panel's norm"
     statistic: ClassVar[str] = "median seconds for an answer"
     settings: ClassVar[Mapping[str, Setting]] = {
-        "seconds": ("auto", "whether the recorded seconds are net of the clip, gross, or to be told from the data (auto)")
+        "seconds": (
+            "auto",
+            "whether the recorded seconds are net of the clip, gross, or to be told from the data (auto)",
+        )
     }
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:

@@ -58,12 +58,19 @@ def _panel(axes: Axes, panel: Mapping[str, Any], legend: Sequence[Mapping[str, A
     axes.set_title(panel["title"])
     gridlines(axes, "x")
     scale(axes, "x", panel["value"])
-    for place, row in enumerate(panel["rows"]):
-        axes.plot([row["before"]["value"], row["after"]["value"]], [place - APART, place + APART], color=SOFT, linewidth=0.8, zorder=2)
-        for side, entry, offset in (("before", legend[0], -APART), ("after", legend[1], APART)):
-            one = row[side]
-            if one["low"] is not None:
-                axes.hlines(place + offset, one["low"], one["high"], color=entry["colour"], linewidth=1.0, zorder=3)
-            axes.plot(one["value"], place + offset, MARKERS[entry["shape"]], color=entry["colour"], markersize=3.4, zorder=4)
+    from matplotlib.collections import LineCollection
+
+    rows = list(enumerate(panel["rows"]))
+    ends = [[(row["before"]["value"], place - APART), (row["after"]["value"], place + APART)] for place, row in rows]
+    axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
+    for side, entry, offset in (("before", legend[0], -APART), ("after", legend[1], APART)):
+        banded = [(place + offset, row[side]["low"], row[side]["high"]) for place, row in rows if row[side]["low"] is not None]
+        if banded:
+            at, low, high = zip(*banded, strict=True)
+            axes.hlines(at, low, high, color=entry["colour"], linewidth=1.0, zorder=3)
+        axes.plot(
+            [row[side]["value"] for _, row in rows], [place + offset for place, _ in rows], MARKERS[entry["shape"]], color=entry["colour"],
+            markersize=3.4, zorder=4,
+        )
     axes.set_yticks(range(len(panel["rows"])), [wrapped(row["label"], 44).split("\n")[0] for row in panel["rows"]], fontsize=6)
     axes.set_ylim(len(panel["rows"]) - 0.4, -0.6)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def paint(chart: Chart) -> Figure:
     """Draw the tables."""
+    from matplotlib.collections import PolyCollection
     from matplotlib.figure import Figure
-    from matplotlib.patches import Rectangle
 
     down, across = grid_of(len(chart.panels), 2)
     tallest = max(len(panel["rows"]) for panel in chart.panels)
@@ -29,11 +29,14 @@ def paint(chart: Chart) -> Figure:
     grid = figure.subplots(down, across, squeeze=False)
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
         span = (panel["high"] - panel["low"]) or 1.0
-        for i, line in enumerate(panel["cells"]):
-            for j, cell in enumerate(line):
-                share = 0.0 if cell["value"] is None else (cell["value"] - panel["low"]) / span
-                axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=mix("#ffffff", PLAIN, share), edgecolor="white", linewidth=0.8))
-                axes.text(j, i, cell["text"], ha="center", va="center", fontsize=6.5, color="white" if share > 0.55 else INK)
+        places = [(i, j, cell) for i, line in enumerate(panel["cells"]) for j, cell in enumerate(line)]
+        shares = [0.0 if cell["value"] is None else (cell["value"] - panel["low"]) / span for _, _, cell in places]
+        corners = [[(j - 0.5, i - 0.5), (j + 0.5, i - 0.5), (j + 0.5, i + 0.5), (j - 0.5, i + 0.5)] for i, j, _ in places]
+        axes.add_collection(PolyCollection(
+            corners, facecolors=[mix("#ffffff", PLAIN, share) for share in shares], edgecolors="white", linewidths=0.8
+        ), autolim=False)
+        for (i, j, cell), share in zip(places, shares, strict=True):
+            axes.text(j, i, cell["text"], ha="center", va="center", fontsize=6.5, color="white" if share > 0.55 else INK)
         axes.set_xlim(-0.5, len(panel["columns"]) - 0.5)
         axes.set_ylim(len(panel["rows"]) - 0.5, -0.5)
         turned = longest(panel["columns"]) > 6

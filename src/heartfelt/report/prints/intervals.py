@@ -56,15 +56,15 @@ def _upright(axes: Axes, panel: Mapping[str, Any], wide: bool) -> None:
             axes.annotate(
                 line["label"], (1, line["at"]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=6, color=SOFT
             )
-    for place, row in enumerate(rows):
-        if row["value"] is None:
-            continue
-        if panel.get("bars"):
-            axes.bar(place, row["value"], width=0.62, color=row["colour"], alpha=0.85, zorder=2)
-        if row["low"] is not None:
-            axes.vlines(place, row["low"], row["high"], color=INK if panel.get("bars") else row["colour"], linewidth=1.3, zorder=3)
-        if not panel.get("bars"):
-            axes.plot(place, row["value"], "o", color=row["colour"], markersize=5, zorder=4)
+    known = [(place, row) for place, row in enumerate(rows) if row["value"] is not None]
+    at, values, colours = [p for p, _ in known], [r["value"] for _, r in known], [r["colour"] for _, r in known]
+    banded = [(place, row) for place, row in known if row["low"] is not None]
+    spans = ([p for p, _ in banded], [r["low"] for _, r in banded], [r["high"] for _, r in banded])
+    if panel.get("bars"):
+        axes.bar(at, values, width=0.62, color=colours, alpha=0.85, zorder=2)
+    else:
+        axes.scatter(at, values, s=25, c=colours, zorder=4)
+    axes.vlines(*spans, color=INK if panel.get("bars") else [r["colour"] for _, r in banded], linewidth=1.3, zorder=3)
     labels = [wrapped(row["label"], 9 if not wide and len(rows) > 5 else 12) for row in rows]
     small = 6.0 if len(rows) > 6 else 6.5
     turned = longest([max(label.split("\n"), key=len) for label in labels]) > (9 if len(rows) > 6 else 13)
@@ -108,15 +108,15 @@ def _lying(axes: Axes, panel: Mapping[str, Any], named: bool) -> None:
             )
     if any(line.get("label") for line in panel.get("lines", ())):
         axes.set_title(panel["title"], pad=11)
-    for place, row in enumerate(rows):
-        if row["value"] is None:
-            continue
-        if panel.get("bars"):
-            axes.barh(place, row["value"], height=0.62, color=row["colour"], alpha=0.85, zorder=2)
-        if row["low"] is not None:
-            axes.hlines(place, row["low"], row["high"], color=INK if panel.get("bars") else row["colour"], linewidth=1.2, zorder=3)
-        if not panel.get("bars"):
-            axes.plot(row["value"], place, "o", color=row["colour"], markersize=4, zorder=4)
+    known = [(place, row) for place, row in enumerate(rows) if row["value"] is not None]
+    at, values, colours = [p for p, _ in known], [r["value"] for _, r in known], [r["colour"] for _, r in known]
+    banded = [(place, row) for place, row in known if row["low"] is not None]
+    spans = ([p for p, _ in banded], [r["low"] for _, r in banded], [r["high"] for _, r in banded])
+    if panel.get("bars"):
+        axes.barh(at, values, height=0.62, color=colours, alpha=0.85, zorder=2)
+    else:
+        axes.scatter(values, at, s=16, c=colours, zorder=4)
+    axes.hlines(*spans, color=INK if panel.get("bars") else [r["colour"] for _, r in banded], linewidth=1.2, zorder=3)
     axes.set_yticks(range(len(rows)), [wrapped(row["label"], 34).split("\n")[0] for row in rows] if named else [""] * len(rows), fontsize=6.5)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     right, free = 1.02, [-1] * len(panel.get("ties", ()))

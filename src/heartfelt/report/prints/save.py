@@ -25,8 +25,8 @@ def save(chart: Chart, folder: Path, name: str) -> list[str]:
     written = []
     with style(), _lean_fonts():
         figure.draw_without_rendering()
-        # The layout is found once; without this every format would find it again.
-        figure.set_layout_engine("none")
+        # The layout is found once; with an engine left in place every format would draw twice to find it again.
+        figure.set_layout_engine(None)
         for kind, metadata in FORMATS.items():
             file = f"{name}.{kind}"
             figure.savefig(folder / file, format=kind, metadata={key: value for key, value in metadata.items()})
