@@ -64,7 +64,7 @@ print(min(found))
 """
 _ALONE = """
 import resource, time
-from benchmarks.aggregate import categories, ratings
+from benchmarks.aggregate import alike, categories, ratings
 from heartfelt.stats import aggregate
 
 columns = {columns}
@@ -80,15 +80,20 @@ def pairs_of(count: int, items: int, raters: int, rng: np.random.Generator) -> n
     return rng.permutation(np.unique(drawn * raters + rng.integers(0, raters, count)))
 
 
-def ratings(count: int, items: int, raters: int) -> Columns:
+def ratings(count: int, items: int, raters: int, differ: float = 0.4) -> Columns:
+    """Nine-point ratings by raters whose noise differs by up to that share either way."""
     rng = np.random.default_rng(1)
     pairs = pairs_of(count, items, raters, rng)
     item, rater = pairs // raters, pairs % raters
-    spread = rng.uniform(0.6, 1.4, raters)[rater]
+    spread = rng.uniform(1.0 - differ, 1.0 + differ, raters)[rater]
     value = (
         rng.normal(size=items)[item] + rng.normal(0, 0.5, raters)[rater] + spread * rng.normal(size=item.size)
     )
     return rater, item, np.clip(np.round(5 + 1.5 * value), 1, 9)
+
+
+def alike(count: int, items: int, raters: int) -> Columns:
+    return ratings(count, items, raters, 0.0)
 
 
 def categories(count: int, items: int, raters: int) -> Columns:
@@ -130,15 +135,13 @@ def line(what: str, ours: float, theirs: float | None = None, note: str = "") ->
 
 def opinion_scores() -> None:
     for size in ((6_000, 1_000, 110), (24_000, 4_000, 200)):
-        columns = ratings(*size)
-        for name, model in (("p910", "SubjectMLEModelProjectionSolver"), ("bt500", "SubjrejMosModel")):
-            theirs = peer(_SUREAL, columns, model, 2)
-            line(
-                f"{name}, {size[0]:,} ratings",
-                best(partial(getattr(aggregate, name), *columns)),
-                theirs,
-                "sureal",
-            )
+        for what, columns in (("raters alike", alike(*size)), ("raters differ", ratings(*size))):
+            theirs = peer(_SUREAL, columns, "SubjectMLEModelProjectionSolver", 2)
+            steps = aggregate.p910(*columns).iterations
+            ours = best(partial(aggregate.p910, *columns))
+            line(f"P.910, {size[0]:,} ratings, {what}, {steps} iterations", ours, theirs, "sureal")
+        theirs = peer(_SUREAL, columns, "SubjrejMosModel", 2)
+        line(f"BT.500, {size[0]:,} ratings", best(partial(aggregate.bt500, *columns)), theirs, "sureal")
 
 
 def dawid_skene() -> None:
@@ -160,7 +163,9 @@ def alone() -> None:
         ("mode", "ratings", "mode(*columns)"),
         ("BT.500", "ratings", "bt500(*columns)"),
         ("P.913", "ratings", "p913(*columns)"),
-        ("P.910", "ratings", "p910(*columns)"),
+        ("P.910, raters alike", "alike", "p910(*columns)"),
+        ("P.910, raters differ, with leverage", "ratings", "p910(*columns, leverage=True)"),
+        ("P.910, raters differ, runs off to its limit", "ratings", "p910(*columns)"),
         (f"Dawid-Skene, {ITERATIONS} iterations", "categories", f"dawid_skene(*columns, {steps})"),
     ):
         code = _ALONE.format(columns=columns + size, call="aggregate." + call)

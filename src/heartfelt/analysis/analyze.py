@@ -184,7 +184,7 @@ def _close(snapshot: Snapshot, panel: Panel, material: Material, summary: dict[s
     summary["verdict"] = verdict(summary)
     summary["methods"] = methods(summary, snapshot.study)
     summary["results"] = results(summary)
-    ledger = pl.concat([panel.snapshot().ledger, material.labels.ledger], how="diagonal")
+    ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
     return Analysis(
         material.snapshot, snapshot, panel, _labels(material), raters_table(material, panel), ledger, summary
     )

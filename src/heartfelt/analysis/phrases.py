@@ -50,7 +50,7 @@ def f_test(row: Mapping[str, Any]) -> str:
     df = "inf" if second is None else f"{second:.0f}" if float(second).is_integer() else f"{second:.1f}"
     text = f"F({row['df'][0]}, {df}) = {number(row['F'])}, {p_value(row['p'])}"
     eta = row.get("eta_squared")
-    return text if eta is None else f"{text}, eta squared = {share(eta['value'], 3)}"
+    return text if eta is None else f"{text}, eta squared = {share(eta, 3)}"
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

@@ -48,12 +48,12 @@ def published(
         key = (question, deviation, model, effect)
         found: dict[str, Any] = next(
             (row for row in anova if (row["outcome"], row["deviation"], row["model"], row["effect"]) == key),
-            {"df": None, "F": None, "eta_squared": {"value": None}},
+            {"df": None, "F": None, "eta_squared": None},
         )
         name = f"{deviation} {question} deviation by {effect}"
         rows.append(_same(f"degrees of freedom, {name}", list(df), found["df"]))
         rows.append(_printed(f"F, {name}", f, found["F"]))
-        rows.append(_printed(f"eta squared, {name}", eta, found["eta_squared"]["value"]))
+        rows.append(_printed(f"eta squared, {name}", eta, found["eta_squared"]))
     for question, printed in PAIRS:
         differ = sum(
             bool(row["significant"])

@@ -26,7 +26,7 @@ def panel_under(panel: Panel, policy: Policy) -> Panel:
         policy=policy,
         dropped=tuple(found.raters),
         dropped_batches=tuple(found.batches),
-        ledger=ledger_rows(view, panel.flags, found, panel.source.scan_ratings()),
+        ledger=ledger_rows(panel.flags, found, panel.source.scan_ratings()),
         notes=tuple(found.notes),
     )
 

@@ -3,7 +3,8 @@
 Conveyance: signed deviation by system + intent, absolute deviation by quadrant + system, and both by system and quadrant
 with their interaction. Opinion and presence: the mean rating by system (and intent, where there are intents). Sums of
 squares are of type II. ``eta_squared`` is a share of the sum of the table; ``eta_squared_of_total`` of the corrected
-total; they differ on unbalanced data. The mixed model takes raters and stimuli as crossed random effects, so its test
+total; they differ on unbalanced data. Both are plain numbers, as is ``omega_squared``; the interval is that of
+``partial_eta_squared`` (noncentral F). The mixed model takes raters and stimuli as crossed random effects, so its test
 of systems also holds for other raters.
 """
 
@@ -99,7 +100,7 @@ def _rows(one: QuestionData, model: Model, frame: pl.DataFrame) -> Iterator[dict
             found["without_covariates"] = {
                 "F": same.f,
                 "p": same.p,
-                "eta_squared": same.eta_squared_of_table.to_json(),
+                "eta_squared": same.eta_squared_of_table.value,
             }
         yield found
 
@@ -124,10 +125,10 @@ def _row(question: str, model: Model, table: AnovaResult, effect: str, n: int) -
         "df": [row.df, table.residual_df],
         "F": row.f,
         "p": row.p,
-        "eta_squared": row.eta_squared_of_table.to_json(),
-        "eta_squared_of_total": row.eta_squared.to_json(),
+        "eta_squared": row.eta_squared_of_table.value,
+        "eta_squared_of_total": row.eta_squared.value,
         "partial_eta_squared": row.partial_eta_squared.to_json(),
-        "omega_squared": row.omega_squared.to_json(),
+        "omega_squared": row.omega_squared.value,
         "n": n,
         "notes": list(table.notes),
         **({"why_missing": row.why_missing} if row.why_missing else {}),

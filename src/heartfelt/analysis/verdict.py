@@ -145,13 +145,13 @@ def _interaction(summary: Summary) -> Iterator[str]:
         row
         for row in _rows(summary, "anova", deviation="absolute")
         if not held(row, summary)
-        and row["eta_squared"]["value"] is not None
+        and row["eta_squared"] is not None
         and row["p"] is not None
         and row["p"] < 0.05
     ]
     if not found:
         return
-    largest = max(found, key=lambda row: float(row["eta_squared"]["value"]))
+    largest = max(found, key=lambda row: float(row["eta_squared"]))
     others = [
         row
         for row in found
@@ -165,7 +165,7 @@ def _interaction(summary: Summary) -> Iterator[str]:
             f" {largest['outcome']} deviation: {f_test(largest)}."
         )
         return
-    beside = listed([f"{row['effect']} {share(row['eta_squared']['value'], 3)}" for row in others])
+    beside = listed([f"{row['effect']} {share(row['eta_squared'], 3)}" for row in others])
     yield (
         f"Which system comes closest to its intent depends on the quadrant: the interaction of system and quadrant on absolute"
         f" {largest['outcome']} deviation ({f_test(largest)}) is the largest effect on the distance from the intent"
@@ -179,7 +179,7 @@ def _covariates(summary: Summary) -> Iterator[str]:
     for row in _rows(summary, "anova", effect="system"):
         with_these = held(row, summary)
         if with_these and "*" not in row["model"] and row["deviation"] != "absolute" and row["F"] is not None:
-            bare = share(row["without_covariates"]["eta_squared"]["value"], 3)
+            bare = share(row["without_covariates"]["eta_squared"], 3)
             yield (
                 f"With {listed(with_these)} held constant, the effect of system on {row['outcome']} is {f_test(row)};"
                 f" without, on the same {row['n']:,} stimuli, eta squared is {bare}."

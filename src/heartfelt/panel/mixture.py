@@ -32,8 +32,8 @@ class TwoKinds:
     spread: float
 
     def limit(self, weight: Floats, posterior: float) -> Floats:
-        """The largest correlation, for each weight, at which the chance of no information is ``posterior``; NaN if none."""
-        grid = np.linspace(-0.95, 0.95, 381)
+        """The largest correlation, for each weight, with a chance of no information of ``posterior``; NaN if none."""
+        grid = np.round(np.linspace(0.0, 0.95, 191), 3)
         out = np.full(weight.shape, np.nan)
         places, inverse = np.unique(np.round(weight, 1), return_inverse=True)
         for index, w in enumerate(places.tolist()):
@@ -70,11 +70,10 @@ def two_kinds(effect: Floats, weight: Floats) -> TwoKinds:
 
 
 def _posterior(effect: Floats, weight: Floats, share: float, centre: float, spread: float) -> Floats:
-    """The chance of no information given the effect. An effect beyond the centre counts as the centre."""
-    held = np.minimum(effect, max(centre, 0.0))
+    """The chance of no information given the effect."""
     wide = 1.0 / weight + spread**2
-    log_none = np.log(share) - 0.5 * weight * held**2 + 0.5 * np.log(weight)
-    log_some = np.log1p(-share) - 0.5 * (held - centre) ** 2 / wide - 0.5 * np.log(wide)
+    log_none = np.log(share) - 0.5 * weight * effect**2 + 0.5 * np.log(weight)
+    log_some = np.log1p(-share) - 0.5 * (effect - centre) ** 2 / wide - 0.5 * np.log(wide)
     # exp of at most 700 stays finite.
     odds: Floats = np.exp(np.clip(log_some - log_none, -700.0, 700.0))
     return 1.0 / (1.0 + odds)

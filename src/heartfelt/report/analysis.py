@@ -20,7 +20,11 @@ PAGE = "report.html"
 
 
 def write_analysis(
-    analysis: Analysis, folder: Path | str, *, replace: bool = False, progress: Callable[[str, int, int], None] | None = None
+    analysis: Analysis,
+    folder: Path | str,
+    *,
+    replace: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Path:
     """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder."""
     target = Path(folder)
@@ -33,7 +37,11 @@ def write_analysis(
             for name, chart in drawn.items():
                 write_text(figures / f"{name}.csv", csv_text(chart_table(chart)))
             write_json(made / "summary.json", analysis.summary)
-            for name, table in (("labels", analysis.labels), ("raters", analysis.raters), ("ledger", full_ledger(analysis))):
+            for name, table in (
+                ("labels", analysis.labels),
+                ("raters", analysis.raters),
+                ("ledger", full_ledger(analysis)),
+            ):
                 write_text(made / f"{name}.csv", csv_text(flat(table)))
             write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE)))
     return target
@@ -52,18 +60,34 @@ def chart_table(chart: Chart) -> pl.DataFrame:
 def flat(table: pl.DataFrame) -> pl.DataFrame:
     """Lists become words separated by semicolons, so that the table can be a CSV file."""
     lists = [name for name, kind in table.schema.items() if isinstance(kind, pl.List)]
-    return table.with_columns(pl.col(name).list.eval(pl.element().cast(pl.String)).list.join("; ") for name in lists)
+    return table.with_columns(
+        pl.col(name).list.eval(pl.element().cast(pl.String)).list.join("; ") for name in lists
+    )
 
 
 def full_ledger(analysis: Analysis) -> pl.DataFrame:
     """Everything left out, from reading to screening, and every flag; ``left_out`` says which it is."""
     panel = analysis.panel
-    flags = panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("rater").is_in(list(panel.dropped)))
+    flags = panel.flags.filter(
+        pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("rater").is_in(list(panel.dropped))
+    )
     noticed = flags.select(
-        pl.lit("rater").alias("what"), "rater", "question", pl.col("words").alias("reason"), pl.lit("panel").alias("stage"), "rule",
-        pl.col("n").alias("ratings"), "statistic", "value", "threshold", "p",
+        pl.lit("rater").alias("what"),
+        "rater",
+        "question",
+        pl.col("words").alias("reason"),
+        pl.lit("panel").alias("stage"),
+        "rule",
+        pl.col("n").alias("ratings"),
+        "statistic",
+        "value",
+        "threshold",
+        "p",
     )
     return pl.concat(
-        [analysis.ledger.with_columns(pl.lit(True).alias("left_out")), noticed.with_columns(pl.lit(False).alias("left_out"))],
+        [
+            analysis.ledger.with_columns(pl.lit(True).alias("left_out")),
+            noticed.with_columns(pl.lit(False).alias("left_out")),
+        ],
         how="diagonal_relaxed",
     )

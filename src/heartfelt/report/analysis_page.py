@@ -10,7 +10,18 @@ from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section
 from heartfelt.report.reading import Analysis, inside
-from heartfelt.report.sections import conveyance, files, opinion, paper, presence, published, raters, stimuli, trust, verdict
+from heartfelt.report.sections import (
+    conveyance,
+    files,
+    opinion,
+    paper,
+    presence,
+    published,
+    raters,
+    stimuli,
+    trust,
+    verdict,
+)
 from heartfelt.report.words import number
 from heartfelt.study.model import say
 
@@ -32,10 +43,18 @@ def _sections(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> list[
     kind = analysis.summary.get("kind")
     made: list[Section | None] = [verdict.verdict(analysis), published.published(analysis)]
     if kind == "conveyance":
-        made += [conveyance.maps(analysis, charts), conveyance.systems(analysis, charts), conveyance.quadrants(analysis, charts)]
+        made += [
+            conveyance.maps(analysis, charts),
+            conveyance.systems(analysis, charts),
+            conveyance.quadrants(analysis, charts),
+        ]
     elif kind == "opinion":
         made += [opinion.ranking(analysis, charts)]
-    made += [presence.agreement(analysis, charts), trust.trust(analysis, charts), raters.raters(analysis, charts)]
+    made += [
+        presence.agreement(analysis, charts),
+        trust.trust(analysis, charts),
+        raters.raters(analysis, charts),
+    ]
     made += [opinion.answers(charts), stimuli.stimuli(analysis), paper.paper(analysis), files.files(charts)]
     return [section for section in made if section is not None]
 
@@ -49,8 +68,13 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
 
     facts = [("ratings", of("ratings_kept", "ratings")), ("raters", of("raters_kept", "raters"))]
     facts.append(("stimuli rated", f"{number(counts.get('rated'))} of {number(counts.get('stimuli'))}"))
-    facts += [(name, number(counts[name])) for name in ("systems", "intents", "questions") if counts.get(name)]
-    facts += [("policy", str(_name(analysis.summary.get("policy")))), ("seed", str(analysis.summary.get("seed")))]
+    facts += [
+        (name, number(counts[name])) for name in ("systems", "intents", "questions") if counts.get(name)
+    ]
+    facts += [
+        ("policy", str(_name(analysis.summary.get("policy")))),
+        ("seed", str(analysis.summary.get("seed"))),
+    ]
     facts.append(("snapshot", str(analysis.summary.get("hash", ""))[:12]))
     return facts
 

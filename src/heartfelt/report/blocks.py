@@ -23,7 +23,10 @@ def figure_block(name: str, charts: Mapping[str, Chart | Absent], *, look: str =
         return Markup("")
     if isinstance(chart, Absent):
         return absent(f"No figure here: {chart.why}.")
-    files = Markup(" ").join(Markup('<a href="figures/{0}.{1}" download>{2}</a>').format(name, kind, kind.upper()) for kind in KINDS)
+    files = Markup(" ").join(
+        Markup('<a href="figures/{0}.{1}" download>{2}</a>').format(name, kind, kind.upper())
+        for kind in KINDS
+    )
     numbers = pairs_table(
         f"{chart.title}: the numbers", chart.rows, most=NUMBERS_SHOWN, more=f"all are in figures/{name}.csv"
     )
@@ -33,7 +36,12 @@ def figure_block(name: str, charts: Mapping[str, Chart | Absent], *, look: str =
         '<figcaption>{caption}</figcaption>\n<p class="files">Files: {files}</p>\n'
         "<details><summary>Numbers behind this figure</summary>\n{numbers}\n</details>\n</figure>"
     ).format(
-        name=name, look=f" {look}" if look else "", title=chart.title, caption=chart.caption, files=files, numbers=numbers,
+        name=name,
+        look=f" {look}" if look else "",
+        title=chart.title,
+        caption=chart.caption,
+        files=files,
+        numbers=numbers,
     )
 
 
@@ -44,7 +52,9 @@ def absent(words: str) -> Markup:
 
 def folded(summary: str, content: Markup, *, printed: bool = True) -> Markup:
     """A part that opens on demand, and on paper."""
-    return Markup('<details{}><summary>{}</summary>\n{}\n</details>').format(Markup(' class="print"') if printed else Markup(""), summary, content)
+    return Markup("<details{}><summary>{}</summary>\n{}\n</details>").format(
+        Markup(' class="print"') if printed else Markup(""), summary, content
+    )
 
 
 def joined(*parts: Markup) -> str:

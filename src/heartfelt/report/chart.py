@@ -28,8 +28,11 @@ class Chart:
     def to_json(self) -> dict[str, Any]:
         """Everything but the table."""
         return {
-            "type": self.type, "title": self.title, "caption": self.caption,
-            "panels": [dict(panel) for panel in self.panels], "legend": [dict(entry) for entry in self.legend],
+            "type": self.type,
+            "title": self.title,
+            "caption": self.caption,
+            "panels": [dict(panel) for panel in self.panels],
+            "legend": [dict(entry) for entry in self.legend],
         }
 
 
@@ -40,7 +43,9 @@ class Absent:
     why: str
 
 
-def axis(label: str, values: Sequence[float | None], *, include: Sequence[float] = (), pad: float = 0.06) -> dict[str, Any]:
+def axis(
+    label: str, values: Sequence[float | None], *, include: Sequence[float] = (), pad: float = 0.06
+) -> dict[str, Any]:
     """An axis wide enough for ``values`` and ``include``, with round ticks."""
     known = [float(value) for value in (*values, *include) if value is not None]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)

@@ -43,7 +43,9 @@ def side_by_side(snapshot: Snapshot, raters: Sequence[str]) -> SideBySide:
     shown = [name for name in shown if trials.get(name)]
     if not shown:
         return SideBySide((), (), (), len(raters))
-    questions = [q.id for q in snapshot.study.asked if any(q.id in t.answers for name in shown for t in trials[name])]
+    questions = [
+        q.id for q in snapshot.study.asked if any(q.id in t.answers for name in shown for t in trials[name])
+    ]
     spans = _spans(snapshot, questions, [t for name in shown for t in trials[name]])
     first = trials[shown[0]]
     # Columns are the first rater's trials, with room before each and at the end for what the others have in between.
@@ -66,26 +68,35 @@ def side_by_side(snapshot: Snapshot, raters: Sequence[str]) -> SideBySide:
         column += extra + 1
     width = column - 1
     lines = [_laid([(place, place) for place in range(len(first))], first, starts, between, width)]
-    lines += [_laid(steps, trials[name], starts, between, width) for steps, name in zip(aligned, shown[1:], strict=True)]
+    lines += [
+        _laid(steps, trials[name], starts, between, width)
+        for steps, name in zip(aligned, shown[1:], strict=True)
+    ]
     return SideBySide(tuple(shown), tuple(questions), tuple(lines), len(raters) - len(shown))
 
 
 def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[Trial]]:
-    ratings = snapshot.scan_ratings().filter(pl.col("rater").is_in(list(raters)) & pl.col("value").is_finite())
+    ratings = snapshot.scan_ratings().filter(
+        pl.col("rater").is_in(list(raters)) & pl.col("value").is_finite()
+    )
     have = ratings.collect_schema().names()
     order = [name for name in ("position", "at") if name in have]
     frame = ratings.with_row_index("_row").sort([*order, "_row"], nulls_last=True).collect()
     if "repeat" in have:
         frame = frame.filter(pl.col("repeat").fill_null(0) == 0)
     out: dict[str, dict[str, Trial]] = {}
-    for rater, stimulus, question, value in frame.select("rater", "stimulus", "question", "value").iter_rows():
+    for rater, stimulus, question, value in frame.select(
+        "rater", "stimulus", "question", "value"
+    ).iter_rows():
         mine = out.setdefault(rater, {})
         trial = mine.setdefault(stimulus, Trial(len(mine) + 1, stimulus, {}))
         trial.answers[question] = value
     return {rater: list(mine.values())[:MOST_TRIALS] for rater, mine in out.items()}
 
 
-def _spans(snapshot: Snapshot, questions: Sequence[str], trials: Sequence[Trial]) -> dict[str, tuple[float, float]]:
+def _spans(
+    snapshot: Snapshot, questions: Sequence[str], trials: Sequence[Trial]
+) -> dict[str, tuple[float, float]]:
     out = {}
     for question in questions:
         values = [t.answers[question] for t in trials if question in t.answers]
@@ -96,11 +107,21 @@ def _spans(snapshot: Snapshot, questions: Sequence[str], trials: Sequence[Trial]
 Numbers = npt.NDArray[np.float64]
 
 
-def _matrix(trials: Sequence[Trial], questions: Sequence[str], spans: dict[str, tuple[float, float]]) -> Numbers:
+def _matrix(
+    trials: Sequence[Trial], questions: Sequence[str], spans: dict[str, tuple[float, float]]
+) -> Numbers:
     """Answers between 0 and 1, NaN where there is none."""
-    return np.array([
-        [(t.answers[q] - spans[q][0]) / ((spans[q][1] - spans[q][0]) or 1.0) if q in t.answers else np.nan for q in questions] for t in trials
-    ])
+    return np.array(
+        [
+            [
+                (t.answers[q] - spans[q][0]) / ((spans[q][1] - spans[q][0]) or 1.0)
+                if q in t.answers
+                else np.nan
+                for q in questions
+            ]
+            for t in trials
+        ]
+    )
 
 
 def _align(a: Numbers, b: Numbers) -> list[tuple[int | None, int | None]]:
@@ -113,7 +134,9 @@ def _align(a: Numbers, b: Numbers) -> list[tuple[int | None, int | None]]:
     best[:, 0], best[0, :] = np.arange(n + 1) * GAP, np.arange(m + 1) * GAP
     for i in range(1, n + 1):
         for j in range(1, m + 1):
-            best[i, j] = min(best[i - 1, j - 1] + cost[i - 1, j - 1], best[i - 1, j] + GAP, best[i, j - 1] + GAP)
+            best[i, j] = min(
+                best[i - 1, j - 1] + cost[i - 1, j - 1], best[i - 1, j] + GAP, best[i, j - 1] + GAP
+            )
     steps: list[tuple[int | None, int | None]] = []
     i, j = n, m
     while i or j:
@@ -130,7 +153,11 @@ def _align(a: Numbers, b: Numbers) -> list[tuple[int | None, int | None]]:
 
 
 def _laid(
-    steps: Sequence[tuple[int | None, int | None]], trials: Sequence[Trial], starts: Sequence[int], between: Sequence[int], width: int
+    steps: Sequence[tuple[int | None, int | None]],
+    trials: Sequence[Trial],
+    starts: Sequence[int],
+    between: Sequence[int],
+    width: int,
 ) -> tuple[Trial | None, ...]:
     """One rater's trials in columns: beside their partners, or in the room before the next of the first rater's."""
     line: list[Any] = [None] * width

@@ -10,7 +10,13 @@ from pathlib import Path
 from heartfelt.snapshot import Snapshot
 
 EMBED_AT_MOST = 24 * 2**20
-_TYPES = {".opus": "audio/ogg", ".ogg": "audio/ogg", ".flac": "audio/flac", ".wav": "audio/wav", ".mp3": "audio/mpeg"}
+_TYPES = {
+    ".opus": "audio/ogg",
+    ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+}
 
 
 def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:
@@ -19,7 +25,11 @@ def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:
     stimuli = snapshot.stimuli
     if root is None or not {"path", "found"} <= set(stimuli.columns):
         return {}
-    found = {row["stimulus"]: root / row["path"] for row in stimuli.iter_rows(named=True) if row["found"] and row["path"]}
+    found = {
+        row["stimulus"]: root / row["path"]
+        for row in stimuli.iter_rows(named=True)
+        if row["found"] and row["path"]
+    }
     if sum(path.stat().st_size for path in found.values()) > EMBED_AT_MOST:
         return {name: _relative(path, page.parent) for name, path in found.items()}
     return {name: _embedded(path) for name, path in found.items()}

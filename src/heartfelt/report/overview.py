@@ -29,7 +29,11 @@ def overview_page(snapshot: Snapshot, target: Path) -> Page:
     found = va_map(snapshot)
     if found is None:
         sections.append(
-            Section("map", "Intended and perceived", "This study has no two questions with reference coordinates, so there is no map to draw.")
+            Section(
+                "map",
+                "Intended and perceived",
+                "This study has no two questions with reference coordinates, so there is no map to draw.",
+            )
         )
     else:
         figures["map"] = found
@@ -52,4 +56,10 @@ def overview_page(snapshot: Snapshot, target: Path) -> Page:
         ("snapshot", snapshot.hash[:12]),
     ]
     title = say(snapshot.study.title) or snapshot.study.name
-    return Page(title, say(snapshot.study.description), sections, {"figures": figures, "media": media_sources(snapshot, target)}, facts)
+    return Page(
+        title,
+        say(snapshot.study.description),
+        sections,
+        {"figures": figures, "media": media_sources(snapshot, target)},
+        facts,
+    )

@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from heartfelt import __version__
 
-
 SCRIPTS = ("report.js", "charts.js", "tables.js", "boot.js")
 
 
@@ -46,7 +45,11 @@ class Page:
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=PackageLoader("heartfelt.report", "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("heartfelt.report", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
@@ -59,7 +62,13 @@ def asset(name: str) -> str:
 def script_json(data: Any) -> str:
     """JSON that may stand inside a script element: strict, and with nothing that could end the element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (
+        text.replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
 
 
 def render(page: Page) -> str:

@@ -16,4 +16,6 @@ PLAIN = "#0072b2"
 def mix(colour: str, other: str, share: float) -> str:
     """The colour ``share`` of the way from ``colour`` to ``other``."""
     a, b = (tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in (colour, other))
-    return "#" + "".join(f"{round(x + (y - x) * min(max(share, 0.0), 1.0)):02x}" for x, y in zip(a, b, strict=True))
+    return "#" + "".join(
+        f"{round(x + (y - x) * min(max(share, 0.0), 1.0)):02x}" for x, y in zip(a, b, strict=True)
+    )

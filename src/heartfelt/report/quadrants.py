@@ -38,7 +38,10 @@ class QuadrantLook:
 
     def legend(self) -> list[dict[str, str]]:
         """One entry per quadrant."""
-        return [{"label": self.said(name), "colour": self.colour(name), "shape": "circle", "group": name} for name in self.names]
+        return [
+            {"label": self.said(name), "colour": self.colour(name), "shape": "circle", "group": name}
+            for name in self.names
+        ]
 
 
 def quadrant_look(study: Study) -> QuadrantLook:
@@ -47,7 +50,13 @@ def quadrant_look(study: Study) -> QuadrantLook:
     if isinstance(found, str) or not found.of_intent:
         of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
         names = tuple(dict.fromkeys(of_intent.values()))
-        return QuadrantLook(names, of_intent, {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}, {}, {})
+        return QuadrantLook(
+            names,
+            of_intent,
+            {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)},
+            {},
+            {},
+        )
     first, second = found.axes
     used = set(found.of_intent.values())
     names = tuple(name for name in found.names if name in used)
@@ -57,8 +66,13 @@ def quadrant_look(study: Study) -> QuadrantLook:
         found.of_intent,
         {name: SIDE_COLOURS[side] for name, side in found.sides.items()},
         {
-            name: f"{level[x][0]}{first[0]}{level[y][0]}{second[0]}".upper() if first[0] != second[0] else plain(name)
+            name: f"{level[x][0]}{first[0]}{level[y][0]}{second[0]}".upper()
+            if first[0] != second[0]
+            else plain(name)
             for name, (x, y) in found.sides.items()
         },
-        {name: f"{level[x]} {plain(first)}, {level[y]} {plain(second)}" for name, (x, y) in found.sides.items()},
+        {
+            name: f"{level[x]} {plain(first)}, {level[y]} {plain(second)}"
+            for name, (x, y) in found.sides.items()
+        },
     )

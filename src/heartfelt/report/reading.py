@@ -7,7 +7,17 @@ from typing import Any
 
 from heartfelt.analysis import Analysis
 
-__all__ = ["Analysis", "bounds_of", "inside", "questions", "rows", "system_names", "trust_parts", "value_of", "why"]
+__all__ = [
+    "Analysis",
+    "bounds_of",
+    "inside",
+    "questions",
+    "rows",
+    "system_names",
+    "trust_parts",
+    "value_of",
+    "why",
+]
 
 MANY_QUESTIONS = 12
 
@@ -66,8 +76,12 @@ def questions(analysis: Analysis) -> list[str]:
 def system_names(analysis: Analysis) -> dict[str, str]:
     """Each system's id and what it is called."""
     named = {system.id: system.name or system.id for system in analysis.snapshot.study.systems}
-    seen = analysis.snapshot.stimuli["system"].drop_nulls().unique().sort() if "system" in analysis.snapshot.stimuli.columns else []
-    return {**{name: named.get(name, name) for name in seen}, **named}
+    seen = (
+        analysis.snapshot.stimuli["system"].drop_nulls().unique().sort()
+        if "system" in analysis.snapshot.stimuli.columns
+        else []
+    )
+    return {**named, **{name: named.get(name, name) for name in seen}}
 
 
 def trust_parts(analysis: Analysis) -> dict[str, dict[str, Any]]:
@@ -75,4 +89,8 @@ def trust_parts(analysis: Analysis) -> dict[str, dict[str, Any]]:
     found = inside(analysis, "reliability")
     pooled = inside(analysis, "reliability_pooled")
     chosen = pooled if isinstance(pooled, Mapping) and len(found or {}) > MANY_QUESTIONS else found
-    return {str(name): part for name, part in chosen.items() if isinstance(part, dict)} if isinstance(chosen, Mapping) else {}
+    return (
+        {str(name): part for name, part in chosen.items() if isinstance(part, dict)}
+        if isinstance(chosen, Mapping)
+        else {}
+    )

@@ -13,18 +13,29 @@ from heartfelt.report.words import chance, interval, number
 MOST_ROWS = 250
 
 
-def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, most: int = MOST_ROWS, more: str = "") -> Markup:
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    most: int = MOST_ROWS,
+    more: str = "",
+) -> Markup:
     """A table. A cell is text, a number, an estimate (a mapping with a value), or ready HTML.
 
     Beyond ``most`` rows it ends with a line that says how many there are and where (``more``).
     """
     words = [_words_in(rows, place) for place in range(len(columns))]
     head = Markup("").join(
-        Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(_class("words" if own else ""), name)
+        Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(
+            _class("words" if own else ""), name
+        )
         for own, name in zip(words, columns, strict=True)
     )
     body = Markup("\n").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(_cell(value, place, words[place]) for place, value in enumerate(row)))
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(_cell(value, place, words[place]) for place, value in enumerate(row))
+        )
         for row in rows[:most]
     )
     frame = Markup(
@@ -32,7 +43,9 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *
         "<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>\n</div>"
     ).format(caption, caption, head, body)
     if len(rows) > most:
-        frame += Markup('\n<p class="absent">The first {} of {} rows; {}.</p>').format(number(most), number(len(rows)), more or "the rest is in the files")
+        frame += Markup('\n<p class="absent">The first {} of {} rows; {}.</p>').format(
+            number(most), number(len(rows)), more or "the rest is in the files"
+        )
     return frame
 
 
@@ -60,7 +73,15 @@ def _class(names: str) -> Markup:
 def _cell(value: Any, place: int, words: bool) -> Markup:
     text, sort = _shown(value)
     tag = Markup("th" if place == 0 else "td")
-    names = "words long" if len(text) > 60 and place else "words" if words else "reason" if isinstance(value, Mapping) and sort is None else ""
+    names = (
+        "words long"
+        if len(text) > 60 and place
+        else "words"
+        if words
+        else "reason"
+        if isinstance(value, Mapping) and sort is None
+        else ""
+    )
     return Markup("<{0}{1}{2}{3}>{4}</{0}>").format(
         tag,
         Markup(' scope="row"') if place == 0 else Markup(""),
@@ -90,7 +111,9 @@ def _shown(value: Any) -> tuple[str, float | None]:
     return str(value), None
 
 
-def pairs_table(caption: str, rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, more: str = "") -> Markup:
+def pairs_table(
+    caption: str, rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, more: str = ""
+) -> Markup:
     """A table of mappings, a column for every key in the order they first appear."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     return table(caption, columns, [[row.get(key) for key in columns] for row in rows], most=most, more=more)

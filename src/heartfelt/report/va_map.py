@@ -16,7 +16,11 @@ from heartfelt.study.question import Question
 def mapped_questions(snapshot: Snapshot) -> tuple[Question, Question] | None:
     """The first two questions that measure an axis of the intents, if there are such."""
     axes = {axis for intent in snapshot.study.intents for axis in intent.reference}
-    found = [q for q in snapshot.study.asked if q.axis in axes and snapshot.study.scale_of(q.id).bounds() is not None]
+    found = [
+        q
+        for q in snapshot.study.asked
+        if q.axis in axes and snapshot.study.scale_of(q.id).bounds() is not None
+    ]
     return (found[0], found[1]) if len(found) >= 2 else None
 
 
@@ -25,7 +29,12 @@ def stimulus_means(snapshot: Snapshot, question: str) -> pl.DataFrame:
     ratings = snapshot.scan_ratings().filter((pl.col("question") == question) & pl.col("value").is_not_null())
     if "repeat" in ratings.collect_schema():
         ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
-    return ratings.group_by("stimulus").agg(pl.mean("value").alias("mean"), pl.std("value").alias("sd"), pl.len().alias("n")).sort("stimulus").collect()
+    return (
+        ratings.group_by("stimulus")
+        .agg(pl.mean("value").alias("mean"), pl.std("value").alias("sd"), pl.len().alias("n"))
+        .sort("stimulus")
+        .collect()
+    )
 
 
 def va_map(snapshot: Snapshot) -> dict[str, Any] | None:
@@ -48,13 +57,30 @@ def va_map(snapshot: Snapshot) -> dict[str, Any] | None:
     axes = [map_axis(snapshot, question) for question in pair]
     panels = []
     for (system,), mine in joined.group_by("system", maintain_order=True):
-        points = [{**row, "group": look.of_intent.get(row["intent"])} for row in mine.drop("system").iter_rows(named=True)]
-        panels.append({
-            "title": names.get(str(system), str(system)), "note": f"{mine.height} stimuli", "x": axes[0], "y": axes[1],
-            "colours": {**look.colours, "": SOFT}, "points": points, **_intents(snapshot, mine, pair, look),
-        })
+        points = [
+            {**row, "group": look.of_intent.get(row["intent"])}
+            for row in mine.drop("system").iter_rows(named=True)
+        ]
+        panels.append(
+            {
+                "title": names.get(str(system), str(system)),
+                "note": f"{mine.height} stimuli",
+                "x": axes[0],
+                "y": axes[1],
+                "colours": {**look.colours, "": SOFT},
+                "points": points,
+                **_intents(snapshot, mine, pair, look),
+            }
+        )
     key = "✕ intended   ● perceived mean of an intent   · one stimulus (select it to hear or see it)"
-    return {"type": "map", "title": "Intended and perceived", "axes": axes, "panels": panels, "legend": look.legend(), "key": key}
+    return {
+        "type": "map",
+        "title": "Intended and perceived",
+        "axes": axes,
+        "panels": panels,
+        "legend": look.legend(),
+        "key": key,
+    }
 
 
 def map_axis(snapshot: Snapshot, question: Question) -> dict[str, Any]:
@@ -63,7 +89,9 @@ def map_axis(snapshot: Snapshot, question: Question) -> dict[str, Any]:
     return {"label": question.id, "low": low, "high": high, "ticks": [low, (low + high) / 2, high]}
 
 
-def references(snapshot: Snapshot, seen: set[str], pair: tuple[Question, Question], look: QuadrantLook) -> list[dict[str, Any]]:
+def references(
+    snapshot: Snapshot, seen: set[str], pair: tuple[Question, Question], look: QuadrantLook
+) -> list[dict[str, Any]]:
     """A cross where each intent should be, for the intents in ``seen``."""
     across, up = pair
     out = []
@@ -71,20 +99,31 @@ def references(snapshot: Snapshot, seen: set[str], pair: tuple[Question, Questio
         if intent.id in seen and {across.axis, up.axis} <= set(intent.reference):
             x, y = intent.reference[str(across.axis)], intent.reference[str(up.axis)]
             words = f"{intent.id}: intended\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
-            out.append({"x": x, "y": y, "group": look.of_intent.get(intent.id), "label": intent.id, "words": words})
+            out.append(
+                {"x": x, "y": y, "group": look.of_intent.get(intent.id), "label": intent.id, "words": words}
+            )
     return out
 
 
-def _intents(snapshot: Snapshot, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook) -> dict[str, Any]:
+def _intents(
+    snapshot: Snapshot, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook
+) -> dict[str, Any]:
     """Where each intent should be, where it was perceived, and a line from one to the other."""
     crosses = references(snapshot, set(mine["intent"].drop_nulls().to_list()), pair, look)
     meant = {cross["label"]: cross for cross in crosses}
     means, lines = [], []
-    by_intent = mine.drop_nulls("intent").group_by("intent").agg(pl.mean("x"), pl.mean("y"), pl.len().alias("n")).sort("intent")
+    by_intent = (
+        mine.drop_nulls("intent")
+        .group_by("intent")
+        .agg(pl.mean("x"), pl.mean("y"), pl.len().alias("n"))
+        .sort("intent")
+    )
     for intent, x, y, n in by_intent.iter_rows():
         group = look.of_intent.get(intent)
         words = f"{intent}: perceived, mean of {n} stimuli\n{pair[0].id} {number(x, 2)}, {pair[1].id} {number(y, 2)}"
         means.append({"x": x, "y": y, "group": group, "words": words})
         if intent in meant:
-            lines.append({"x1": meant[intent]["x"], "y1": meant[intent]["y"], "x2": x, "y2": y, "group": group})
+            lines.append(
+                {"x1": meant[intent]["x"], "y1": meant[intent]["y"], "x2": x, "y2": y, "group": group}
+            )
     return {"crosses": crosses, "means": means, "lines": lines, "stars": [], "ellipses": []}

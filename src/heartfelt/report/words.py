@@ -100,3 +100,10 @@ def coefficient(name: str) -> str:
 def effect(name: str) -> str:
     """An effect of a model: interactions with a cross."""
     return name.replace(":", " × ")
+
+
+def measure(name: object) -> str:
+    """What is compared: the mean rating or a deviation from the reference."""
+    return {"signed": "signed deviation", "absolute": "absolute deviation", "value": "mean rating"}.get(
+        str(name), plain(str(name))
+    )

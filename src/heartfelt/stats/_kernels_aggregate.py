@@ -189,53 +189,56 @@ def rater_bias(starts: Array, rater: Array, value: Array, quality: Array, raters
 
 
 @njit(cache=True)
-def inconsistency(
-    starts: Array, rater: Array, value: Array, quality: Array, bias: Array, freedom: Array
-) -> Array:
-    """Standard deviation of each rater's residuals about their mean, with divisor ``freedom``.
+def _weigh(sums: Array, count: Array, leverage: bool, floor: float, spread: Array, state: Array) -> None:
+    """Bias, inconsistency and weight of each rater from sums of residuals; the pooled spread where none is own.
 
-    Raters with hardly any freedom get the pooled one.
+    ``sums`` holds per rater the residuals, their squares and one minus the leverage of their ratings; ``state``
+    bias and weight.
     """
-    raters = bias.size
-    first = np.zeros(raters)
-    second = np.zeros(raters)
-    count = np.zeros(raters)
-    for g in range(starts.size - 1):
-        s = quality[g]
-        for i in range(starts[g], starts[g + 1]):
-            r = rater[i]
-            e = value[i] - s - bias[r]
-            first[r] += e
-            second[r] += e * e
-            count[r] += 1.0
     pooled = 0.0
     total = 0.0
-    out = np.zeros(raters)
-    for r in range(raters):
-        pooled += second[r]
-        total += freedom[r]
-        if count[r] > 1 and freedom[r] > LEAST:
-            m = first[r] / count[r]
-            out[r] = np.sqrt(max(second[r] - count[r] * m * m, 0.0) / freedom[r])
+    for r in range(count.size):
+        freedom = sums[r, 2] * (1.0 - 1.0 / count[r]) if leverage else count[r]
+        mean = sums[r, 0] / count[r] if count[r] > 1 else 0.0
+        squares = max(sums[r, 1] - count[r] * mean * mean, 0.0)
+        pooled += squares
+        total += freedom
+        state[r, 0] += mean
+        spread[r] = np.sqrt(squares / freedom) if count[r] > 1 and freedom > LEAST else -1.0
     shared = np.sqrt(pooled / max(total, 1.0))
-    for r in range(raters):
-        if count[r] <= 1 or freedom[r] <= LEAST:
-            out[r] = shared
-    return out
+    for r in range(count.size):
+        if spread[r] < 0.0:
+            spread[r] = shared
+        state[r, 1] = 1.0 / (max(spread[r], floor) ** 2 + EPSILON)
 
 
 @njit(cache=True)
-def residual_freedom(starts: Array, rater: Array, weight: Array, count: Array) -> Array:
-    """Each rater's ratings less what fitting quality and bias takes of them: the sum of one minus leverage."""
-    out = np.zeros(weight.size)
+def _project(
+    starts: Array, rater: Array, value: Array, leverage: bool, state: Array, quality: Array, sums: Array
+) -> float:
+    """One pass: weighted quality of each item and the raters' sums of residuals from it; the squared change."""
+    moved = 0.0
+    sums[:] = 0.0
     for g in range(starts.size - 1):
-        total = 0.0
-        for i in range(starts[g], starts[g + 1]):
-            total += weight[rater[i]]
+        top = 0.0
+        low = 0.0
         for i in range(starts[g], starts[g + 1]):
             r = rater[i]
-            out[r] += (1.0 - weight[r] / total) * (1.0 - 1.0 / count[r])
-    return out
+            top += state[r, 1] * (value[i] - state[r, 0])
+            low += state[r, 1]
+        s = top / low
+        moved += (s - quality[g]) ** 2
+        quality[g] = s
+        for i in range(starts[g], starts[g + 1]):
+            r = rater[i]
+            e = value[i] - s - state[r, 0]
+            sums[r, 0] += e
+            sums[r, 1] += e * e
+        if leverage:
+            share = 1.0 / low
+            for i in range(starts[g], starts[g + 1]):
+                sums[rater[i], 2] += 1.0 - state[rater[i], 1] * share
+    return moved
 
 
 @njit(cache=True)
@@ -250,42 +253,26 @@ def alternate(
     limit: int,
 ) -> tuple[Array, Array, Array, int, float]:
     """P.910 alternating projection: quality, bias, inconsistency, iterations and the last change."""
-    items = starts.size - 1
-    quality, _ = item_means(starts, value)
-    bias, count = rater_bias(starts, rater, value, quality, raters)
-    for r in range(raters):
-        if count[r] <= 1:
-            bias[r] = 0.0
+    count = np.zeros(raters)
+    for r in rater:
+        count[r] += 1.0
+    quality = np.zeros(starts.size - 1)
     spread = np.zeros(raters)
-    weight = np.ones(raters)
-    freedom = count.copy()
+    rater = rater.astype(np.int32)
+    sums = np.zeros((raters, 4))
+    state = np.zeros((raters, 2))
+    state[:, 1] = 1.0
+    _project(starts, rater, value, leverage, state, quality, sums)
     iterations = 0
     change = np.inf
     while iterations < limit and change >= tolerance:
-        if leverage:
-            freedom = residual_freedom(starts, rater, weight, count)
-        spread = inconsistency(starts, rater, value, quality, bias, freedom)
-        for r in range(raters):
-            weight[r] = 1.0 / (max(spread[r], floor) ** 2 + EPSILON)
-        fresh = np.zeros(raters)
-        moved = 0.0
-        for g in range(items):
-            top = 0.0
-            low = 0.0
-            for i in range(starts[g], starts[g + 1]):
-                r = rater[i]
-                top += weight[r] * (value[i] - bias[r])
-                low += weight[r]
-            s = top / low
-            moved += (s - quality[g]) ** 2
-            quality[g] = s
-            for i in range(starts[g], starts[g + 1]):
-                fresh[rater[i]] += value[i] - s
-        for r in range(raters):
-            bias[r] = fresh[r] / count[r] if count[r] > 1 else 0.0
-        change = np.sqrt(moved)
+        _weigh(sums, count, leverage, floor, spread, state)
+        change = np.sqrt(_project(starts, rater, value, leverage, state, quality, sums))
         iterations += 1
-    return quality, bias, spread, iterations, change
+    for r in range(raters):
+        if count[r] > 1:
+            state[r, 0] += sums[r, 0] / count[r]
+    return quality, state[:, 0].copy(), spread, iterations, change
 
 
 @njit(cache=True)

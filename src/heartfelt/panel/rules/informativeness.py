@@ -37,6 +37,7 @@ from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 
 LEAST_WEIGHT = 3.0
+LEAST_TRIALS = 8
 LEAST_RATERS = 3
 PANEL_AGREES = 3.0
 
@@ -177,8 +178,8 @@ def effects(view: RatingsView, draws: int, seed: int) -> Effects:
 def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float, str | None]:
     from heartfelt.panel._kernels_dependence import dependence, standardise
 
-    if block.answers.shape[0] < 4:
-        return 0.0, 0.0, 1.0, "fewer than 4 trials"
+    if block.answers.shape[0] < LEAST_TRIALS:
+        return 0.0, 0.0, 1.0, f"fewer than {LEAST_TRIALS} trials"
     y, x = block.answers.copy(), block.predictions.copy()
     moves, differs = standardise(y, block.seen), standardise(x, block.seen)
     if not moves.any():

@@ -99,7 +99,7 @@
       const mark = node("g", {}, svg);
       node("rect", { x: left, y: y(place) - row / 2, width: right - left, height: row, class: "hit" }, mark);
       if (panel.bars) node("rect", { x: x(Math.max(panel.value.low, Math.min(0, entry.value))), y: y(place) - row * 0.32, width: Math.abs(x(entry.value) - x(Math.max(panel.value.low, 0))), height: row * 0.64, fill: entry.colour, opacity: 0.85 }, mark);
-      if (entry.low !== null) node("line", { x1: x(entry.low), x2: x(entry.high), y1: y(place), y2: y(place), stroke: panel.bars ? INK : entry.colour, "stroke-width": panel.bars ? 1.6 : 2.2 }, mark);
+      if (entry.low !== null) node("line", { x1: Math.max(left, x(entry.low)), x2: Math.min(right, x(entry.high)), y1: y(place), y2: y(place), stroke: panel.bars ? INK : entry.colour, "stroke-width": panel.bars ? 1.6 : 2.2 }, mark);
       if (!panel.bars) node("circle", { cx: x(entry.value), cy: y(place), r: row > 20 ? 5 : 4, fill: entry.colour, stroke: "#fff" }, mark);
       tells(mark, entry.words);
     });
@@ -120,13 +120,13 @@
 
   figures.columns = (host, figure) => panels(host, figure, (svg, panel, width) => {
     const left = 52, right = width - 6, top = 8, bottom = top + Math.min(240, Math.max(150, width * 0.4));
-    const step = (right - left) / panel.bars.length;
+    const step = Math.min((right - left) / panel.bars.length, 90);
     const y = linear(panel.y, bottom, top);
     upward(svg, panel.y, y, left, right);
     const longest = widest(panel.bars.map((bar) => bar.label)) + 6;
     const every = Math.max(1, Math.ceil(longest / step)), turned = every > 1 && panel.bars.some((bar) => /[^\d–.]/.test(bar.label));
     panel.bars.forEach((bar, place) => {
-      const mark = node("g", {}, svg), x = left + place * step;
+      const mark = node("g", {}, svg), x = (left + right - step * panel.bars.length) / 2 + place * step;
       node("rect", { x, y: top, width: step, height: bottom - top, class: "hit" }, mark);
       node("rect", { x: x + step * 0.09, y: y(bar.value), width: step * 0.82, height: bottom - y(bar.value), fill: bar.colour }, mark);
       tells(mark, bar.words);
@@ -139,7 +139,7 @@
   });
 
   figures.plane = (host, figure) => panels(host, figure, (svg, panel, width) => {
-    const left = 52, right = width - 10, top = 8;
+    const left = 52, right = panel.equal ? Math.min(width - 10, left + 400) : width - 10, top = 8;
     const unit = (right - left) / (panel.x.high - panel.x.low);
     const bottom = top + (panel.equal ? unit * (panel.y.high - panel.y.low) : Math.min(430, Math.max(260, width * 0.55)));
     const x = linear(panel.x, left, right), y = linear(panel.y, bottom, top);
@@ -190,7 +190,7 @@
       panel.series.forEach((series, place) => {
         const known = series.points.filter((p) => p.low !== null && p.high !== null);
         const at = (p, key) => `${x(p.x).toFixed(1)},${y(p[key]).toFixed(1)}`;
-        if (known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15 }, svg);
+        if (panel.banded && known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15 }, svg);
         node("path", { d: `M${series.points.map((p) => at(p, "y")).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 2.2, "stroke-dasharray": dashes[place % 4] }, svg);
         for (const p of series.points) tells(node("circle", { cx: x(p.x), cy: y(p.y), r: 7, class: "hit dot", style: `--own:${series.colour}` }, svg), p.words);
         for (const p of series.needed) tells(node("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill: series.colour, stroke: "#fff" }, svg), p.words);

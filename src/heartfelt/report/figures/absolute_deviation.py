@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.deviation_by_system import STARS
@@ -16,17 +16,26 @@ class AbsoluteDeviation(Figure):
     """Which intents are conveyed best."""
 
     name: ClassVar[str] = "absolute-deviation-by-quadrant"
-    about: ClassVar[str] = "mean absolute deviation per quadrant with 95% intervals and the three smallest significant differences"
+    about: ClassVar[str] = (
+        "mean absolute deviation per quadrant with 95% intervals and the three smallest significant differences"
+    )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question with references."""
         found = inside(analysis, "quadrants", "by_quadrant") or []
         look = quadrant_look(analysis.snapshot.study)
         order = list(look.names)
-        panels, table = [], []
+        panels: list[dict[str, Any]] = []
+        table: list[dict[str, Any]] = []
         for question in questions(analysis):
-            mine = [row for row in found if row.get("question") == question and value_of(row.get("absolute_deviation")) is not None]
-            mine.sort(key=lambda row: order.index(row["quadrant"]) if row["quadrant"] in order else len(order))
+            mine = [
+                row
+                for row in found
+                if row.get("question") == question and value_of(row.get("absolute_deviation")) is not None
+            ]
+            mine.sort(
+                key=lambda row: order.index(row["quadrant"]) if row["quadrant"] in order else len(order)
+            )
             if not mine:
                 continue
             keys = [str(row["quadrant"]) for row in mine]
@@ -35,19 +44,43 @@ class AbsoluteDeviation(Figure):
                 row_of(label, row["absolute_deviation"], look.colour(key), look.said(key))
                 for label, key, row in zip(labels, keys, mine, strict=True)
             ]
-            panels.append({
-                "title": f"({'abcdefgh'[len(panels) % 8]}) {question}", "rows": made, "bars": False, "lines": [],
-                "brackets": brackets(analysis, keys, labels, outcome=question, deviation="absolute", factor="quadrant"),
-                "value": axis(f"absolute {question} deviation", [r[k] for r in made for k in ("value", "low", "high")], include=[0.0]),
-            })
+            panels.append(
+                {
+                    "title": f"({'abcdefgh'[len(panels) % 8]}) {question}",
+                    "rows": made,
+                    "bars": False,
+                    "lines": [],
+                    "brackets": brackets(
+                        analysis, keys, labels, outcome=question, deviation="absolute", factor="quadrant"
+                    ),
+                    "value": axis(
+                        f"absolute {question} deviation",
+                        [r[k] for r in made for k in ("value", "low", "high")],
+                        include=[0.0],
+                    ),
+                }
+            )
             table += [
-                {"question": question, "quadrant": key, "absolute_deviation": r["value"], "low": r["low"], "high": r["high"]}
+                {
+                    "question": question,
+                    "quadrant": key,
+                    "absolute_deviation": r["value"],
+                    "low": r["low"],
+                    "high": r["high"],
+                }
                 for key, r in zip(keys, made, strict=True)
             ]
         if not panels:
             return Absent("the intents have no quadrants with references")
-        short = "; ".join(f"{look.abbreviated(name)} {look.said(name)}" for name in order if look.abbreviated(name) != look.said(name))
-        caption = f"Mean absolute deviation from the reference per quadrant of the intents{f' ({short})' if short else ''}, with 95% intervals. {STARS}"
+        short = "; ".join(
+            f"{look.abbreviated(name)} {look.said(name)}"
+            for name in order
+            if look.abbreviated(name) != look.said(name)
+        )
+        key = f" ({short})" if short else ""
+        caption = (
+            f"Mean absolute deviation from the reference per quadrant of the intents{key}, with 95% intervals. {STARS}"
+        )
         return Chart("intervals", "Absolute deviation by quadrant", caption, panels, table)
 
 

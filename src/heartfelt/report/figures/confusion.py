@@ -16,7 +16,9 @@ class Confusion(Figure):
     """Where stimuli of each intent end up."""
 
     name: ClassVar[str] = "confusion"
-    about: ClassVar[str] = "share of the stimuli meant for each quadrant or category that were perceived in each"
+    about: ClassVar[str] = (
+        "share of the stimuli meant for each quadrant or category that were perceived in each"
+    )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """Intended in rows, perceived in columns."""
@@ -27,19 +29,30 @@ class Confusion(Figure):
             panel, table = _panel(found, "", look.abbreviated, look.said)
             caption = "Share of the stimuli meant for each quadrant that were perceived in each; one on a midline is in none."
             return Chart("heatmap", "Intended and perceived quadrant", caption + _hits(hit), [panel], table)
-        panels, table = [], []
+        panels: list[dict[str, Any]] = []
+        table: list[dict[str, Any]] = []
         for one in rows(analysis, "intent_confusion"):
             panel, own = _panel(one, str(one["question"]), plain, plain)
             panels.append(panel)
             table += [{"question": one["question"], **row} for row in own]
         if not panels:
-            return Absent(why(analysis, "quadrants", "the study has no quadrants") + "; " + why(analysis, "intent_confusion", "no intents to confuse"))
-        caption = "Share of the stimuli of each intent by the answer given most often." + _hits(rows(analysis, "intent_confusion")[0].get("hit_rate"))
+            return Absent(
+                why(analysis, "quadrants", "the study has no quadrants")
+                + "; "
+                + why(analysis, "intent_confusion", "no intents to confuse")
+            )
+        caption = "Share of the stimuli of each intent by the answer given most often." + _hits(
+            rows(analysis, "intent_confusion")[0].get("hit_rate")
+        )
         return Chart("heatmap", "Intended and perceived category", caption, panels, table)
 
 
 def _hits(hit: Any) -> str:
-    return f" {interval(hit, 2)} of all fall where they were meant to." if isinstance(hit, Mapping) and hit.get("value") is not None else ""
+    return (
+        f" {interval(hit, 2)} of all fall where they were meant to."
+        if isinstance(hit, Mapping) and hit.get("value") is not None
+        else ""
+    )
 
 
 def _panel(
@@ -53,16 +66,26 @@ def _panel(
         line = []
         for j in kept:
             share = shares[j]
-            line.append({
-                "value": share, "text": "–" if share is None else f"{100 * share:.0f}%",
-                "words": f"intended: {said(name)}\nperceived: {said(others[j])}\n{counts[j]} stimuli"
-                         + ("" if share is None else f", {100 * share:.1f}% of the row"),
-            })
+            line.append(
+                {
+                    "value": share,
+                    "text": "–" if share is None else f"{100 * share:.0f}%",
+                    "words": f"intended: {said(name)}\nperceived: {said(others[j])}\n{counts[j]} stimuli"
+                    + ("" if share is None else f", {100 * share:.1f}% of the row"),
+                }
+            )
             table.append({"intended": name, "perceived": others[j], "stimuli": counts[j], "share": share})
         cells.append(line)
     panel = {
-        "title": title, "rows": [short(name) for name in names], "columns": [short(others[j]) for j in kept], "cells": cells,
-        "row_label": "intended", "column_label": "perceived", "low": 0.0, "high": 1.0, "square": len(names) <= 8,
+        "title": title,
+        "rows": [short(name) for name in names],
+        "columns": [short(others[j]) for j in kept],
+        "cells": cells,
+        "row_label": "intended",
+        "column_label": "perceived",
+        "low": 0.0,
+        "high": 1.0,
+        "square": len(names) <= 8,
     }
     return panel, table
 

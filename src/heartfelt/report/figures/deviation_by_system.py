@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
@@ -10,37 +10,68 @@ from heartfelt.report.figures.rows import brackets, row_of
 from heartfelt.report.palette import COLOURS
 from heartfelt.report.reading import Analysis, questions, rows, system_names, value_of
 
-STARS = "Of the pairs that differ significantly, the three with the smallest differences are marked (* p < .05, ** p < .01, *** p < .001)."
+STARS = (
+    "Of the pairs that differ significantly, the three with the smallest differences are marked"
+    " (* p < .05, ** p < .01, *** p < .001)."
+)
 
 
 class DeviationBySystem(Figure):
     """How far off each system is, and in which direction."""
 
     name: ClassVar[str] = "deviation-by-system"
-    about: ClassVar[str] = "mean signed deviation per system with 95% intervals and the three smallest significant differences"
+    about: ClassVar[str] = (
+        "mean signed deviation per system with 95% intervals and the three smallest significant differences"
+    )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question with references."""
         names = system_names(analysis)
-        panels, table = [], []
+        panels: list[dict[str, Any]] = []
+        table: list[dict[str, Any]] = []
         for place, question in enumerate(questions(analysis)):
-            mine = [row for row in rows(analysis, "systems", question=question) if value_of(row.get("deviation")) is not None]
+            mine = [
+                row
+                for row in rows(analysis, "systems", question=question)
+                if value_of(row.get("deviation")) is not None
+            ]
             if not mine:
                 continue
             keys = [str(row["system"]) for row in mine]
             labels = [names.get(key, key) for key in keys]
             colour = COLOURS[place % len(COLOURS)]
             made = [
-                row_of(label, row["deviation"], colour, f"{row.get('n_stimuli')} stimuli, {row.get('n_ratings')} ratings")
+                row_of(
+                    label,
+                    row["deviation"],
+                    colour,
+                    f"{row.get('n_stimuli')} stimuli, {row.get('n_ratings')} ratings",
+                )
                 for label, row in zip(labels, mine, strict=True)
             ]
-            panels.append({
-                "title": f"({'abcdefgh'[len(panels) % 8]}) {question}", "rows": made, "bars": False, "lines": [{"at": 0.0, "label": ""}],
-                "brackets": brackets(analysis, keys, labels, outcome=question, deviation="signed", factor="system"),
-                "value": axis(f"{question} deviation", [r[k] for r in made for k in ("value", "low", "high")] + [0.0]),
-            })
+            panels.append(
+                {
+                    "title": f"({'abcdefgh'[len(panels) % 8]}) {question}",
+                    "rows": made,
+                    "bars": False,
+                    "lines": [{"at": 0.0, "label": ""}],
+                    "brackets": brackets(
+                        analysis, keys, labels, outcome=question, deviation="signed", factor="system"
+                    ),
+                    "value": axis(
+                        f"{question} deviation",
+                        [r[k] for r in made for k in ("value", "low", "high")] + [0.0],
+                    ),
+                }
+            )
             table += [
-                {"question": question, "system": key, "deviation": r["value"], "low": r["low"], "high": r["high"]}
+                {
+                    "question": question,
+                    "system": key,
+                    "deviation": r["value"],
+                    "low": r["low"],
+                    "high": r["high"],
+                }
                 for key, r in zip(keys, made, strict=True)
             ]
         if not panels:

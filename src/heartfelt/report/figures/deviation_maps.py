@@ -18,7 +18,9 @@ class DeviationMaps(Figure):
     """Which way systems and quadrants are off."""
 
     name: ClassVar[str] = "deviation-maps"
-    about: ClassVar[str] = "mean deviation from the reference per system (a) and per quadrant (b) in two dimensions"
+    about: ClassVar[str] = (
+        "mean deviation from the reference per system (a) and per quadrant (b) in two dimensions"
+    )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """A panel of systems and one of quadrants."""
@@ -31,21 +33,54 @@ class DeviationMaps(Figure):
         groups = _both(inside(analysis, "quadrants", "by_quadrant") or [], "quadrant", across, up)
         look = quadrant_look(analysis.snapshot.study)
         parts = [
-            ("(a) systems", "system", [(names.get(k, k), COLOURS[i % len(COLOURS)], SHAPES[i % 4], v) for i, (k, v) in enumerate(systems.items())]),
-            ("(b) quadrants", "quadrant", [
-                (look.abbreviated(k), look.colour(k), SHAPES[i % 4], v | {"said": look.said(k)}) for i, (k, v) in enumerate(groups.items())
-            ]),
+            (
+                "(a) systems",
+                "system",
+                [
+                    (names.get(k, k), COLOURS[i % len(COLOURS)], SHAPES[i % 4], v)
+                    for i, (k, v) in enumerate(systems.items())
+                ],
+            ),
+            (
+                "(b) quadrants",
+                "quadrant",
+                [
+                    (look.abbreviated(k), look.colour(k), SHAPES[i % 4], v | {"said": look.said(k)})
+                    for i, (k, v) in enumerate(groups.items())
+                ],
+            ),
         ]
-        panels, table = [], []
+        panels: list[dict[str, Any]] = []
+        table: list[dict[str, Any]] = []
         for title, what, entries in parts:
-            points = [_point(label, colour, shape, both, across, up) for label, colour, shape, both in entries]
+            points = [
+                _point(label, colour, shape, both, across, up) for label, colour, shape, both in entries
+            ]
             points = [point for point in points if point["x"] is not None and point["y"] is not None]
             if not points:
                 continue
-            panels.append({"title": title, **_axes(points, across, up), "points": points, "links": [], "arrows": True, "equal": True, "named": True})
+            panels.append(
+                {
+                    "title": title,
+                    **_axes(points, across, up),
+                    "points": points,
+                    "links": [],
+                    "arrows": True,
+                    "equal": True,
+                    "named": True,
+                }
+            )
             table += [
-                {"part": what, "name": p["label"], across: p["x"], f"{across}_low": p["xl"], f"{across}_high": p["xh"],
-                 up: p["y"], f"{up}_low": p["yl"], f"{up}_high": p["yh"]}
+                {
+                    "part": what,
+                    "name": p["label"],
+                    across: p["x"],
+                    f"{across}_low": p["xl"],
+                    f"{across}_high": p["xh"],
+                    up: p["y"],
+                    f"{up}_low": p["yl"],
+                    f"{up}_high": p["yh"],
+                }
                 for p in points
             ]
         if not panels:
@@ -65,11 +100,21 @@ def _both(found: list[dict[str, Any]], key: str, across: str, up: str) -> dict[s
     return out
 
 
-def _point(label: str, colour: str, shape: str, both: Mapping[str, Any], across: str, up: str) -> dict[str, Any]:
+def _point(
+    label: str, colour: str, shape: str, both: Mapping[str, Any], across: str, up: str
+) -> dict[str, Any]:
     x, y = both.get(across), both.get(up)
     (xl, xh), (yl, yh) = bounds_of(x), bounds_of(y)
     return {
-        "x": value_of(x), "y": value_of(y), "xl": xl, "xh": xh, "yl": yl, "yh": yh, "label": label, "colour": colour, "shape": shape,
+        "x": value_of(x),
+        "y": value_of(y),
+        "xl": xl,
+        "xh": xh,
+        "yl": yl,
+        "yh": yh,
+        "label": label,
+        "colour": colour,
+        "shape": shape,
         "words": f"{both.get('said', label)}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}",
     }
 

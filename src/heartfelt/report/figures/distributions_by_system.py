@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures.figure import FIGURES, Figure
@@ -22,7 +22,8 @@ class DistributionsBySystem(Figure):
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question: systems in rows, answers in columns."""
         names = system_names(analysis)
-        panels, table = [], []
+        panels: list[dict[str, Any]] = []
+        table: list[dict[str, Any]] = []
         for found in tallies(analysis)[:MOST_PANELS]:
             question = found.question
             systems = [key for key in found.counts if key != ALL and sum(found.counts[key])]
@@ -33,20 +34,39 @@ class DistributionsBySystem(Figure):
             for system in systems:
                 counts = found.counts[system]
                 total = sum(counts)
-                cells.append([
-                    {"value": count / total, "text": f"{100 * count / total:.0f}",
-                     "words": f"{names.get(system, system)}, {question}: {label}\n{number(count)} of {number(total)} ratings, {100 * count / total:.1f}%"}
-                    for label, count in zip(found.labels, counts, strict=True)
-                ])
+                cells.append(
+                    [
+                        {
+                            "value": count / total,
+                            "text": f"{100 * count / total:.0f}",
+                            "words": f"{names.get(system, system)}, {question}: {label}\n{number(count)} of {number(total)} ratings, {100 * count / total:.1f}%",
+                        }
+                        for label, count in zip(found.labels, counts, strict=True)
+                    ]
+                )
                 table += [
-                    {"question": question, "system": system, "answer": label, "ratings": count, "share": count / total}
+                    {
+                        "question": question,
+                        "system": system,
+                        "answer": label,
+                        "ratings": count,
+                        "share": count / total,
+                    }
                     for label, count in zip(found.labels, counts, strict=True)
                 ]
-            panels.append({
-                "title": question, "rows": [names.get(key, key) for key in systems], "columns": list(found.labels), "cells": cells,
-                "row_label": "", "column_label": "answer (% of a system's ratings)", "low": 0.0,
-                "high": max(cell["value"] for line in cells for cell in line), "square": False,
-            })
+            panels.append(
+                {
+                    "title": question,
+                    "rows": [names.get(key, key) for key in systems],
+                    "columns": list(found.labels),
+                    "cells": cells,
+                    "row_label": "",
+                    "column_label": "answer (% of a system's ratings)",
+                    "low": 0.0,
+                    "high": max(cell["value"] for line in cells for cell in line),
+                    "square": False,
+                }
+            )
         if not panels:
             return Absent("the stimuli have no systems, or no single ratings were published")
         caption = "Share of each answer among the ratings of a system's stimuli, in percent; systems in order of their mean."

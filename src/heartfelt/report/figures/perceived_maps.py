@@ -15,7 +15,6 @@ from heartfelt.report.va_map import map_axis, mapped_questions, references
 from heartfelt.report.words import number, plain
 from heartfelt.study.question import Question
 
-
 MOST_POINTS = 4000
 
 
@@ -58,41 +57,91 @@ def _points(analysis: Analysis, pair: tuple[Question, Question]) -> pl.DataFrame
     for question in pair:
         mine = analysis.labels.filter(pl.col("question") == question.id)
         spread = pl.col("sd") if "sd" in mine.columns else pl.lit(None, dtype=pl.Float64).alias("sd")
-        sides.append(mine.select(
-            "stimulus", pl.col("value").alias(question.id), spread.alias(f"sd_{question.id}"), pl.col("n").alias(f"n_{question.id}")
-        ))
+        sides.append(
+            mine.select(
+                "stimulus",
+                pl.col("value").alias(question.id),
+                spread.alias(f"sd_{question.id}"),
+                pl.col("n").alias(f"n_{question.id}"),
+            )
+        )
     facts = analysis.labels.select("stimulus", "system", "intent").unique("stimulus")
-    joined = facts.join(sides[0], on="stimulus").join(sides[1], on="stimulus").drop_nulls([pair[0].id, pair[1].id])
+    joined = (
+        facts.join(sides[0], on="stimulus").join(sides[1], on="stimulus").drop_nulls([pair[0].id, pair[1].id])
+    )
     joined = joined.with_columns(pl.col("system").fill_null("all"))
-    return joined.with_columns(pl.col("intent").replace_strict(group, default=None, return_dtype=pl.String).alias("group"))
+    return joined.with_columns(
+        pl.col("intent").replace_strict(group, default=None, return_dtype=pl.String).alias("group")
+    )
 
 
 def _panel(
-    analysis: Analysis, system: str, label: str, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook, step: int
+    analysis: Analysis,
+    system: str,
+    label: str,
+    mine: pl.DataFrame,
+    pair: tuple[Question, Question],
+    look: QuadrantLook,
+    step: int,
 ) -> dict[str, Any]:
     across, up = pair
     axes = [map_axis(analysis.snapshot, question) for question in pair]
     columns = ["stimulus", "intent", "group"]
     columns += [name for question in pair for name in (question.id, f"sd_{question.id}", f"n_{question.id}")]
     points = [
-        {"stimulus": s, "intent": i, "group": g, "x": _short(x), "sx": _short(sx), "nx": nx, "y": _short(y), "sy": _short(sy), "ny": ny}
+        {
+            "stimulus": s,
+            "intent": i,
+            "group": g,
+            "x": _short(x),
+            "sx": _short(sx),
+            "nx": nx,
+            "y": _short(y),
+            "sy": _short(sy),
+            "ny": ny,
+        }
         for s, i, g, x, sx, nx, y, sy, ny in mine.gather_every(step).select(columns).iter_rows()
     ]
     crosses = references(analysis.snapshot, set(mine["intent"].drop_nulls().to_list()), pair, look)
-    means = mine.drop_nulls("group").group_by("group").agg(pl.mean(across.id).alias("x"), pl.mean(up.id).alias("y"), pl.len().alias("n")).sort("group")
+    means = (
+        mine.drop_nulls("group")
+        .group_by("group")
+        .agg(pl.mean(across.id).alias("x"), pl.mean(up.id).alias("y"), pl.len().alias("n"))
+        .sort("group")
+    )
     stars = [
-        {"x": x, "y": y, "group": group, "words": (
-            f"{label}, {look.said(group)}\nmean of {n} stimuli\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
-        )}
+        {
+            "x": x,
+            "y": y,
+            "group": group,
+            "words": (
+                f"{label}, {look.said(group)}\nmean of {n} stimuli\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
+            ),
+        }
         for group, x, y, n in means.iter_rows()
     ]
     ellipses = [
-        {"x": e["centre"][0], "y": e["centre"][1], "long": e["semi_axes"][0], "short": e["semi_axes"][1], "angle": e["angle"], "group": e["quadrant"]}
-        for e in rows(analysis, "ellipses", system=system) if e.get("semi_axes")
+        {
+            "x": e["centre"][0],
+            "y": e["centre"][1],
+            "long": e["semi_axes"][0],
+            "short": e["semi_axes"][1],
+            "angle": e["angle"],
+            "group": e["quadrant"],
+        }
+        for e in rows(analysis, "ellipses", system=system)
+        if e.get("semi_axes")
     ]
     return {
-        "title": label, "note": f"{mine.height} stimuli", "x": axes[0], "y": axes[1], "points": points, "crosses": crosses,
-        "stars": stars, "ellipses": ellipses, "colours": {**look.colours, "": SOFT},
+        "title": label,
+        "note": f"{mine.height} stimuli",
+        "x": axes[0],
+        "y": axes[1],
+        "points": points,
+        "crosses": crosses,
+        "stars": stars,
+        "ellipses": ellipses,
+        "colours": {**look.colours, "": SOFT},
     }
 
 

@@ -11,7 +11,7 @@ from heartfelt.report.palette import COLOURS
 from heartfelt.report.reading import Analysis, inside, value_of, why
 from heartfelt.report.words import coefficient, plain
 
-SHOWN = ("fleiss_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement", "leave_one_out")
+SHOWN = ("fleiss_kappa", "exact_agreement", "leave_one_out", "gwet_ac1")
 MOST_PANELS = 3
 MOST_ROWS = 60
 
@@ -25,8 +25,12 @@ class Presence(Figure):
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per coefficient, questions in order of the first."""
         found = inside(analysis, "agreement")
-        found = {q: row for q, row in found.items() if isinstance(row, dict)} if isinstance(found, dict) else {}
-        measures = [name for name in SHOWN if any(value_of(row.get(name)) is not None for row in found.values())][:MOST_PANELS]
+        found = (
+            {q: row for q, row in found.items() if isinstance(row, dict)} if isinstance(found, dict) else {}
+        )
+        measures = [
+            name for name in SHOWN if any(value_of(row.get(name)) is not None for row in found.values())
+        ][:MOST_PANELS]
         if not measures:
             return Absent(why(analysis, "agreement", "no question is answered in categories"))
         order = sorted(found, key=lambda q: -(value_of(found[q].get(measures[0])) or -2.0))
@@ -34,16 +38,30 @@ class Presence(Figure):
         panels = []
         for place, measure in enumerate(measures):
             made = [row_of(plain(q), found[q].get(measure), COLOURS[place]) for q in shown]
-            panels.append({
-                "title": coefficient(measure), "rows": made, "bars": False, "brackets": [], "lines": [{"at": 0.0, "label": ""}],
-                "value": axis("", [r[k] for r in made for k in ("value", "low", "high")] + [0.0], include=[1.0]),
-            })
+            panels.append(
+                {
+                    "title": coefficient(measure),
+                    "rows": made,
+                    "bars": False,
+                    "brackets": [],
+                    "lines": [{"at": 0.0, "label": ""}],
+                    "value": axis(
+                        "", [r[k] for r in made for k in ("value", "low", "high")] + [0.0], include=[1.0]
+                    ),
+                }
+            )
         table = [
-            {"question": q, **{f"{m}{part}": number for m in measures for part, number in _numbers(found[q].get(m))}} for q in order
+            {
+                "question": q,
+                **{f"{m}{part}": number for m in measures for part, number in _numbers(found[q].get(m))},
+            }
+            for q in order
         ]
         caption = "Agreement between raters on each question, with 95% intervals; a kappa of 0 is agreement by chance."
         if len(shown) < len(order):
-            caption += f" The {MOST_ROWS // 2} highest and the {MOST_ROWS // 2} lowest of {len(order)} questions."
+            caption += (
+                f" The {MOST_ROWS // 2} highest and the {MOST_ROWS // 2} lowest of {len(order)} questions."
+            )
         return Chart("intervals", "Agreement by question", caption, panels, table)
 
 

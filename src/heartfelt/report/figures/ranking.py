@@ -17,31 +17,52 @@ class Ranking(Figure):
     """Which systems are ahead, and which of them cannot be told apart."""
 
     name: ClassVar[str] = "system-ranking"
-    about: ClassVar[str] = "mean per system in order, with 95% intervals; systems that cannot be told apart share a bar"
+    about: ClassVar[str] = (
+        "mean per system in order, with 95% intervals; systems that cannot be told apart share a bar"
+    )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question."""
         if analysis.summary.get("kind") == "conveyance":
             return Absent("systems are compared by their deviation from the references, not by their means")
         names = system_names(analysis)
-        panels, table = [], []
+        panels: list[dict[str, Any]] = []
+        table: list[dict[str, Any]] = []
         for place, question in enumerate(questions(analysis)[:MOST_PANELS]):
-            mine = [row for row in rows(analysis, "systems", question=question) if value_of(row.get("mean")) is not None]
+            mine = [
+                row
+                for row in rows(analysis, "systems", question=question)
+                if value_of(row.get("mean")) is not None
+            ]
             mine.sort(key=lambda row: (row.get("rank") or len(mine), -float(value_of(row["mean"]) or 0.0)))
             if not mine:
                 continue
             made = [_row(row, names, COLOURS[place % len(COLOURS)]) for row in mine]
             bounds = analysis.snapshot.study.scale_of(question).bounds()
-            panels.append({
-                "title": question, "rows": made, "bars": False, "brackets": [], "lines": [], "ties": _ties(mine),
-                "value": axis(
-                    "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})",
-                    [r[k] for r in made for k in ("value", "low", "high")],
-                ),
-            })
+            panels.append(
+                {
+                    "title": question,
+                    "rows": made,
+                    "bars": False,
+                    "brackets": [],
+                    "lines": [],
+                    "ties": _ties(mine),
+                    "value": axis(
+                        "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})",
+                        [r[k] for r in made for k in ("value", "low", "high")],
+                    ),
+                }
+            )
             table += [
-                {"question": question, "rank": row.get("rank"), "system": row["system"], "mean": r["value"], "low": r["low"], "high": r["high"],
-                 "tied_with": "; ".join(row.get("tied_with") or [])}
+                {
+                    "question": question,
+                    "rank": row.get("rank"),
+                    "system": row["system"],
+                    "mean": r["value"],
+                    "low": r["low"],
+                    "high": r["high"],
+                    "tied_with": "; ".join(row.get("tied_with") or []),
+                }
                 for row, r in zip(mine, made, strict=True)
             ]
         if not panels:

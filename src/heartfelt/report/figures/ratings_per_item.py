@@ -30,14 +30,18 @@ class RatingsPerItem(Figure):
         columns = _columns(counts)
         bars = [
             {
-                "label": label, "value": items, "colour": PLAIN,
+                "label": label,
+                "value": items,
+                "colour": PLAIN,
                 "words": f"{number(items)} {what} with {label} ratings\n{100 * items / total:.1f}% of {number(total)}",
             }
             for label, items in columns
         ]
         mean = sum(n * items for n, items in counts.items()) / total
         panel = {
-            "title": "", "x": {"label": "ratings"}, "y": axis(f"number of {what}", [items for _, items in columns], include=[0]),
+            "title": "",
+            "x": {"label": "ratings"},
+            "y": axis(f"number of {what}", [items for _, items in columns], include=[0]),
             "bars": bars,
         }
         caption = f"Number of ratings per {'stimulus' if what == 'stimuli' else 'item'}; mean {number(mean, 2)}, {number(total)} {what}."

@@ -14,14 +14,23 @@ from heartfelt.report.words import coefficient, effect, interval, plural
 MOST_ROWS = 24
 PLANNED = {("signed", "system"), ("absolute", "quadrant"), ("value", "system")}
 RELIABILITY = ("alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1k", "ceiling", "quadrant hit rate")
-UNITS = {"reliability": "coefficient", "slope": "slope", "deviation": "signed deviation", "mean": "mean", "eta": "η²", "F": "F"}
+UNITS = {
+    "reliability": "coefficient",
+    "slope": "slope of perceived on intended",
+    "deviation": "signed deviation",
+    "mean": "mean",
+    "eta": "η²",
+    "F": "F",
+}
 
 
 class Sensitivity(Figure):
     """What screening would change."""
 
     name: ClassVar[str] = "sensitivity"
-    about: ClassVar[str] = "headline figures with all raters and without those the default policy would leave out"
+    about: ClassVar[str] = (
+        "headline figures with all raters and without those the default policy would leave out"
+    )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per unit; every figure is in the table behind it."""
@@ -29,7 +38,11 @@ class Sensitivity(Figure):
         if not left_out:
             return Absent("the default policy leaves nobody out, so there is nothing to compare")
         found = rows(analysis, "sensitivity")
-        known = [row for row in found if value_of(row.get("with_all")) is not None and value_of(row.get("without")) is not None]
+        known = [
+            row
+            for row in found
+            if value_of(row.get("with_all")) is not None and value_of(row.get("without")) is not None
+        ]
         if not known:
             return Absent(why(analysis, "sensitivity", "there are no figures to compare"))
         names = system_names(analysis) | {"all": "all systems"}
@@ -43,21 +56,42 @@ class Sensitivity(Figure):
         panels = []
         for unit, mine in sorted_out.items():
             if mine:
-                numbers = [side[k] for row in mine[:MOST_ROWS] for side in (row["before"], row["after"]) for k in ("value", "low", "high")]
-                panels.append({"title": TITLES[unit], "value": axis(UNITS[unit], numbers), "rows": mine[:MOST_ROWS]})
+                numbers = [
+                    side[k]
+                    for row in mine[:MOST_ROWS]
+                    for side in (row["before"], row["after"])
+                    for k in ("value", "low", "high")
+                ]
+                panels.append(
+                    {"title": TITLES[unit], "value": axis(UNITS[unit], numbers), "rows": mine[:MOST_ROWS]}
+                )
         caption = f"Headline figures with all raters and without the {plural(len(left_out), 'rater')} the default policy would leave out, with 95% intervals."
-        legend = [{"label": "all raters", "colour": PLAIN, "shape": "circle"}, {"label": "without them", "colour": FLAGGED, "shape": "diamond"}]
+        legend = [
+            {"label": "all raters", "colour": PLAIN, "shape": "circle"},
+            {"label": "without them", "colour": FLAGGED, "shape": "diamond"},
+        ]
         table = [
-            {"figure": row.get("figure"), "question": row.get("question"),
-             **{f"{side}{part}": number for side in ("with_all", "without") for part, number in _numbers(row[side])}}
+            {
+                "figure": row.get("figure"),
+                "question": row.get("question"),
+                **{
+                    f"{side}{part}": number
+                    for side in ("with_all", "without")
+                    for part, number in _numbers(row[side])
+                },
+            }
             for row in found
         ]
         return Chart("dumbbell", "With and without the raters in question", caption, panels, table, legend)
 
 
 TITLES = {
-    "reliability": "reliability, ceiling and hits", "slope": "slopes of perceived on intended", "deviation": "signed deviation of systems",
-    "mean": "means of systems", "eta": "size of effects", "F": "tests of effects",
+    "reliability": "Reliability",
+    "slope": "Slopes",
+    "deviation": "Deviations",
+    "mean": "Means",
+    "eta": "Effect sizes",
+    "F": "Tests",
 }
 
 
@@ -73,7 +107,9 @@ def _place(row: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str | None
         about = {"signed": "signed dev.", "absolute": "absolute dev.", "value": "mean"}.get(outcome, outcome)
         return ("F" if figure.startswith("F ") else "eta"), f"{effect(str(of))} on {about}{after}"
     if figure in RELIABILITY:
-        return "reliability", ("Hits of the quadrant" if figure == "quadrant hit rate" else coefficient(figure)) + after
+        return "reliability", (
+            "Hits of the quadrant" if figure == "quadrant hit rate" else coefficient(figure)
+        ) + after
     for words, unit in (("slope of", "slope"), ("signed deviation of", "deviation"), ("mean of", "mean")):
         if figure.startswith(words):
             return unit, names.get(str(of), str(of)) + after
@@ -85,7 +121,11 @@ def _row(row: Mapping[str, Any], label: str) -> dict[str, Any]:
     for key, side in (("before", "with_all"), ("after", "without")):
         low, high = bounds_of(row[side])
         sides[key] = {"value": value_of(row[side]), "low": low, "high": high}
-    return {"label": label, **sides, "words": f"{label}\nall raters: {_say(row['with_all'])}\nwithout: {_say(row['without'])}"}
+    return {
+        "label": label,
+        **sides,
+        "words": f"{label}\nall raters: {_say(row['with_all'])}\nwithout: {_say(row['without'])}",
+    }
 
 
 def _say(found: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
@@ -16,30 +16,52 @@ class Slopes(Figure):
     """How far each system pulls towards neutral."""
 
     name: ClassVar[str] = "slopes"
-    about: ClassVar[str] = "slope of perceived on intended per system: below 1 the stimuli are more neutral than was asked for"
+    about: ClassVar[str] = (
+        "slope of perceived on intended per system: below 1 the stimuli are more neutral than was asked for"
+    )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question with references."""
         names = system_names(analysis) | {"all": "all systems"}
-        panels, table = [], []
+        panels: list[dict[str, Any]] = []
+        table: list[dict[str, Any]] = []
         for place, question in enumerate(questions(analysis)):
-            mine = [row for row in rows(analysis, "slopes", question=question) if value_of(row.get("slope")) is not None]
+            mine = [
+                row
+                for row in rows(analysis, "slopes", question=question)
+                if value_of(row.get("slope")) is not None
+            ]
             if not mine:
                 continue
             made = [
                 row_of(
-                    names.get(str(row["system"]), str(row["system"])), row["slope"],
-                    INK if row["system"] == "all" else COLOURS[place % len(COLOURS)], f"intercept {interval(row.get('intercept'), 2)}",
+                    names.get(str(row["system"]), str(row["system"])),
+                    row["slope"],
+                    INK if row["system"] == "all" else COLOURS[place % len(COLOURS)],
+                    f"intercept {interval(row.get('intercept'), 2)}",
                 )
                 for row in mine
             ]
-            panels.append({
-                "title": f"({'abcdefgh'[len(panels) % 8]}) {question}", "rows": made, "bars": False, "brackets": [],
-                "lines": [{"at": 1.0, "label": "as intended"}, {"at": 0.0, "label": "no relation"}],
-                "value": axis("slope", [r[k] for r in made for k in ("value", "low", "high")] + [0.0, 1.0]),
-            })
+            panels.append(
+                {
+                    "title": f"({'abcdefgh'[len(panels) % 8]}) {question}",
+                    "rows": made,
+                    "bars": False,
+                    "brackets": [],
+                    "lines": [{"at": 1.0, "label": "as intended"}, {"at": 0.0, "label": "no relation"}],
+                    "value": axis(
+                        "slope", [r[k] for r in made for k in ("value", "low", "high")] + [0.0, 1.0]
+                    ),
+                }
+            )
             table += [
-                {"question": question, "system": row["system"], "slope": r["value"], "low": r["low"], "high": r["high"]}
+                {
+                    "question": question,
+                    "system": row["system"],
+                    "slope": r["value"],
+                    "low": r["low"],
+                    "high": r["high"],
+                }
                 for row, r in zip(mine, made, strict=True)
             ]
         if not panels:

@@ -48,7 +48,9 @@ def _tally(study: Study, question: str, found: list[dict[str, Any]]) -> Tally:
     return Tally(question, tuple(labels), counts, means)
 
 
-def _slots(study: Study, question: str, values: list[float], named: dict[float, str]) -> tuple[list[str], dict[float, int]]:
+def _slots(
+    study: Study, question: str, values: list[float], named: dict[float, str]
+) -> tuple[list[str], dict[float, int]]:
     """The columns, and which of them each value falls into."""
     asked = {one.id for one in study.asked}
     scale = study.scale_of(question) if question in asked else study.scales.get(question)
@@ -63,5 +65,7 @@ def _slots(study: Study, question: str, values: list[float], named: dict[float, 
         return [number(point) for point in points], {float(point): i for i, point in enumerate(points)}
     width = (high - low) / BINS or 1.0
     places = 0 if width >= 1 else 1
-    labels = [f"{number(low + i * width, places)}–{number(low + (i + 1) * width, places)}" for i in range(BINS)]
+    labels = [
+        f"{number(low + i * width, places)}–{number(low + (i + 1) * width, places)}" for i in range(BINS)
+    ]
     return labels, {v: min(max(int((v - low) / width), 0), BINS - 1) for v in values}

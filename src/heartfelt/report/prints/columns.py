@@ -27,13 +27,20 @@ def paint(chart: Chart) -> Figure:
         scale(axes, "y", panel["y"])
         gridlines(axes, "y")
         labels = [str(bar["label"]) for bar in bars]
-        step = max(1, len(bars) * (longest(labels) + 1) // (52 if width == PAGE and across == 1 else 60 // across))
+        step = max(
+            1, len(bars) * (longest(labels) + 1) // (52 if width == PAGE and across == 1 else 60 // across)
+        )
         turned = longest(labels) > 6 and len(bars) > 4
         axes.set_xticks(
-            list(places)[:: 1 if turned else step], labels[:: 1 if turned else step],
-            rotation=40 if turned else 0, ha="right" if turned else "center", rotation_mode="anchor" if turned else "default",
+            list(places)[:: 1 if turned else step],
+            labels[:: 1 if turned else step],
+            rotation=40 if turned else 0,
+            ha="right" if turned else "center",
+            rotation_mode="anchor" if turned else "default",
         )
         axes.set_xlabel(panel["x"]["label"])
-    for axes in list(grid.flat)[len(chart.panels):]:
+        room = max(0.0, (5 - len(bars)) / 2)
+        axes.set_xlim(-0.6 - room, len(bars) - 0.4 + room)
+    for axes in list(grid.flat)[len(chart.panels) :]:
         axes.set_axis_off()
     return figure

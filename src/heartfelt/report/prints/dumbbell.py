@@ -30,10 +30,20 @@ def paint(chart: Chart) -> Figure:
     parts = figure.subfigures(1, len(stacks), squeeze=False)[0]
     for part, stack in zip(parts, stacks, strict=True):
         ratios = [ROW * len(panel["rows"]) + FRAME for panel in stack]
-        for axes, panel in zip(part.subplots(len(stack), 1, squeeze=False, height_ratios=ratios).flat, stack, strict=True):
+        for axes, panel in zip(
+            part.subplots(len(stack), 1, squeeze=False, height_ratios=ratios).flat, stack, strict=True
+        ):
             _panel(axes, panel, chart.legend)
     keys = [
-        Line2D([], [], linestyle="", marker=MARKERS[entry["shape"]], color=entry["colour"], markersize=4, label=entry["label"])
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=MARKERS[entry["shape"]],
+            color=entry["colour"],
+            markersize=4,
+            label=entry["label"],
+        )
         for entry in chart.legend
     ]
     figure.legend(handles=keys, loc="outside lower center", ncols=2, handletextpad=0.2)
@@ -61,16 +71,31 @@ def _panel(axes: Axes, panel: Mapping[str, Any], legend: Sequence[Mapping[str, A
     from matplotlib.collections import LineCollection
 
     rows = list(enumerate(panel["rows"]))
-    ends = [[(row["before"]["value"], place - APART), (row["after"]["value"], place + APART)] for place, row in rows]
+    ends = [
+        [(row["before"]["value"], place - APART), (row["after"]["value"], place + APART)]
+        for place, row in rows
+    ]
     axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
     for side, entry, offset in (("before", legend[0], -APART), ("after", legend[1], APART)):
-        banded = [(place + offset, row[side]["low"], row[side]["high"]) for place, row in rows if row[side]["low"] is not None]
+        banded = [
+            (place + offset, row[side]["low"], row[side]["high"])
+            for place, row in rows
+            if row[side]["low"] is not None
+        ]
         if banded:
             at, low, high = zip(*banded, strict=True)
             axes.hlines(at, low, high, color=entry["colour"], linewidth=1.0, zorder=3)
         axes.plot(
-            [row[side]["value"] for _, row in rows], [place + offset for place, _ in rows], MARKERS[entry["shape"]], color=entry["colour"],
-            markersize=3.4, zorder=4,
+            [row[side]["value"] for _, row in rows],
+            [place + offset for place, _ in rows],
+            MARKERS[entry["shape"]],
+            color=entry["colour"],
+            markersize=3.4,
+            zorder=4,
         )
-    axes.set_yticks(range(len(panel["rows"])), [wrapped(row["label"], 44).split("\n")[0] for row in panel["rows"]], fontsize=6)
+    axes.set_yticks(
+        range(len(panel["rows"])),
+        [wrapped(row["label"], 44).split("\n")[0] for row in panel["rows"]],
+        fontsize=6,
+    )
     axes.set_ylim(len(panel["rows"]) - 0.4, -0.6)

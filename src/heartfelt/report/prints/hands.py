@@ -25,7 +25,9 @@ STARTING = 1.0
 
 
 @contextmanager
-def drawing(charts: Mapping[str, Chart], folder: Path, progress: Callable[[str, int, int], None] | None = None) -> Iterator[None]:
+def drawing(
+    charts: Mapping[str, Chart], folder: Path, progress: Callable[[str, int, int], None] | None = None
+) -> Iterator[None]:
     """Draw ``charts`` into ``folder``; the block runs while the helper works, and at its end everything is drawn."""
     mine, other = _shares(charts)
     helper = _start({name: charts[name] for name in other}, folder) if other else None
@@ -64,7 +66,9 @@ def _start(charts: Mapping[str, Chart], folder: Path) -> subprocess.Popen[bytes]
     text = json.dumps({name: chart.to_json() for name, chart in charts.items()}).encode()
     command = [sys.executable, "-m", "heartfelt.report.prints.hands", str(folder)]
     try:
-        helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        helper = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
     except OSError:
         return None
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import INK, PLAIN, mix
-from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, longest
+from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, longest, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,18 +30,43 @@ def paint(chart: Chart) -> Figure:
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
         span = (panel["high"] - panel["low"]) or 1.0
         places = [(i, j, cell) for i, line in enumerate(panel["cells"]) for j, cell in enumerate(line)]
-        shares = [0.0 if cell["value"] is None else (cell["value"] - panel["low"]) / span for _, _, cell in places]
-        corners = [[(j - 0.5, i - 0.5), (j + 0.5, i - 0.5), (j + 0.5, i + 0.5), (j - 0.5, i + 0.5)] for i, j, _ in places]
-        axes.add_collection(PolyCollection(
-            corners, facecolors=[mix("#ffffff", PLAIN, share) for share in shares], edgecolors="white", linewidths=0.8
-        ), autolim=False)
+        shares = [
+            0.0 if cell["value"] is None else (cell["value"] - panel["low"]) / span for _, _, cell in places
+        ]
+        corners = [
+            [(j - 0.5, i - 0.5), (j + 0.5, i - 0.5), (j + 0.5, i + 0.5), (j - 0.5, i + 0.5)]
+            for i, j, _ in places
+        ]
+        axes.add_collection(
+            PolyCollection(
+                corners,
+                facecolors=[mix("#ffffff", PLAIN, share) for share in shares],
+                edgecolors="white",
+                linewidths=0.8,
+            ),
+            autolim=False,
+        )
         for (i, j, cell), share in zip(places, shares, strict=True):
-            axes.text(j, i, cell["text"], ha="center", va="center", fontsize=6.5, color="white" if share > 0.55 else INK)
+            axes.text(
+                j,
+                i,
+                cell["text"],
+                ha="center",
+                va="center",
+                fontsize=6.5,
+                color="white" if share > 0.55 else INK,
+            )
         axes.set_xlim(-0.5, len(panel["columns"]) - 0.5)
         axes.set_ylim(len(panel["rows"]) - 0.5, -0.5)
-        turned = longest(panel["columns"]) > 6
+        columns = [wrapped(str(label), 9) for label in panel["columns"]]
+        turned = longest([line for label in columns for line in label.split("\n")]) > (
+            9 if len(columns) < 7 else 4
+        )
         axes.set_xticks(
-            range(len(panel["columns"])), panel["columns"], rotation=35 if turned else 0, ha="right" if turned else "center",
+            range(len(columns)),
+            panel["columns"] if turned else columns,
+            rotation=35 if turned else 0,
+            ha="right" if turned else "center",
             rotation_mode="anchor" if turned else "default",
         )
         axes.set_yticks(range(len(panel["rows"])), panel["rows"])
@@ -53,6 +78,6 @@ def paint(chart: Chart) -> Figure:
         axes.set_ylabel(panel["row_label"])
         if panel.get("square"):
             axes.set_aspect("equal")
-    for axes in list(grid.flat)[len(chart.panels):]:
+    for axes in list(grid.flat)[len(chart.panels) :]:
         axes.set_axis_off()
     return figure

@@ -34,14 +34,24 @@ def paint(chart: Chart) -> Figure:
             axes.set_ylabel("")
         if place + across < len(chart.panels):
             axes.set_xlabel("")
-    for axes in list(grid.flat)[len(chart.panels):]:
+    for axes in list(grid.flat)[len(chart.panels) :]:
         axes.set_axis_off()
-    keys = [Line2D([], [], linestyle="", marker="o", color=entry["colour"], markersize=5, label=entry["label"]) for entry in chart.legend]
+    keys = [
+        Line2D([], [], linestyle="", marker="o", color=entry["colour"], markersize=5, label=entry["label"])
+        for entry in chart.legend
+    ]
     keys += [
         Line2D([], [], linestyle="", marker="*", color="#1d2330", markersize=7, label="mean"),
         Line2D([], [], linestyle="", marker="x", color="#1d2330", markersize=5, label="reference"),
     ]
-    figure.legend(handles=keys, loc="outside lower center", ncols=3 if across < 3 else 6, handletextpad=0.1, columnspacing=0.9, fontsize=6.3)
+    figure.legend(
+        handles=keys,
+        loc="outside lower center",
+        ncols=3 if across < 3 else 6,
+        handletextpad=0.1,
+        columnspacing=0.9,
+        fontsize=6.3,
+    )
     return figure
 
 
@@ -55,25 +65,59 @@ def _panel(axes: Axes, panel: Mapping[str, Any]) -> None:
         room = 0.04 * (high - low)
         scale(axes, key, {**panel[key], "low": low - room, "high": high + room})
         (axes.axvline if key == "x" else axes.axhline)((low + high) / 2, color=LINE, linewidth=0.8, zorder=0)
-    axes.set_aspect("equal" if panel["x"]["high"] - panel["x"]["low"] == panel["y"]["high"] - panel["y"]["low"] else "auto", adjustable="box")
+    axes.set_aspect(
+        "equal"
+        if panel["x"]["high"] - panel["x"]["low"] == panel["y"]["high"] - panel["y"]["low"]
+        else "auto",
+        adjustable="box",
+    )
     points = panel["points"]
     if points:
         axes.scatter(
-            [p["x"] for p in points], [p["y"] for p in points], s=4, c=[colours.get(p["group"] or "", colours[""]) for p in points],
-            alpha=0.45, linewidths=0, zorder=2, rasterized=len(points) > 2000,
+            [p["x"] for p in points],
+            [p["y"] for p in points],
+            s=4,
+            c=[colours.get(p["group"] or "", colours[""]) for p in points],
+            alpha=0.45,
+            linewidths=0,
+            zorder=2,
+            rasterized=len(points) > 2000,
         )
     for e in panel["ellipses"]:
         colour = colours.get(e["group"] or "", colours[""])
-        axes.add_patch(Ellipse(
-            (e["x"], e["y"]), 2 * e["long"], 2 * e["short"], angle=math.degrees(e["angle"]), facecolor=colour, alpha=0.10, linewidth=0, zorder=1
-        ))
-        axes.add_patch(Ellipse(
-            (e["x"], e["y"]), 2 * e["long"], 2 * e["short"], angle=math.degrees(e["angle"]), fill=False, edgecolor=colour, linewidth=0.9, zorder=3
-        ))
+        axes.add_patch(
+            Ellipse(
+                (e["x"], e["y"]),
+                2 * e["long"],
+                2 * e["short"],
+                angle=math.degrees(e["angle"]),
+                facecolor=colour,
+                alpha=0.10,
+                linewidth=0,
+                zorder=1,
+            )
+        )
+        axes.add_patch(
+            Ellipse(
+                (e["x"], e["y"]),
+                2 * e["long"],
+                2 * e["short"],
+                angle=math.degrees(e["angle"]),
+                fill=False,
+                edgecolor=colour,
+                linewidth=0.9,
+                zorder=3,
+            )
+        )
     for shape, marks, size, width in (("x", panel["crosses"], 14, 0.9), ("*", panel["stars"], 60, 0.5)):
         if marks:
             axes.scatter(
-                [m["x"] for m in marks], [m["y"] for m in marks], marker=shape, s=size, zorder=5,
-                c=[colours.get(m["group"] or "", colours[""]) for m in marks], linewidths=width,
+                [m["x"] for m in marks],
+                [m["y"] for m in marks],
+                marker=shape,
+                s=size,
+                zorder=5,
+                c=[colours.get(m["group"] or "", colours[""]) for m in marks],
+                linewidths=width,
                 **({} if shape == "x" else {"edgecolors": "#1d2330"}),
             )

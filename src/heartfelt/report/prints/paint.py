@@ -19,7 +19,9 @@ TYPES = ("columns", "intervals", "plane", "map", "curve", "heatmap", "dumbbell")
 def paint(chart: Chart) -> Figure:
     """Draw ``chart``."""
     if chart.type not in TYPES:
-        raise UnknownNameError(f"There is no type of chart called '{chart.type}'.", suggestion(chart.type, TYPES, "Types"))
+        raise UnknownNameError(
+            f"There is no type of chart called '{chart.type}'.", suggestion(chart.type, TYPES, "Types")
+        )
     painter: Callable[[Chart], Figure] = import_module(f"heartfelt.report.prints.{chart.type}").paint
     with style():
         return painter(chart)

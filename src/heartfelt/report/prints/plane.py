@@ -31,7 +31,15 @@ def paint(chart: Chart) -> Figure:
         _panel(axes, panel)
     if chart.legend:
         keys = [
-            Line2D([], [], linestyle="", marker=MARKERS[entry["shape"]], color=entry["colour"], markersize=4, label=entry["label"])
+            Line2D(
+                [],
+                [],
+                linestyle="",
+                marker=MARKERS[entry["shape"]],
+                color=entry["colour"],
+                markersize=4,
+                label=entry["label"],
+            )
             for entry in chart.legend
         ]
         grid[0][0].legend(handles=keys, loc="best", handletextpad=0.2)
@@ -49,19 +57,37 @@ def _panel(axes: Axes, panel: Mapping[str, Any]) -> None:
     axes.grid(color=LINE, linewidth=0.4)
     points = panel["points"]
     for a, b in panel.get("links", ()):
-        axes.plot([points[a]["x"], points[b]["x"]], [points[a]["y"], points[b]["y"]], color=INK, linewidth=0.7, zorder=2)
+        axes.plot(
+            [points[a]["x"], points[b]["x"]],
+            [points[a]["y"], points[b]["y"]],
+            color=INK,
+            linewidth=0.7,
+            zorder=2,
+        )
     for point in points:
         if panel.get("arrows"):
-            axes.plot([0, point["x"]], [0, point["y"]], color=point["colour"], linewidth=0.8, alpha=0.6, zorder=2)
+            axes.plot(
+                [0, point["x"]], [0, point["y"]], color=point["colour"], linewidth=0.8, alpha=0.6, zorder=2
+            )
         if point["xl"] is not None:
-            axes.plot([point["xl"], point["xh"]], [point["y"]] * 2, color=point["colour"], linewidth=0.9, zorder=3)
+            axes.plot(
+                [point["xl"], point["xh"]], [point["y"]] * 2, color=point["colour"], linewidth=0.9, zorder=3
+            )
         if point["yl"] is not None:
-            axes.plot([point["x"]] * 2, [point["yl"], point["yh"]], color=point["colour"], linewidth=0.9, zorder=3)
+            axes.plot(
+                [point["x"]] * 2, [point["yl"], point["yh"]], color=point["colour"], linewidth=0.9, zorder=3
+            )
     for shape in dict.fromkeys(point["shape"] for point in points):
         mine = [point for point in points if point["shape"] == shape]
         axes.scatter(
-            [p["x"] for p in mine], [p["y"] for p in mine], s=22 if panel.get("named") else 13, marker=MARKERS[shape],
-            c=[p["colour"] for p in mine], edgecolors="white", linewidths=0.4, zorder=4,
+            [p["x"] for p in mine],
+            [p["y"] for p in mine],
+            s=22 if panel.get("named") else 13,
+            marker=MARKERS[shape],
+            c=[p["colour"] for p in mine],
+            edgecolors="white",
+            linewidths=0.4,
+            zorder=4,
         )
     if panel.get("named"):
         _names(axes, panel)
@@ -73,11 +99,20 @@ def _names(axes: Axes, panel: Mapping[str, Any]) -> None:
     points = panel["points"]
     for point in points:
         others = [p for p in points if p is not point]
-        near = min(others, key=lambda p: (p["x"] - point["x"]) ** 2 + (p["y"] - point["y"]) ** 2, default=None)
+        near = min(
+            others, key=lambda p: (p["x"] - point["x"]) ** 2 + (p["y"] - point["y"]) ** 2, default=None
+        )
         above = point["y"] >= 0 if near is None else point["y"] >= near["y"]
-        room = 0.022 * len(point["label"]) * (high - low)
+        room = 0.016 * len(point["label"]) * (high - low)
         right = (point["x"] >= 0 and point["x"] + room < high) or point["x"] - room < low
         axes.annotate(
-            point["label"], (point["x"], point["y"]), xytext=(4 if right else -4, 4 if above else -4), textcoords="offset points",
-            ha="left" if right else "right", va="bottom" if above else "top", fontsize=6.2, color=INK, zorder=5,
+            point["label"],
+            (point["x"], point["y"]),
+            xytext=(4 if right else -4, 4 if above else -4),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="bottom" if above else "top",
+            fontsize=6.2,
+            color=INK,
+            zorder=5,
         )

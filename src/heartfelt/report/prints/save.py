@@ -29,7 +29,9 @@ def save(chart: Chart, folder: Path, name: str) -> list[str]:
         figure.set_layout_engine(None)
         for kind, metadata in FORMATS.items():
             file = f"{name}.{kind}"
-            figure.savefig(folder / file, format=kind, metadata={key: value for key, value in metadata.items()})
+            figure.savefig(
+                folder / file, format=kind, metadata={key: value for key, value in metadata.items()}
+            )
             written.append(file)
     return written
 

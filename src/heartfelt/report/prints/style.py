@@ -79,7 +79,9 @@ def style() -> Iterator[None]:
 def scale(axes: Axes, which: str, axis: Mapping[str, Any]) -> None:
     """Give one direction of ``axes`` its label, limits and ticks."""
     set_label, set_limits, set_ticks = (
-        (axes.set_xlabel, axes.set_xlim, axes.set_xticks) if which == "x" else (axes.set_ylabel, axes.set_ylim, axes.set_yticks)
+        (axes.set_xlabel, axes.set_xlim, axes.set_xticks)
+        if which == "x"
+        else (axes.set_ylabel, axes.set_ylim, axes.set_yticks)
     )
     set_label(str(axis.get("label", "")))
     if "low" in axis:

@@ -25,11 +25,27 @@ def files(charts: Mapping[str, Chart | Absent]) -> Section:
     lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), words] for name, words in TABLES.items()]
     drawn = [name for name, chart in charts.items() if isinstance(chart, Chart)]
     pictures = [
-        [name, FIGURES[name].about, *(Markup('<a href="figures/{0}.{1}" download>{2}</a>').format(name, kind, kind.upper()) for kind in KINDS)]
+        [
+            name,
+            FIGURES[name].about,
+            *(
+                Markup('<a href="figures/{0}.{1}" download>{2}</a>').format(name, kind, kind.upper())
+                for kind in KINDS
+            ),
+        ]
         for name in drawn
     ]
     not_drawn = [[name, chart.why] for name, chart in charts.items() if isinstance(chart, Absent)]
-    parts = [table("Tables", ["file", "holds"], lines), table("Figures", ["figure", "shows", *(kind.upper() for kind in KINDS)], pictures)]
+    parts = [
+        table("Tables", ["file", "holds"], lines),
+        table("Figures", ["figure", "shows", *(kind.upper() for kind in KINDS)], pictures),
+    ]
     if not_drawn:
-        parts.append(folded("Figures this study has no data for", table("Not drawn", ["figure", "why"], not_drawn), printed=False))
+        parts.append(
+            folded(
+                "Figures this study has no data for",
+                table("Not drawn", ["figure", "why"], not_drawn),
+                printed=False,
+            )
+        )
     return Section("files", "Files", html=joined(*parts))

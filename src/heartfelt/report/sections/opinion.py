@@ -13,7 +13,12 @@ from heartfelt.report.sections.conveyance import anova_table, mixed_table, pairw
 
 def ranking(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
     """Systems in order, with the tests behind it."""
-    parts = [figure_block("system-ranking", charts), anova_table(analysis), pairwise_table(analysis), mixed_table(analysis)]
+    parts = [
+        figure_block("system-ranking", charts),
+        anova_table(analysis),
+        pairwise_table(analysis),
+        mixed_table(analysis),
+    ]
     lead = "Systems in order of their mean. The intervals take both raters and stimuli as samples; those that cannot be told apart are marked."
     return Section("systems", "Which systems are ahead", lead, html=joined(*parts), short="Systems")
 

@@ -15,25 +15,45 @@ from heartfelt.report.tables import table
 from heartfelt.report.words import coefficient, plain
 
 SHOWN = (
-    "fleiss_kappa", "cohen_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement", "pairwise_accuracy", "pairwise_balanced_accuracy", "leave_one_out",
+    "fleiss_kappa",
+    "cohen_kappa",
+    "gwet_ac1",
+    "gwet_ac2",
+    "exact_agreement",
+    "pairwise_accuracy",
+    "pairwise_balanced_accuracy",
+    "leave_one_out",
 )
 
 
 def agreement(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section | None:
     """Agreement on categories, question by question and over all."""
     found = inside(analysis, "agreement")
-    found = {q: row for q, row in found.items() if isinstance(row, Mapping)} if isinstance(found, Mapping) else {}
+    found = (
+        {q: row for q, row in found.items() if isinstance(row, Mapping)} if isinstance(found, Mapping) else {}
+    )
     if not found:
         return None
     pooled = inside(analysis, "agreement_pooled") or {}
-    everything: dict[str, Any] = {f"all: {plain(name)}": row for name, row in pooled.items() if isinstance(row, Mapping)}
+    everything: dict[str, Any] = {
+        f"all: {plain(name)}": row for name, row in pooled.items() if isinstance(row, Mapping)
+    }
     everything |= {plain(name): row for name, row in found.items()}
-    names = [name for name in SHOWN if any(value_of(row.get(name)) is not None for row in everything.values())]
+    names = [
+        name for name in SHOWN if any(value_of(row.get(name)) is not None for row in everything.values())
+    ]
     lines = [[question, *(row.get(name) for name in names)] for question, row in everything.items()]
     html = joined(
         figure_block("agreement", charts),
-        figure_block("confusion", charts) if isinstance(charts.get("confusion"), Chart) and analysis.summary.get("kind") != "conveyance" else Markup(""),
-        table("Agreement, with 95% intervals", ["question", *(coefficient(name) for name in names)], lines, more="all are in summary.json"),
+        figure_block("confusion", charts)
+        if isinstance(charts.get("confusion"), Chart) and analysis.summary.get("kind") != "conveyance"
+        else Markup(""),
+        table(
+            "Agreement, with 95% intervals",
+            ["question", *(coefficient(name) for name in names)],
+            lines,
+            more="all are in summary.json",
+        ),
         _breakdown(analysis),
     )
     lead = "Agreement between raters on each question: beyond chance, plain, and each vote against the majority of the others."
@@ -48,11 +68,32 @@ def _breakdown(analysis: Analysis) -> Markup:
     parts = []
     for fact, rows in found.items():
         lines = [
-            [plain(str(row["value"])), row["n_items"], row["n_ratings"], row["n_labels"], row["n_ties"], row["n_single"], row["present"], row["unanimous"],
-             row["matches_intended"] if value_of(row["matches_intended"]) is not None else None]
+            [
+                plain(str(row["value"])),
+                row["n_items"],
+                row["n_ratings"],
+                row["n_labels"],
+                row["n_ties"],
+                row["n_single"],
+                row["present"],
+                row["unanimous"],
+                row["matches_intended"] if value_of(row["matches_intended"]) is not None else None,
+            ]
             for row in rows
         ]
-        columns = [plain(fact), "items", "ratings", "labels", "ties", "single rater", "present", "unanimous", "as intended"]
-        content = table(f"Labels by {plain(fact)}" if fact != "all" else "Labels of all items", columns, lines)
+        columns = [
+            plain(fact),
+            "items",
+            "ratings",
+            "labels",
+            "ties",
+            "single rater",
+            "present",
+            "unanimous",
+            "as intended",
+        ]
+        content = table(
+            f"Labels by {plain(fact)}" if fact != "all" else "Labels of all items", columns, lines
+        )
         parts.append(content if fact == "all" else folded(f"Labels by {plain(fact)}", content))
     return Markup("\n").join(parts[::-1])

@@ -14,7 +14,7 @@ from heartfelt.report.copies import SideBySide, side_by_side
 from heartfelt.report.page import Section
 from heartfelt.report.reading import Analysis, inside, rows
 from heartfelt.report.tables import Chance, table
-from heartfelt.report.words import coefficient, number, plural
+from heartfelt.report.words import coefficient, measure, number, plural
 
 LEAD = (
     "Screening points at answers worth a look; it does not say why they are so. A logging fault can look like a copied answer, and a rater"
@@ -26,8 +26,15 @@ MOST_GROUPS = 12
 def raters(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
     """Screening, near copies and sensitivity."""
     parts = [
-        _count(analysis), figure_block("raters", charts), _flagged(analysis), _rules(analysis), _copies(analysis),
-        figure_block("sensitivity", charts, look="flow"), _sides(analysis), _sensitivity(analysis), _changed_pairs(analysis),
+        _count(analysis),
+        figure_block("raters", charts),
+        _flagged(analysis),
+        _rules(analysis),
+        _copies(analysis),
+        figure_block("sensitivity", charts, look="flow"),
+        _sides(analysis),
+        _sensitivity(analysis),
+        _changed_pairs(analysis),
     ]
     return Section("raters", "The raters", LEAD, html=joined(*parts), short="Raters")
 
@@ -51,23 +58,46 @@ def _flagged(analysis: Analysis) -> Markup:
         return absent("No rule flags a rater.")
     order = {name: place for place, name in enumerate(analysis.panel.ranking["rater"].to_list())}
     lines = [
-        [row["rater"], row["rule"], row["question"], row["statistic"], row["value"], row["threshold"],
-         None if row["p"] is None else Chance(row["p"]), row["words"]]
-        for row in sorted(found.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"]))
+        [
+            row["rater"],
+            row["rule"],
+            row["question"],
+            row["statistic"],
+            row["value"],
+            row["threshold"],
+            None if row["p"] is None else Chance(row["p"]),
+            row["words"],
+        ]
+        for row in sorted(
+            found.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"])
+        )
     ]
     columns = ["rater", "rule", "question", "statistic", "value", "limit", "p", "in words"]
-    content = table("Flags, the rater with the most evidence first", columns, lines, more="all are in ledger.csv")
+    content = table(
+        "Flags, the rater with the most evidence first", columns, lines, more="all are in ledger.csv"
+    )
     return folded(f"All {number(len(lines))} flags: who, why, by which statistic", content)
 
 
 def _rules(analysis: Analysis) -> Markup:
     lines: list[list[Any]] = []
     for row in analysis.panel.to_json()["rules"]:
-        lines.append([row["rule"], row["about"], row["judged"], row["flagged"], row["action"], "; ".join(row["why_missing"][:2]) or None])
+        lines.append(
+            [
+                row["rule"],
+                row["about"],
+                row["judged"],
+                row["flagged"],
+                row["action"],
+                "; ".join(row["why_missing"][:2]) or None,
+            ]
+        )
     if not lines:
         return Markup("")
     content = table(
-        f"Rules of the policy '{analysis.panel.policy.name}'", ["rule", "looks at", "raters judged", "flagged", "then", "not judged because"], lines
+        f"Rules of the policy '{analysis.panel.policy.name}'",
+        ["rule", "looks at", "raters judged", "flagged", "then", "not judged because"],
+        lines,
     )
     return folded("The rules that were applied", content, printed=False)
 
@@ -77,9 +107,11 @@ def _copies(analysis: Analysis) -> Markup:
     if not groups:
         return Markup("")
     parts = [
-        Markup("<h3>Answers that run in parallel</h3>\n<p>Each line is one rater's answers in the order given; a shade stands for a value, and a"
-               " bar below it for the same answer as the first rater's. The stimuli were different ones. Where a trial has no"
-               " partner, there is a gap.</p>")
+        Markup(
+            "<h3>Answers that run in parallel</h3>\n<p>Each line is one rater's answers in the order given; a shade stands for a value, and a"
+            " bar below it for the same answer as the first rater's. The stimuli were different ones. Where a trial has no"
+            " partner, there is a gap.</p>"
+        )
     ]
     for place, group in enumerate(groups[:MOST_GROUPS], 1):
         made = side_by_side(analysis.all_ratings, [str(name) for name in group])
@@ -91,18 +123,27 @@ def _copies(analysis: Analysis) -> Markup:
 
 
 def _strips(analysis: Analysis, place: int, made: SideBySide) -> Markup:
-    label = f"Group {place}: {', '.join(made.raters)}" + (f" and {made.left_out} more" if made.left_out else "")
+    label = f"Group {place}: {', '.join(made.raters)}" + (
+        f" and {made.left_out} more" if made.left_out else ""
+    )
     blocks = []
     for question in made.questions:
-        values = [t.answers[question] for line in made.lines for t in line if t is not None and question in t.answers]
+        values = [
+            t.answers[question]
+            for line in made.lines
+            for t in line
+            if t is not None and question in t.answers
+        ]
         low, high = analysis.all_ratings.study.scale_of(question).bounds() or (min(values), max(values))
         lines = Markup("\n").join(
             _strip(name, question, line, made.lines[0], (low, (high - low) or 1.0))
             for name, line in zip(made.raters, made.lines, strict=True)
         )
-        blocks.append(Markup(
-            '<div class="wide" role="region" tabindex="0" aria-label="{0}, {1}"><table class="sequences"><caption>{1}</caption><tbody>\n{2}\n</tbody></table></div>'
-        ).format(label, question, lines))
+        blocks.append(
+            Markup(
+                '<div class="wide" role="region" tabindex="0" aria-label="{0}, {1}"><table class="sequences"><caption>{1}</caption><tbody>\n{2}\n</tbody></table></div>'
+            ).format(label, question, lines)
+        )
     return folded(label, Markup("\n").join(blocks), printed=False)
 
 
@@ -116,9 +157,15 @@ def _strip(rater: str, question: str, line: Any, first: Any, span: tuple[float, 
         shade = (value - span[0]) / span[1]
         same = line is not first and other is not None and other.answers.get(question) == value
         classes = " ".join(name for name, holds in (("dark", shade > 0.6), ("same", same)) if holds)
-        cells.append(Markup('<td{}style="--s:{}" title="{}: {}">{}</td>').format(
-            Markup(' class="{}" ').format(classes) if classes else Markup(" "), f"{0.06 + 0.94 * shade:.2f}", trial.place, trial.stimulus, f"{value:g}"
-        ))
+        cells.append(
+            Markup('<td{}style="--s:{}" title="{}: {}">{}</td>').format(
+                Markup(' class="{}" ').format(classes) if classes else Markup(" "),
+                f"{0.06 + 0.94 * shade:.2f}",
+                trial.place,
+                trial.stimulus,
+                f"{value:g}",
+            )
+        )
     return Markup('<tr><th scope="row">{}</th>{}</tr>').format(rater, Markup("").join(cells))
 
 
@@ -126,8 +173,14 @@ def _sensitivity(analysis: Analysis) -> Markup:
     found = rows(analysis, "sensitivity")
     if not found or not inside(analysis, "screening", "dropped_by_default"):
         return Markup("")
-    lines = [[coefficient(str(row.get("figure"))), row.get("question"), row.get("with_all"), row.get("without")] for row in found]
-    return folded("With and without, as a table", table("Headline figures", ["figure", "question", "all raters", "without them"], lines))
+    lines = [
+        [coefficient(str(row.get("figure"))), row.get("question"), row.get("with_all"), row.get("without")]
+        for row in found
+    ]
+    return folded(
+        "With and without, as a table",
+        table("Headline figures", ["figure", "question", "all raters", "without them"], lines),
+    )
 
 
 def _sides(analysis: Analysis) -> Markup:
@@ -136,18 +189,46 @@ def _sides(analysis: Analysis) -> Markup:
     if not isinstance(found, Mapping) or not inside(analysis, "screening", "dropped_by_default"):
         return Markup("")
     a, b = (found.get(side) or {} for side in ("with_all", "without"))
-    words = "; ".join(f"{number(b.get(key))} of {number(a.get(key))} {key}" for key in ("raters", "answers", "stimuli", "labels") if key in a)
+    words = "; ".join(
+        f"{number(b.get(key))} of {number(a.get(key))} {key}"
+        for key in ("raters", "answers", "stimuli", "labels")
+        if key in a
+    )
     return Markup("<p>Without them: {}.</p>").format(words)
 
 
 def _changed_pairs(analysis: Analysis) -> Markup:
     """Pairs that differ on one side only."""
     lines = [
-        [row.get("question"), row.get("deviation"), row.get("factor"), row.get("method"), row.get("pairs"), row.get("with_all"), row.get("without"),
-         "; ".join(" and ".join(map(str, pair)) for key in ("only_with_all", "only_without") for pair in row.get(key) or []) or None]
+        [
+            row.get("question"),
+            measure(row.get("deviation")),
+            row.get("factor"),
+            row.get("method"),
+            row.get("pairs"),
+            row.get("with_all"),
+            row.get("without"),
+            "; ".join(
+                " and ".join(map(str, pair))
+                for key in ("only_with_all", "only_without")
+                for pair in row.get(key) or []
+            )
+            or None,
+        ]
         for row in rows(analysis, "sensitivity_pairs")
     ]
     if not lines or not inside(analysis, "screening", "dropped_by_default"):
         return Markup("")
-    columns = ["question", "deviation", "factor", "method", "pairs", "differ, all raters", "differ, without", "pairs that change"]
-    return folded("Pairs that differ, with and without", table("Significant pairs", columns, lines), printed=False)
+    columns = [
+        "question",
+        "of",
+        "factor",
+        "method",
+        "pairs",
+        "differ, all raters",
+        "differ, without",
+        "pairs that change",
+    ]
+    return folded(
+        "Pairs that differ, with and without", table("Significant pairs", columns, lines), printed=False
+    )

@@ -14,7 +14,18 @@ from heartfelt.report.reading import Analysis, inside, value_of
 from heartfelt.report.tables import table
 from heartfelt.report.words import coefficient, number, plain
 
-HEADLINES = ("alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k", "split_half")
+HEADLINES = (
+    "alpha_interval",
+    "alpha_ordinal",
+    "alpha_nominal",
+    "icc1",
+    "icc1k",
+    "icc2",
+    "icc2k",
+    "icc3",
+    "icc3k",
+    "split_half",
+)
 CEILINGS = ("correlation", "rmse", "accuracy", "within_cells", "cell_means", "human")
 FEW = 4
 
@@ -39,23 +50,42 @@ def trust(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
 def _coefficients(found: Mapping[str, Any]) -> Markup:
     if not found:
         return absent("No reliability could be estimated.")
-    names = [name for name in HEADLINES if any(isinstance(part.get(name), Mapping) for part in found.values())]
-    names = [name for name in names if any(value_of(part.get(name)) is not None for part in found.values())] or names[:1]
-    ceilings = [
-        name for name in CEILINGS if any(value_of((part.get("ceiling") or {}).get(name)) is not None for part in found.values())
+    names = [
+        name for name in HEADLINES if any(isinstance(part.get(name), Mapping) for part in found.values())
     ]
-    said = {"within_cells": "Ceiling of correlation within cells", "cell_means": "What bare cell means reach", "human": "What one rater reaches"}
+    names = [
+        name for name in names if any(value_of(part.get(name)) is not None for part in found.values())
+    ] or names[:1]
+    ceilings = [
+        name
+        for name in CEILINGS
+        if any(value_of((part.get("ceiling") or {}).get(name)) is not None for part in found.values())
+    ]
+    said = {
+        "within_cells": "Ceiling of correlation within cells",
+        "cell_means": "What bare cell means reach",
+        "human": "What one rater reaches",
+    }
     labels = [coefficient(name) for name in names] + [said.get(name, coefficient(name)) for name in ceilings]
 
     def cells(part: Mapping[str, Any]) -> list[Any]:
-        return [part.get(name) for name in names] + [(part.get("ceiling") or {}).get(name) for name in ceilings]
+        return [part.get(name) for name in names] + [
+            (part.get("ceiling") or {}).get(name) for name in ceilings
+        ]
 
     if len(found) <= FEW:
         columns = [cells(part) for part in found.values()]
         lines = [[label, *(column[place] for column in columns)] for place, label in enumerate(labels)]
-        return table("Reliability and ceiling, with 95% intervals", ["coefficient", *(plain(q) for q in found)], lines)
+        return table(
+            "Reliability and ceiling, with 95% intervals", ["coefficient", *(plain(q) for q in found)], lines
+        )
     lines = [[plain(question), *cells(part)] for question, part in found.items()]
-    return table("Reliability and ceiling, with 95% intervals", ["question", *labels], lines, more="all are in summary.json")
+    return table(
+        "Reliability and ceiling, with 95% intervals",
+        ["question", *labels],
+        lines,
+        more="all are in summary.json",
+    )
 
 
 def _needed(found: Mapping[str, Any]) -> Markup:
@@ -66,7 +96,9 @@ def _needed(found: Mapping[str, Any]) -> Markup:
             lines.append([plain(question), *(_count(needed.get(target)) for target in ("0.7", "0.8", "0.9"))])
     if not lines:
         return Markup("")
-    return table("Raters per item needed for a reliable mean", ["question", "for .7", "for .8", "for .9"], lines)
+    return table(
+        "Raters per item needed for a reliable mean", ["question", "for .7", "for .8", "for .9"], lines
+    )
 
 
 def _count(found: Any) -> Any:
@@ -81,8 +113,17 @@ def _components(found: Mapping[str, Any]) -> Markup:
         for source in ("stimulus", "rater", "residual"):
             share = value_of(components.get(f"share_{source}"))
             if value_of(components.get(source)) is not None:
-                lines.append([plain(question), source, components[source], None if share is None else f"{number(100 * share, 1)}%"])
+                lines.append(
+                    [
+                        plain(question),
+                        source,
+                        components[source],
+                        None if share is None else f"{number(100 * share, 1)}%",
+                    ]
+                )
     if not lines:
         return Markup("")
-    content = table("Variance of single ratings by source", ["question", "source", "variance", "share"], lines)
+    content = table(
+        "Variance of single ratings by source", ["question", "source", "variance", "share"], lines
+    )
     return folded("Where the variance of single ratings comes from", content)
