@@ -58,7 +58,9 @@ def test_means_of_the_others_leave_the_rater_out() -> None:
     for row in range(0, rater.size, 17):
         others = (stimulus == stimulus[row]) & (rater != rater[row])
         assert found.count[row] == others.sum()
-        assert found.others[row] == pytest.approx(value[others].mean() if others.any() else np.nan, nan_ok=True)
+        assert found.others[row] == pytest.approx(
+            value[others].mean() if others.any() else np.nan, nan_ok=True
+        )
 
 
 def test_a_prediction_does_not_see_the_rater_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:

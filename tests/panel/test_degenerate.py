@@ -45,7 +45,7 @@ def no_variance() -> Snapshot:
 
 def nobody_answers_one_question() -> Snapshot:
     rng = noise(1)
-    ratings = long({f"r{i}": {f"s{j}": rng.integers(1, 10) for j in range(20)} for i in range(8)})
+    ratings = long({f"r{i}": {f"s{j}": float(rng.integers(1, 10)) for j in range(20)} for i in range(8)})
     return snapshot(ratings, of=study(("valence", "arousal")))
 
 
@@ -64,13 +64,15 @@ def unknown_raters() -> Snapshot:
 
 def some_unknown_raters() -> Snapshot:
     rng = noise(3)
-    named = long({f"r{i}": {f"s{j}": rng.integers(1, 10) for j in range(20)} for i in range(8)})
+    named = long({f"r{i}": {f"s{j}": float(rng.integers(1, 10)) for j in range(20)} for i in range(8)})
     return snapshot(pl.concat([named, named.head(30).with_columns(rater=pl.lit(None, dtype=pl.String))]))
 
 
 def no_overlap() -> Snapshot:
     rng = noise(4)
-    return snapshot(long({f"r{i}": {f"s{i}_{j}": rng.integers(1, 10) for j in range(20)} for i in range(10)}))
+    return snapshot(
+        long({f"r{i}": {f"s{i}_{j}": float(rng.integers(1, 10)) for j in range(20)} for i in range(10)})
+    )
 
 
 def empty_values() -> Snapshot:
@@ -82,7 +84,7 @@ def empty_values() -> Snapshot:
 
 def no_order() -> Snapshot:
     rng = noise(5)
-    ratings = long({f"r{i}": {f"s{j}": rng.integers(1, 10) for j in range(20)} for i in range(8)})
+    ratings = long({f"r{i}": {f"s{j}": float(rng.integers(1, 10)) for j in range(20)} for i in range(8)})
     return snapshot(ratings.drop("position"))
 
 

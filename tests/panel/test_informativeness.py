@@ -10,13 +10,14 @@ from heartfelt.panel import RULES, RatingsView, RuleOptions
 from heartfelt.panel._kernels_dependence import dependence, moments, standardise, strength
 from heartfelt.panel.rules.informativeness import effects
 from heartfelt.simulate import DesignOptions
+from heartfelt.stats.triples import Floats
 from tests.panel.planted import long, noise, of_kind, planted, snapshot
 
 SOURCE = "all pairings of a small block, listed one by one"
 RULE = RULES["informativeness"]
 
 
-def block(trials: int, width: int, seed: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]  # float arrays
+def block(trials: int, width: int, seed: int) -> tuple[Floats, Floats]:
     rng = noise(seed)
     y, x = rng.normal(size=(trials, width)), rng.normal(size=(trials, width))
     y[:, -1] += 0.8 * y[:, 0]
@@ -54,9 +55,7 @@ def test_the_test_counts_pairings_that_depend_as_much() -> None:
     x = 0.4 * x + 0.6 * y
     standardise(x, np.ones(x.shape, dtype=bool))
     here = strength(y, x, np.arange(6), True)[0]
-    all_of_them = [
-        strength(y, x, np.array(order), True)[0] for order in itertools.permutations(range(6))
-    ]
+    all_of_them = [strength(y, x, np.array(order), True)[0] for order in itertools.permutations(range(6))]
     exact = np.mean([one >= here - 1e-12 for one in all_of_them])
     p = dependence(y, x, np.zeros(6, dtype=np.int64), 1, 20_000, 5)[3]
     assert p == pytest.approx(exact, abs=0.01)
@@ -144,7 +143,9 @@ def test_cells_lend_strength_where_answers_are_few() -> None:
     """With two or three answers a stimulus, the cells find raters that stimulus means alone do not."""
     found = {True: 0, False: 0}
     for seed in range(3):
-        snap, raters = planted({"random": 0.15}, n=40, seed=seed, per_cell=14, design=DesignOptions(per_rater=30))
+        snap, raters = planted(
+            {"random": 0.15}, n=40, seed=seed, per_cell=14, design=DesignOptions(per_rater=30)
+        )
         bad = of_kind(raters, "random")
         for with_cells in found:
             stimuli = snap.stimuli if with_cells else snap.stimuli.select("stimulus")

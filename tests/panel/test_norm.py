@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.panel.norm import Side, evidence, standing
+from heartfelt.panel.view import Bools
+from heartfelt.stats.triples import Floats
 from tests.panel.planted import noise
 
 
@@ -41,7 +43,7 @@ def test_the_limit_is_where_the_p_value_is_the_chance() -> None:
         assert np.array_equal(found.p < 0.03, _beyond(value, found.limit, side, found.centre))
 
 
-def _beyond(value: np.ndarray, limit: np.ndarray, side: str, centre: float) -> np.ndarray:  # type: ignore[type-arg]  # float arrays
+def _beyond(value: Floats, limit: Floats, side: str, centre: float) -> Bools:
     if side == "low":
         return np.asarray(value < limit)
     if side == "high":

@@ -95,6 +95,19 @@ class TestHash:
     def test_it_is_the_same_through_a_file_and_in_memory(self, made: Snapshot) -> None:
         assert spool(made.ratings.lazy(), "x").found == made.found
 
+    def test_compiled_and_plain_hashing_agree(self, made: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+        odd = made.ratings.with_columns(
+            pl.when(pl.col("position") > 5).then(pl.lit("é✓")).alias("note"),
+            pl.lit(None, pl.String).alias("nothing"),
+            pl.when(pl.col("position") != 3).then(pl.col("rater")).alias("rater"),
+        )
+        for frame in (made.ratings, odd):
+            plain = spool(frame, "x").found
+            monkeypatch.setattr("heartfelt.snapshot.survey.COMPILED_FROM", 1)
+            assert spool(frame, "x").found == plain
+            assert spool(frame.lazy(), "x").found == plain
+            monkeypatch.undo()
+
     def test_it_is_what_it_was(self) -> None:
         """A change here means published hashes no longer match: raise the schema version with it."""
         frame = pl.DataFrame(

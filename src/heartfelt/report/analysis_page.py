@@ -55,7 +55,7 @@ def _sections(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> list[
         trust.trust(analysis, charts),
         raters.raters(analysis, charts),
     ]
-    made += [opinion.answers(charts), stimuli.stimuli(analysis), paper.paper(analysis), files.files(charts)]
+    made += [opinion.answers(charts), stimuli.stimuli(), paper.paper(analysis), files.files(charts)]
     return [section for section in made if section is not None]
 
 

@@ -76,8 +76,8 @@ def questions(analysis: Analysis) -> list[str]:
 def system_names(analysis: Analysis) -> dict[str, str]:
     """Each system's id and what it is called."""
     named = {system.id: system.name or system.id for system in analysis.snapshot.study.systems}
-    seen = (
-        analysis.snapshot.stimuli["system"].drop_nulls().unique().sort()
+    seen: list[str] = (
+        analysis.snapshot.stimuli["system"].drop_nulls().unique().sort().to_list()
         if "system" in analysis.snapshot.stimuli.columns
         else []
     )

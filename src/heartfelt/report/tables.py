@@ -11,6 +11,7 @@ from heartfelt.report.reading import value_of
 from heartfelt.report.words import chance, interval, number
 
 MOST_ROWS = 250
+LONG = 32
 
 
 def table(
@@ -75,7 +76,7 @@ def _cell(value: Any, place: int, words: bool) -> Markup:
     tag = Markup("th" if place == 0 else "td")
     names = (
         "words long"
-        if len(text) > 60 and place
+        if len(text) > LONG and place
         else "words"
         if words
         else "reason"

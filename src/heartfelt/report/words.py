@@ -107,3 +107,9 @@ def measure(name: object) -> str:
     return {"signed": "signed deviation", "absolute": "absolute deviation", "value": "mean rating"}.get(
         str(name), plain(str(name))
     )
+
+
+def chance_of(p: float | None) -> str:
+    """A p-value with its letter: ``p < .001`` or ``p = .032``."""
+    text = chance(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"

@@ -39,19 +39,26 @@ def mixed(bits: U64) -> U64:
     return bits
 
 
-def text_bits(texts: pa.Array) -> U64:
-    """64 bits for every text of an Arrow string array without gaps, from its bytes and where they stand."""
+def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Where each text of an Arrow string array begins, and the UTF-8 bytes of all of them."""
     import pyarrow as pa
 
     wide = texts.cast(pa.large_string())
+    if not len(wide):
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
     offsets = np.frombuffer(wide.buffers()[1], dtype=np.int64)[wide.offset : wide.offset + len(wide) + 1]
     data = wide.buffers()[2]
     raw = (
         np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]]
-        if data is not None and len(wide)
+        if data is not None
         else np.zeros(0, np.uint8)
     )
-    starts = offsets - offsets[0] if len(wide) else np.zeros(1, np.int64)
+    return offsets - offsets[0], raw
+
+
+def text_bits(texts: pa.Array) -> U64:
+    """64 bits for every text of an Arrow string array without gaps, from its bytes and where they stand."""
+    starts, raw = text_buffers(texts)
     lengths = np.diff(starts)
     place = np.arange(raw.size, dtype=np.int64) - np.repeat(starts[:-1], lengths)
     cells = ((place << 8) + raw + 1).view(np.uint64)
@@ -79,30 +86,40 @@ def coded_cells(name: str, coded: pa.Array, bits: U64) -> U64:
 
 def cells_of(name: str, column: pa.Array) -> U64:
     """64 bits for every cell of the column called ``name``; 0 where it is empty."""
+    import pyarrow.compute as pc
+
+    if is_text(column):
+        coded = column.dictionary_encode()
+        return coded_cells(name, coded, text_bits(coded.dictionary))
+    bits = mixed(number_bits(column) ^ word_bits(name))
+    if column.null_count:
+        bits[pc.is_null(column).to_numpy(zero_copy_only=False)] = 0
+    return bits
+
+
+def is_text(column: pa.Array) -> bool:
+    """Whether a column holds texts."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+def number_bits(column: pa.Array) -> U64:
+    """The IEEE bits of a column of numbers, or the microseconds of moments; anything where it is empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        coded = column.dictionary_encode()
-        return coded_cells(name, coded, text_bits(coded.dictionary))
     if pa.types.is_timestamp(kind):
         raw = column.cast(pa.timestamp("us", kind.tz)).view(pa.int64())
         numbers = pc.fill_null(raw, 0).to_numpy(zero_copy_only=False)
-    elif pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        as_number = column.cast(pa.int8()) if pa.types.is_boolean(kind) else column
-        numbers = (
-            pc.fill_null(as_number.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False) + 0.0
-        )
-        numbers[np.isnan(numbers)] = np.nan
     else:
-        return cells_of(
-            name, pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
-        )
-    bits = mixed(numbers.view(np.uint64) ^ word_bits(name))
-    if column.null_count:
-        bits[pc.is_null(column).to_numpy(zero_copy_only=False)] = 0
-    return bits
+        as_number = column.cast(pa.int8()) if pa.types.is_boolean(kind) else column
+        filled = pc.fill_null(as_number.cast(pa.float64(), safe=False), 0.0)
+        numbers = filled.to_numpy(zero_copy_only=False) + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+    out: U64 = numbers.view(np.uint64)
+    return out
 
 
 def row_hashes(cells: Sequence[U64]) -> U64:
@@ -131,11 +148,28 @@ def arrow_batches(source: pl.DataFrame | Path, dictionary: Sequence[str]) -> Ite
         with pq.ParquetFile(source, read_dictionary=list(dictionary)) as file:
             yield from file.iter_batches(batch_size=BATCH)
         return
-    table: Any = source.to_arrow()
+    table: Any = _plain(source).to_arrow()
     views = [i for i, kind in enumerate(table.schema.types) if kind == pa.string_view()]
     for i in views:
         table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.large_string()))
     yield from table.to_batches(max_chunksize=BATCH)
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of kinds that are neither text, number nor moment (dates, lists) as text."""
+    odd = [
+        n
+        for n, t in frame.schema.items()
+        if not (t.is_numeric() or t in (pl.String, pl.Boolean) or isinstance(t, pl.Datetime))
+    ]
+    if not odd:
+        return frame
+    nested = [n for n in odd if frame.schema[n].is_nested()]
+    words = [
+        pl.Series(n, [None if v is None else str(v) for v in frame[n].to_list()], dtype=pl.String)
+        for n in nested
+    ]
+    return frame.with_columns(pl.col([n for n in odd if n not in nested]).cast(pl.String)).with_columns(words)
 
 
 def combine(name: str, columns: Sequence[str], rows: U64) -> str:

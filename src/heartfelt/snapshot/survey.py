@@ -8,13 +8,14 @@ rows to name the first one at fault.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
@@ -26,8 +27,12 @@ from heartfelt.snapshot.fingerprint import (
     cells_of,
     coded_cells,
     combine,
+    is_text,
+    number_bits,
     row_hashes,
     text_bits,
+    text_buffers,
+    word_bits,
 )
 from heartfelt.study import Scale, Study
 from heartfelt.tables import RATINGS
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
 
 IDS = ("rater", "stimulus", "question")
 WORKERS = 2
+COMPILED_FROM = 200_000
+"""Rows in the first batch from which compiled hashing pays for its loading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,8 @@ class _Part:
     ratings: int
     unknown_raters: int
     gap: tuple[str, int] | None
+    gaps: dict[str, npt.NDArray[np.bool_]] | None = None
+    """Only where the batch was looked at row by row: which ids are empty. ``words`` then holds every row."""
 
 
 _ANSWERS = {
@@ -96,10 +105,13 @@ class Surveyor:
         self._seen: dict[str, list[str]] = {name: [] for name in IDS}
         self._bits = {name: np.zeros(0, dtype=np.uint64) for name in IDS}
         self._ratings = 0
+        self._look: Callable[[pa.RecordBatch], _Part] | None = None
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Look at one more batch; waits when too many are under way."""
-        self._waiting.append(self._pool.submit(_look_at, batch))
+        if self._look is None:
+            self._look = _look_at if batch.num_rows < COMPILED_FROM else _look_at_rows
+        self._waiting.append(self._pool.submit(self._look, batch))
         if len(self._waiting) > WORKERS:
             self._keep(self._waiting.popleft().result())
 
@@ -111,12 +123,28 @@ class Surveyor:
                 f"Fill in the {name} of every rating, or remove the row.",
             )
         for name, (words, bits) in part.words.items():
-            new = ~among(bits, self._bits[name])
+            if part.gaps is not None:
+                new = self._meet(name, bits, part.gaps[name])
+            else:
+                new = ~among(bits, self._bits[name])
+                self._bits[name] = np.sort(np.concatenate([self._bits[name], bits[new]]))
             if new.any():
                 self._seen[name] += words.filter(new).to_pylist()
-                self._bits[name] = np.sort(np.concatenate([self._bits[name], bits[new]]))
         self._ratings += part.ratings
         self._parts.append(replace(part, words={}))
+
+    def _meet(self, name: str, bits: U64, empty: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which rows hold an id that no row before them had."""
+        from heartfelt.snapshot import _kernels_rows as kernels
+
+        needed = 2 * (len(self._seen[name]) + bits.size)
+        if self._bits[name].size < needed:
+            larger = np.zeros(1 << int(needed - 1).bit_length(), dtype=np.uint64)
+            kernels.rehash(self._bits[name], larger)
+            self._bits[name] = larger
+        new = np.zeros(bits.size, dtype=np.bool_)
+        kernels.meet(self._bits[name], bits, empty, new)
+        return new
 
     def finish(self) -> Survey:
         """What all batches together hold."""
@@ -199,6 +227,48 @@ def _look_at(batch: pa.RecordBatch) -> _Part:
         keys = keys[pc.is_valid(batch.column("rater")).to_numpy(zero_copy_only=False)]
     rows = row_hashes(list(cells.values()))
     return _Part(rows, keys, tuple(cells), words, answers, batch.num_rows, unknown, gap)
+
+
+def _look_at_rows(batch: pa.RecordBatch) -> _Part:
+    """The same as :func:`_look_at`, compiled: worth its loading time on many rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from heartfelt.snapshot import _kernels_rows as kernels
+
+    rows, keys = np.zeros(batch.num_rows, dtype=np.uint64), np.zeros(batch.num_rows, dtype=np.uint64)
+    words: dict[str, tuple[pa.Array, U64]] = {}
+    gaps: dict[str, npt.NDArray[np.bool_]] = {}
+    gap: tuple[str, int] | None = None
+    used: list[str] = []
+    for name in batch.schema.names:
+        column = batch.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(pa.large_string())
+        if column.null_count == len(column) and name not in IDS:
+            continue
+        used.append(name)
+        empty = (
+            pc.is_null(column).to_numpy(zero_copy_only=False)
+            if column.null_count
+            else np.zeros(0, dtype=np.bool_)
+        )
+        bits = kernels.text_bits(*text_buffers(column)) if is_text(column) else number_bits(column)
+        salt = word_bits(name)
+        kernels.add_cells(rows, bits, salt, empty)
+        if name in RATINGS.key:
+            kernels.add_cells(keys, bits, salt, empty)
+        if name in IDS:
+            words[name], gaps[name] = (column, bits), empty
+            if column.null_count and name != "rater" and gap is None:
+                gap = (name, int(np.argmax(empty)))
+    kernels.finish_rows(rows)
+    kernels.finish_rows(keys)
+    unknown = batch.column("rater").null_count
+    if unknown:
+        keys = keys[~gaps["rater"]]
+    answers = _answers(words["question"][0].dictionary_encode(), batch.column("value"))
+    return _Part(rows, keys, tuple(used), words, answers, batch.num_rows, unknown, gap, gaps)
 
 
 def _answers(questions: pa.Array, values: pa.Array) -> pl.DataFrame:

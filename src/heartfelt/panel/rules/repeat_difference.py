@@ -2,8 +2,8 @@
 
 Where the study has a repeat probe, its own limit counts: a rater with any difference above ``at_most_apart`` is
 flagged, batch by batch where ratings have a ``batch`` (the rule of MusicEval). No p-value belongs to a limit set in
-advance. Otherwise the mean absolute difference is held against the panel's norm. Unit: scale points; for categories
-without an order, the share of answers that changed.
+advance. Otherwise the square root of the mean absolute difference is held against the panel's norm. Unit: scale
+points; for categories without an order, the share of answers that changed.
 """
 
 from __future__ import annotations
@@ -108,17 +108,20 @@ def _measure(view: RatingsView, found: Repeats) -> Measure:
     rater = view.rater[found.row]
     n = np.bincount(rater, minlength=len(view.raters))
     asked = np.flatnonzero(n)
-    mean = (np.bincount(rater, found.difference, len(view.raters)) / np.maximum(n, 1))[asked]
-    pooled = float(np.std(found.difference)) if found.difference.size > 1 else 0.0
     count = n[asked]
+    mean = np.bincount(rater, found.difference, len(view.raters))[asked] / count
+    # The square root steadies a number whose spread grows with its size; its error by the delta method.
+    overall = float(found.difference.mean())
+    within = float(np.sqrt(np.mean((found.difference - mean[np.searchsorted(asked, rater)]) ** 2)))
+    error = (within / (2 * np.sqrt(overall)) if overall > 0 else 0.0) / np.sqrt(count)
 
     def sentence(place: int, stand: Standing) -> str:
         return (
-            f"{int(count[place])} repeated answers lie {number(float(mean[place]))} apart on average, where the raters' median"
-            f" is {number(stand.centre)} ({chance(float(stand.p[place]))})."
+            f"{int(count[place])} repeated answers lie {number(float(mean[place]))} apart on average, where the"
+            f" raters' median is {number(stand.centre**2)} ({chance(float(stand.p[place]))})."
         )
 
-    return Measure(None, asked, mean, pooled / np.sqrt(count), count, [None] * asked.size, sentence)
+    return Measure(None, asked, np.sqrt(mean), error, count, [None] * asked.size, sentence, np.square)
 
 
 RULES.add(RepeatDifference.name, RepeatDifference())

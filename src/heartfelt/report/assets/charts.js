@@ -14,8 +14,8 @@
     while (kept.length > 1 && wide(`${kept}…`) > most) kept = kept.slice(0, -1);
     return `${kept}…`;
   };
-  const name = (svg, text, x, y, most) => {
-    const label = node("text", { x, y, "text-anchor": "end", class: "name" }, svg, cut(text, most));
+  const name = (svg, text, x, y, most, anchor = "end") => {
+    const label = node("text", { x, y, "text-anchor": anchor, class: "name" }, svg, cut(text, most));
     if (label.textContent !== text) node("title", {}, label, text);
   };
 
@@ -83,22 +83,24 @@
   const linear = (axis, from, to) => (value) => from + ((value - axis.low) / (axis.high - axis.low)) * (to - from);
 
   figures.intervals = (host, figure) => panels(host, figure, (svg, panel, width) => {
-    const rows = panel.rows, row = rows.length > 24 ? 18 : 26;
-    const left = Math.min(widest(rows.map((r) => r.label)) + 14, width * 0.42);
+    // Labels stand before their rows, or above them where that would leave too little room.
+    const rows = panel.rows, room = widest(rows.map((r) => r.label)) + 14, above = room > width * 0.42;
+    const row = above ? 40 : rows.length > 24 ? 18 : 26, left = above ? 8 : room;
     const lanes = (panel.brackets || []).length * 30 + (panel.ties || []).length * 8;
     const right = width - 10 - lanes, top = (panel.lines || []).some((l) => l.label) ? 18 : 6, bottom = top + rows.length * row;
-    const x = linear(panel.value, left, right), y = (place) => top + (place + 0.5) * row;
+    const x = linear(panel.value, left, right), y = (place) => top + (place + (above ? 0.68 : 0.5)) * row;
     across(svg, panel.value, x, top, bottom);
     for (const line of panel.lines || []) {
       node("line", { x1: x(line.at), x2: x(line.at), y1: top, y2: bottom, stroke: SOFT, "stroke-width": 1.2, "stroke-dasharray": line.label ? "4 3" : null }, svg);
       if (line.label) node("text", { x: x(line.at), y: 12, "text-anchor": x(line.at) > right - 30 ? "end" : x(line.at) < left + 30 ? "start" : "middle" }, svg, line.label);
     }
     rows.forEach((entry, place) => {
-      name(svg, entry.label, left - 8, y(place) + 4, left - 10);
+      if (above) name(svg, entry.label, left, y(place) - 11, right - left, "start");
+      else name(svg, entry.label, left - 8, y(place) + 4, left - 10);
       if (entry.value === null) return;
       const mark = node("g", {}, svg);
-      node("rect", { x: left, y: y(place) - row / 2, width: right - left, height: row, class: "hit" }, mark);
-      if (panel.bars) node("rect", { x: x(Math.max(panel.value.low, Math.min(0, entry.value))), y: y(place) - row * 0.32, width: Math.abs(x(entry.value) - x(Math.max(panel.value.low, 0))), height: row * 0.64, fill: entry.colour, opacity: 0.85 }, mark);
+      node("rect", { x: left, y: top + place * row, width: right - left, height: row, class: "hit" }, mark);
+      if (panel.bars) node("rect", { x: x(Math.max(panel.value.low, Math.min(0, entry.value))), y: y(place) - 8, width: Math.abs(x(entry.value) - x(Math.max(panel.value.low, 0))), height: 16, fill: entry.colour, opacity: 0.85 }, mark);
       if (entry.low !== null) node("line", { x1: Math.max(left, x(entry.low)), x2: Math.min(right, x(entry.high)), y1: y(place), y2: y(place), stroke: panel.bars ? INK : entry.colour, "stroke-width": panel.bars ? 1.6 : 2.2 }, mark);
       if (!panel.bars) node("circle", { cx: x(entry.value), cy: y(place), r: row > 20 ? 5 : 4, fill: entry.colour, stroke: "#fff" }, mark);
       tells(mark, entry.words);
@@ -154,8 +156,8 @@
     for (const point of panel.points) {
       const cx = x(point.x), cy = y(point.y), pen = { stroke: point.colour, "stroke-width": 1.4 };
       if (panel.arrows) node("line", { x1: x(0), y1: y(0), x2: cx, y2: cy, ...pen, opacity: 0.5 }, svg);
-      if (point.xl !== null) node("line", { x1: x(point.xl), x2: x(point.xh), y1: cy, y2: cy, ...pen }, svg);
-      if (point.yl !== null) node("line", { x1: cx, x2: cx, y1: y(point.yl), y2: y(point.yh), ...pen }, svg);
+      if (point.xl != null) node("line", { x1: x(point.xl), x2: x(point.xh), y1: cy, y2: cy, ...pen }, svg);
+      if (point.yl != null) node("line", { x1: cx, x2: cx, y1: y(point.yl), y2: y(point.yh), ...pen }, svg);
     }
     const marks = [];
     for (const point of panel.points) {
@@ -210,7 +212,7 @@
         const share = cell.value === null ? 0 : (cell.value - panel.low) / (panel.high - panel.low || 1);
         const mark = node("g", {}, svg);
         node("rect", { x: left + j * step + 1, y: top + i * high + 1, width: Math.max(1, step - 2), height: high - 2, fill: "#0072b2", "fill-opacity": (0.04 + 0.96 * share).toFixed(3), rx: 2 }, mark);
-        if (step > 22) node("text", { x: left + (j + 0.5) * step, y: top + (i + 0.5) * high + 4, "text-anchor": "middle", fill: share > 0.55 ? "#fff" : INK, class: "cell" }, mark, cell.text);
+        if (step > 22) node("text", { x: left + (j + 0.5) * step, y: top + (i + 0.5) * high + 4, "text-anchor": "middle", fill: share > 0.75 ? "#fff" : INK, class: "cell" }, mark, cell.text);
         tells(mark, cell.words);
       });
     });
@@ -226,15 +228,16 @@
   });
 
   figures.dumbbell = (host, figure) => panels(host, figure, (svg, panel, width) => {
-    const row = 30, top = 4, bottom = top + panel.rows.length * row;
-    const left = Math.min(widest(panel.rows.map((r) => r.label)) + 14, width * 0.5), right = width - 12;
+    const room = widest(panel.rows.map((r) => r.label)) + 14, above = room > width * 0.5, row = above ? 44 : 30, top = 4;
+    const left = above ? 8 : room, right = width - 12, bottom = top + panel.rows.length * row;
     const x = linear(panel.value, left, right);
     across(svg, panel.value, x, top, bottom);
     panel.rows.forEach((entry, place) => {
-      const y = top + (place + 0.5) * row;
-      name(svg, entry.label, left - 8, y + 4, left - 10);
+      const y = top + (place + (above ? 0.68 : 0.5)) * row;
+      if (above) name(svg, entry.label, left, y - 14, right - left, "start");
+      else name(svg, entry.label, left - 8, y + 4, left - 10);
       const mark = node("g", {}, svg);
-      node("rect", { x: left, y: y - row / 2, width: right - left, height: row, class: "hit" }, mark);
+      node("rect", { x: left, y: top + place * row, width: right - left, height: row, class: "hit" }, mark);
       node("line", { x1: x(entry.before.value), y1: y - 5, x2: x(entry.after.value), y2: y + 5, stroke: SOFT }, mark);
       [[entry.before, -5, 0], [entry.after, 5, 1]].forEach(([side, off, which]) => {
         const look = figure.legend[which];

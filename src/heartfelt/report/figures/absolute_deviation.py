@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.deviation_by_system import STARS
 from heartfelt.report.figures.figure import FIGURES, Figure
-from heartfelt.report.figures.rows import brackets, row_of
-from heartfelt.report.quadrants import quadrant_look
+from heartfelt.report.figures.rows import brackets, lettered, numbers, panel_of, row_of
+from heartfelt.report.quadrants import QuadrantLook, quadrant_look
 from heartfelt.report.reading import Analysis, inside, questions, value_of
 
 
@@ -22,66 +22,64 @@ class AbsoluteDeviation(Figure):
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question with references."""
-        found = inside(analysis, "quadrants", "by_quadrant") or []
         look = quadrant_look(analysis.snapshot.study)
-        order = list(look.names)
         panels: list[dict[str, Any]] = []
         table: list[dict[str, Any]] = []
         for question in questions(analysis):
-            mine = [
-                row
-                for row in found
-                if row.get("question") == question and value_of(row.get("absolute_deviation")) is not None
-            ]
-            mine.sort(
-                key=lambda row: order.index(row["quadrant"]) if row["quadrant"] in order else len(order)
-            )
-            if not mine:
+            known = _known(analysis, question, look)
+            if not known:
                 continue
-            keys = [str(row["quadrant"]) for row in mine]
-            labels = [look.abbreviated(key) for key in keys]
+            labels = [look.abbreviated(key) for key in known]
             made = [
-                row_of(label, row["absolute_deviation"], look.colour(key), look.said(key))
-                for label, key, row in zip(labels, keys, mine, strict=True)
+                row_of(label, found, look.colour(key), look.said(key))
+                for label, (key, found) in zip(labels, known.items(), strict=True)
             ]
-            panels.append(
-                {
-                    "title": f"({'abcdefgh'[len(panels) % 8]}) {question}",
-                    "rows": made,
-                    "bars": False,
-                    "lines": [],
-                    "brackets": brackets(
-                        analysis, keys, labels, outcome=question, deviation="absolute", factor="quadrant"
-                    ),
-                    "value": axis(
-                        f"absolute {question} deviation",
-                        [r[k] for r in made for k in ("value", "low", "high")],
-                        include=[0.0],
-                    ),
-                }
+            marks = brackets(
+                analysis, list(known), labels, outcome=question, deviation="absolute", factor="quadrant"
             )
+            value = axis(f"absolute {question} deviation", numbers(made), include=[0.0])
+            panels.append(panel_of(lettered(len(panels), question), made, value, brackets=marks))
             table += [
                 {
                     "question": question,
                     "quadrant": key,
-                    "absolute_deviation": r["value"],
-                    "low": r["low"],
-                    "high": r["high"],
+                    "absolute_deviation": row["value"],
+                    "low": row["low"],
+                    "high": row["high"],
                 }
-                for key, r in zip(keys, made, strict=True)
+                for key, row in zip(known, made, strict=True)
             ]
         if not panels:
             return Absent("the intents have no quadrants with references")
-        short = "; ".join(
-            f"{look.abbreviated(name)} {look.said(name)}"
-            for name in order
-            if look.abbreviated(name) != look.said(name)
-        )
-        key = f" ({short})" if short else ""
         caption = (
-            f"Mean absolute deviation from the reference per quadrant of the intents{key}, with 95% intervals. {STARS}"
+            f"Mean absolute deviation from the reference per quadrant of the intents{_key(look)}, with 95%"
+            f" intervals. {STARS}"
         )
         return Chart("intervals", "Absolute deviation by quadrant", caption, panels, table)
+
+
+def _known(analysis: Analysis, question: str, look: QuadrantLook) -> dict[str, Any]:
+    """The absolute deviation of each quadrant, in the order of the quadrants."""
+    found = {
+        str(row["quadrant"]): row.get("absolute_deviation")
+        for row in inside(analysis, "quadrants", "by_quadrant") or []
+        if row.get("question") == question and value_of(row.get("absolute_deviation")) is not None
+    }
+    order = [
+        *(name for name in look.names if name in found),
+        *(name for name in found if name not in look.names),
+    ]
+    return {name: found[name] for name in order}
+
+
+def _key(look: QuadrantLook) -> str:
+    """What the short names stand for."""
+    short = [
+        f"{look.abbreviated(name)} {look.said(name)}"
+        for name in look.names
+        if look.abbreviated(name) != look.said(name)
+    ]
+    return f" ({'; '.join(short)})" if short else ""
 
 
 FIGURES.add(AbsoluteDeviation.name, AbsoluteDeviation())

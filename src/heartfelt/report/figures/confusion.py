@@ -26,9 +26,9 @@ class Confusion(Figure):
         found = inside(analysis, "quadrants", "confusion")
         hit = inside(analysis, "quadrants", "hit_rate")
         if isinstance(found, Mapping) and found.get("counts"):
-            panel, table = _panel(found, "", look.abbreviated, look.said)
+            panel, cells = _panel(found, "", look.abbreviated, look.said)
             caption = "Share of the stimuli meant for each quadrant that were perceived in each; one on a midline is in none."
-            return Chart("heatmap", "Intended and perceived quadrant", caption + _hits(hit), [panel], table)
+            return Chart("heatmap", "Intended and perceived quadrant", caption + _hits(hit), [panel], cells)
         panels: list[dict[str, Any]] = []
         table: list[dict[str, Any]] = []
         for one in rows(analysis, "intent_confusion"):

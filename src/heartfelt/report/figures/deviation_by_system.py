@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
-from heartfelt.report.figures.rows import brackets, row_of
+from heartfelt.report.figures.rows import brackets, lettered, numbers, panel_of, row_of
 from heartfelt.report.palette import COLOURS
 from heartfelt.report.reading import Analysis, questions, rows, system_names, value_of
+from heartfelt.report.words import plural
 
 STARS = (
     "Of the pairs that differ significantly, the three with the smallest differences are marked"
@@ -29,41 +30,25 @@ class DeviationBySystem(Figure):
         names = system_names(analysis)
         panels: list[dict[str, Any]] = []
         table: list[dict[str, Any]] = []
-        for place, question in enumerate(questions(analysis)):
-            mine = [
+        for question in questions(analysis):
+            known = [
                 row
                 for row in rows(analysis, "systems", question=question)
                 if value_of(row.get("deviation")) is not None
             ]
-            if not mine:
+            if not known:
                 continue
-            keys = [str(row["system"]) for row in mine]
+            keys = [str(row["system"]) for row in known]
             labels = [names.get(key, key) for key in keys]
-            colour = COLOURS[place % len(COLOURS)]
+            colour = COLOURS[len(panels) % len(COLOURS)]
             made = [
-                row_of(
-                    label,
-                    row["deviation"],
-                    colour,
-                    f"{row.get('n_stimuli')} stimuli, {row.get('n_ratings')} ratings",
-                )
-                for label, row in zip(labels, mine, strict=True)
+                row_of(label, row["deviation"], colour, _note(row))
+                for label, row in zip(labels, known, strict=True)
             ]
-            panels.append(
-                {
-                    "title": f"({'abcdefgh'[len(panels) % 8]}) {question}",
-                    "rows": made,
-                    "bars": False,
-                    "lines": [{"at": 0.0, "label": ""}],
-                    "brackets": brackets(
-                        analysis, keys, labels, outcome=question, deviation="signed", factor="system"
-                    ),
-                    "value": axis(
-                        f"{question} deviation",
-                        [r[k] for r in made for k in ("value", "low", "high")] + [0.0],
-                    ),
-                }
-            )
+            marks = brackets(analysis, keys, labels, outcome=question, deviation="signed", factor="system")
+            value = axis(f"{question} deviation", [*numbers(made), 0.0])
+            lines = [{"at": 0.0, "label": ""}]
+            panels.append(panel_of(lettered(len(panels), question), made, value, lines=lines, brackets=marks))
             table += [
                 {
                     "question": question,
@@ -78,6 +63,10 @@ class DeviationBySystem(Figure):
             return Absent("no system has a deviation from a reference")
         caption = f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
         return Chart("intervals", "Deviation by system", caption, panels, table)
+
+
+def _note(row: dict[str, Any]) -> str:
+    return f"{plural(int(row.get('n_stimuli') or 0), 'stimulus', 'stimuli')}, {plural(int(row.get('n_ratings') or 0), 'rating')}"
 
 
 FIGURES.add(DeviationBySystem.name, DeviationBySystem())

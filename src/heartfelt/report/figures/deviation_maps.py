@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
+from heartfelt.report.figures.rows import lettered
 from heartfelt.report.palette import COLOURS, SHAPES
 from heartfelt.report.quadrants import quadrant_look
 from heartfelt.report.reading import Analysis, bounds_of, inside, rows, system_names, value_of
@@ -28,71 +29,47 @@ class DeviationMaps(Figure):
         if pair is None:
             return Absent("the study has no two questions with reference coordinates")
         across, up = pair[0].id, pair[1].id
-        names = system_names(analysis)
-        systems = _both(rows(analysis, "systems"), "system", across, up)
-        groups = _both(inside(analysis, "quadrants", "by_quadrant") or [], "quadrant", across, up)
-        look = quadrant_look(analysis.snapshot.study)
-        parts = [
-            (
-                "(a) systems",
-                "system",
-                [
-                    (names.get(k, k), COLOURS[i % len(COLOURS)], SHAPES[i % 4], v)
-                    for i, (k, v) in enumerate(systems.items())
-                ],
-            ),
-            (
-                "(b) quadrants",
-                "quadrant",
-                [
-                    (look.abbreviated(k), look.colour(k), SHAPES[i % 4], v | {"said": look.said(k)})
-                    for i, (k, v) in enumerate(groups.items())
-                ],
-            ),
-        ]
         panels: list[dict[str, Any]] = []
         table: list[dict[str, Any]] = []
-        for title, what, entries in parts:
-            points = [
-                _point(label, colour, shape, both, across, up) for label, colour, shape, both in entries
-            ]
-            points = [point for point in points if point["x"] is not None and point["y"] is not None]
-            if not points:
-                continue
-            panels.append(
-                {
-                    "title": title,
-                    **_axes(points, across, up),
-                    "points": points,
-                    "links": [],
-                    "arrows": True,
-                    "equal": True,
-                    "named": True,
-                }
-            )
-            table += [
-                {
-                    "part": what,
-                    "name": p["label"],
-                    across: p["x"],
-                    f"{across}_low": p["xl"],
-                    f"{across}_high": p["xh"],
-                    up: p["y"],
-                    f"{up}_low": p["yl"],
-                    f"{up}_high": p["yh"],
-                }
-                for p in points
-            ]
+        for title, points in (
+            ("systems", _systems(analysis, across, up)),
+            ("quadrants", _quadrants(analysis, across, up)),
+        ):
+            known = [point for point in points if point["x"] is not None and point["y"] is not None]
+            if known:
+                look = {"links": [], "arrows": True, "equal": True, "named": True}
+                axes = _axes(known, across, up)
+                panels.append({"title": lettered(len(panels), title), **axes, "points": known, **look})
+                table += [_row(title, point, across, up) for point in known]
         if not panels:
             return Absent("no deviation from a reference could be computed")
         caption = (
-            f"Mean deviation of perceived from intended {plain(across)} and {plain(up)}, per system and per quadrant of the intents, with"
-            " 95% intervals. The origin is what was intended."
+            f"Mean deviation of perceived from intended {plain(across)} and {plain(up)}, per system and per quadrant of"
+            " the intents, with 95% intervals. The origin is what was intended."
         )
         return Chart("plane", "Deviation from what was intended", caption, panels, table)
 
 
+def _systems(analysis: Analysis, across: str, up: str) -> list[dict[str, Any]]:
+    names = system_names(analysis)
+    found = _both(rows(analysis, "systems"), "system", across, up)
+    return [
+        _point((names.get(key, key), COLOURS[place % len(COLOURS)], SHAPES[place % 4]), both, across, up)
+        for place, (key, both) in enumerate(found.items())
+    ]
+
+
+def _quadrants(analysis: Analysis, across: str, up: str) -> list[dict[str, Any]]:
+    look = quadrant_look(analysis.snapshot.study)
+    found = _both(inside(analysis, "quadrants", "by_quadrant") or [], "quadrant", across, up)
+    return [
+        _point((look.abbreviated(key), look.colour(key), SHAPES[place % 4]), both, across, up, look.said(key))
+        for place, (key, both) in enumerate(found.items())
+    ]
+
+
 def _both(found: list[dict[str, Any]], key: str, across: str, up: str) -> dict[str, dict[str, Any]]:
+    """The deviation on both axes, by the name under ``key``."""
     out: dict[str, dict[str, Any]] = {}
     for row in found:
         if row.get("question") in (across, up):
@@ -100,9 +77,17 @@ def _both(found: list[dict[str, Any]], key: str, across: str, up: str) -> dict[s
     return out
 
 
+def _row(part: str, point: Mapping[str, Any], across: str, up: str) -> dict[str, Any]:
+    named = {"part": part, "name": point["label"]}
+    first = {across: point["x"], f"{across}_low": point["xl"], f"{across}_high": point["xh"]}
+    return {**named, **first, up: point["y"], f"{up}_low": point["yl"], f"{up}_high": point["yh"]}
+
+
 def _point(
-    label: str, colour: str, shape: str, both: Mapping[str, Any], across: str, up: str
+    look: tuple[str, str, str], both: Mapping[str, Any], across: str, up: str, said: str = ""
 ) -> dict[str, Any]:
+    """A point that looks as ``look`` says: label, colour and shape."""
+    label, colour, shape = look
     x, y = both.get(across), both.get(up)
     (xl, xh), (yl, yh) = bounds_of(x), bounds_of(y)
     return {
@@ -115,7 +100,7 @@ def _point(
         "label": label,
         "colour": colour,
         "shape": shape,
-        "words": f"{both.get('said', label)}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}",
+        "words": f"{said or label}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}",
     }
 
 

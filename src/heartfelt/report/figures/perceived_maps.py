@@ -34,16 +34,16 @@ class PerceivedMaps(Figure):
         points = _points(analysis, pair)
         if not points.height:
             return Absent("no stimulus has labels on both axes")
-        names = system_names(analysis)
         look = quadrant_look(analysis.snapshot.study)
         step = -(-points.height // MOST_POINTS)
         panels = [
-            _panel(analysis, str(system), names.get(str(system), str(system)), mine, pair, look, step)
+            _panel(analysis, str(system), mine, pair, look, step)
             for (system,), mine in points.sort("system", "stimulus").group_by("system", maintain_order=True)
         ]
         caption = (
-            f"Perceived {plain(pair[0].id)} and {plain(pair[1].id)} of the stimuli of each system. Dots are stimuli, stars the means of a"
-            " quadrant, crosses the references of its intents; an ellipse holds 95% of a quadrant's stimuli if they are normal."
+            f"Perceived {plain(pair[0].id)} and {plain(pair[1].id)} of the stimuli of each system. Dots are stimuli,"
+            " stars the means of a quadrant, crosses the references of its intents; an ellipse holds 95% of a quadrant's"
+            " stimuli if they are normal."
         )
         table = points.sort("system", "stimulus").to_dicts()
         if step > 1:
@@ -78,49 +78,58 @@ def _points(analysis: Analysis, pair: tuple[Question, Question]) -> pl.DataFrame
 def _panel(
     analysis: Analysis,
     system: str,
-    label: str,
     mine: pl.DataFrame,
     pair: tuple[Question, Question],
     look: QuadrantLook,
     step: int,
 ) -> dict[str, Any]:
-    across, up = pair
-    axes = [map_axis(analysis.snapshot, question) for question in pair]
-    columns = ["stimulus", "intent", "group"]
-    columns += [name for question in pair for name in (question.id, f"sd_{question.id}", f"n_{question.id}")]
-    points = [
-        {
-            "stimulus": s,
-            "intent": i,
-            "group": g,
-            "x": _short(x),
-            "sx": _short(sx),
-            "nx": nx,
-            "y": _short(y),
-            "sy": _short(sy),
-            "ny": ny,
-        }
-        for s, i, g, x, sx, nx, y, sy, ny in mine.gather_every(step).select(columns).iter_rows()
-    ]
-    crosses = references(analysis.snapshot, set(mine["intent"].drop_nulls().to_list()), pair, look)
-    means = (
-        mine.drop_nulls("group")
-        .group_by("group")
-        .agg(pl.mean(across.id).alias("x"), pl.mean(up.id).alias("y"), pl.len().alias("n"))
-        .sort("group")
-    )
-    stars = [
+    label = system_names(analysis).get(system, system)
+    across, up = (map_axis(analysis.snapshot, question) for question in pair)
+    seen = set(mine["intent"].drop_nulls().to_list())
+    return {
+        "title": label,
+        "note": f"{mine.height} stimuli",
+        "x": across,
+        "y": up,
+        "points": _dots(mine.gather_every(step), pair),
+        "crosses": references(analysis.snapshot, seen, pair, look),
+        "stars": _stars(mine, pair, look, label),
+        "ellipses": _ellipses(analysis, system),
+        "colours": {**look.colours, "": SOFT},
+    }
+
+
+def _dots(mine: pl.DataFrame, pair: tuple[Question, Question]) -> list[dict[str, Any]]:
+    columns = [pl.col("stimulus"), pl.col("intent"), pl.col("group")]
+    for question, axis in zip(pair, "xy", strict=True):
+        columns += [
+            pl.col(question.id).round(3).alias(axis),
+            pl.col(f"sd_{question.id}").round(3).alias(f"s{axis}"),
+            pl.col(f"n_{question.id}").alias(f"n{axis}"),
+        ]
+    return mine.select(columns).to_dicts()
+
+
+def _stars(
+    mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook, label: str
+) -> list[dict[str, Any]]:
+    across, up = pair[0].id, pair[1].id
+    means = mine.drop_nulls("group").group_by("group").agg(pl.mean(across), pl.mean(up), pl.len().alias("n"))
+    return [
         {
             "x": x,
             "y": y,
             "group": group,
             "words": (
-                f"{label}, {look.said(group)}\nmean of {n} stimuli\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
+                f"{label}, {look.said(group)}\nmean of {n} stimuli\n{across} {number(x, 2)}, {up} {number(y, 2)}"
             ),
         }
-        for group, x, y, n in means.iter_rows()
+        for group, x, y, n in means.select("group", across, up, "n").sort("group").iter_rows()
     ]
-    ellipses = [
+
+
+def _ellipses(analysis: Analysis, system: str) -> list[dict[str, Any]]:
+    return [
         {
             "x": e["centre"][0],
             "y": e["centre"][1],
@@ -132,21 +141,6 @@ def _panel(
         for e in rows(analysis, "ellipses", system=system)
         if e.get("semi_axes")
     ]
-    return {
-        "title": label,
-        "note": f"{mine.height} stimuli",
-        "x": axes[0],
-        "y": axes[1],
-        "points": points,
-        "crosses": crosses,
-        "stars": stars,
-        "ellipses": ellipses,
-        "colours": {**look.colours, "": SOFT},
-    }
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
 
 
 FIGURES.add(PerceivedMaps.name, PerceivedMaps())

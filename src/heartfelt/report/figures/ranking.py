@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
-from heartfelt.report.figures.rows import row_of
+from heartfelt.report.figures.rows import numbers, panel_of, row_of
 from heartfelt.report.palette import COLOURS
 from heartfelt.report.reading import Analysis, questions, rows, system_names, value_of
 
@@ -28,68 +29,62 @@ class Ranking(Figure):
         names = system_names(analysis)
         panels: list[dict[str, Any]] = []
         table: list[dict[str, Any]] = []
-        for place, question in enumerate(questions(analysis)[:MOST_PANELS]):
-            mine = [
-                row
-                for row in rows(analysis, "systems", question=question)
-                if value_of(row.get("mean")) is not None
-            ]
-            mine.sort(key=lambda row: (row.get("rank") or len(mine), -float(value_of(row["mean"]) or 0.0)))
-            if not mine:
+        for question in questions(analysis)[:MOST_PANELS]:
+            known = _ranked(analysis, question)
+            if not known:
                 continue
-            made = [_row(row, names, COLOURS[place % len(COLOURS)]) for row in mine]
+            colour = COLOURS[len(panels) % len(COLOURS)]
+            made = [row_of(_name(row, names), row["mean"], colour, _note(row, names)) for row in known]
             bounds = analysis.snapshot.study.scale_of(question).bounds()
-            panels.append(
-                {
-                    "title": question,
-                    "rows": made,
-                    "bars": False,
-                    "brackets": [],
-                    "lines": [],
-                    "ties": _ties(mine),
-                    "value": axis(
-                        "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})",
-                        [r[k] for r in made for k in ("value", "low", "high")],
-                    ),
-                }
-            )
-            table += [
-                {
-                    "question": question,
-                    "rank": row.get("rank"),
-                    "system": row["system"],
-                    "mean": r["value"],
-                    "low": r["low"],
-                    "high": r["high"],
-                    "tied_with": "; ".join(row.get("tied_with") or []),
-                }
-                for row, r in zip(mine, made, strict=True)
-            ]
+            label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
+            panels.append(panel_of(question, made, axis(label, numbers(made)), ties=tied_runs(known)))
+            table += [_table_row(question, row, drawn) for row, drawn in zip(known, made, strict=True)]
         if not panels:
             return Absent("the stimuli have no systems to rank")
         caption = (
-            "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems beside one"
-            " grey bar cannot be told apart."
+            "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
+            " beside one grey bar cannot be told apart."
         )
         return Chart("intervals", "System ranking", caption, panels, table)
 
 
-def _row(row: dict[str, Any], names: dict[str, str], colour: str) -> dict[str, Any]:
-    label = names.get(str(row["system"]), str(row["system"]))
+def _ranked(analysis: Analysis, question: str) -> list[dict[str, Any]]:
+    known = [
+        row for row in rows(analysis, "systems", question=question) if value_of(row.get("mean")) is not None
+    ]
+    return sorted(known, key=lambda row: (row.get("rank") or len(known), str(row["system"])))
+
+
+def _name(row: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    return names.get(str(row["system"]), str(row["system"]))
+
+
+def _note(row: Mapping[str, Any], names: Mapping[str, str]) -> str:
     tied = [names.get(other, other) for other in row.get("tied_with") or []]
     note = f"rank {row.get('rank')}; {row.get('n_stimuli')} stimuli, {row.get('n_ratings')} ratings"
-    note += f"\nnot told apart from {', '.join(tied)}" if tied else ""
-    return row_of(label, row["mean"], colour, note)
+    return note + (f"\nnot told apart from {', '.join(tied)}" if tied else "")
 
 
-def _ties(mine: list[dict[str, Any]]) -> list[list[int]]:
+def _table_row(question: str, row: Mapping[str, Any], drawn: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "question": question,
+        "rank": row.get("rank"),
+        "system": row["system"],
+        "mean": drawn["value"],
+        "low": drawn["low"],
+        "high": drawn["high"],
+        "tied_with": "; ".join(row.get("tied_with") or []),
+    }
+
+
+def tied_runs(ranked: Sequence[Mapping[str, Any]]) -> list[list[int]]:
     """Longest runs of neighbours in the order that are all tied with each other, as first and last place."""
-    tied = [set(row.get("tied_with") or []) for row in mine]
-    names = [str(row["system"]) for row in mine]
+    tied = [set(row.get("tied_with") or []) for row in ranked]
+    names = [str(row["system"]) for row in ranked]
     runs: list[list[int]] = []
-    for start in range(len(mine)):
+    for start in range(len(ranked)):
         end = start
-        while end + 1 < len(mine) and all(names[end + 1] in tied[k] for k in range(start, end + 1)):
+        while end + 1 < len(ranked) and all(names[end + 1] in tied[k] for k in range(start, end + 1)):
             end += 1
         if end > start and not any(a <= start and end <= b for a, b in runs):
             runs.append([start, end])

@@ -44,7 +44,8 @@ class RatingsPerItem(Figure):
             "y": axis(f"number of {what}", [items for _, items in columns], include=[0]),
             "bars": bars,
         }
-        caption = f"Number of ratings per {'stimulus' if what == 'stimuli' else 'item'}; mean {number(mean, 2)}, {number(total)} {what}."
+        one = "stimulus" if what == "stimuli" else "item"
+        caption = f"Number of ratings per {one}; mean {number(mean, 2)}, {number(total)} {what}."
         rows = [{"ratings": label, what: items} for label, items in columns]
         return Chart("columns", "Ratings per item", caption, [panel], rows)
 

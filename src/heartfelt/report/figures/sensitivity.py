@@ -16,7 +16,7 @@ PLANNED = {("signed", "system"), ("absolute", "quadrant"), ("value", "system")}
 RELIABILITY = ("alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1k", "ceiling", "quadrant hit rate")
 UNITS = {
     "reliability": "coefficient",
-    "slope": "slope of perceived on intended",
+    "slope": "slope",
     "deviation": "signed deviation",
     "mean": "mean",
     "eta": "η²",
@@ -65,7 +65,10 @@ class Sensitivity(Figure):
                 panels.append(
                     {"title": TITLES[unit], "value": axis(UNITS[unit], numbers), "rows": mine[:MOST_ROWS]}
                 )
-        caption = f"Headline figures with all raters and without the {plural(len(left_out), 'rater')} the default policy would leave out, with 95% intervals."
+        caption = (
+            f"Headline figures with all raters and without the {plural(len(left_out), 'rater')} the default policy"
+            " would leave out, with 95% intervals."
+        )
         legend = [
             {"label": "all raters", "colour": PLAIN, "shape": "circle"},
             {"label": "without them", "colour": FLAGGED, "shape": "diamond"},
@@ -104,8 +107,8 @@ def _place(row: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str | None
         planned = "*" not in terms and (outcome, of) in PLANNED
         if not (planned or ":" in str(of)):
             return None, ""
-        about = {"signed": "signed dev.", "absolute": "absolute dev.", "value": "mean"}.get(outcome, outcome)
-        return ("F" if figure.startswith("F ") else "eta"), f"{effect(str(of))} on {about}{after}"
+        about = "mean" if outcome == "value" else outcome
+        return ("F" if figure.startswith("F ") else "eta"), f"{effect(str(of))}: {about} {question}"
     if figure in RELIABILITY:
         return "reliability", (
             "Hits of the quadrant" if figure == "quadrant hit rate" else coefficient(figure)

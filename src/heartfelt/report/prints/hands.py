@@ -33,10 +33,8 @@ def drawing(
     helper = _start({name: charts[name] for name in other}, folder) if other else None
     try:
         yield
-        done = 0
-        for name in mine if helper is not None else [*mine, *other]:
+        for done, name in enumerate(mine if helper is not None else [*mine, *other], 1):
             save(charts[name], folder, name)
-            done += 1
             if progress is not None:
                 progress("drawing figures", done, len(charts))
         if helper is not None and helper.wait() != 0:
@@ -54,7 +52,9 @@ def _shares(charts: Mapping[str, Chart]) -> tuple[list[str], list[str]]:
     """Split the charts so that both processes finish at about the same time."""
     if len(charts) < WORTH_A_HELPER or (os.cpu_count() or 1) < 2 or not sys.executable:
         return list(charts), []
-    mine, other, busy = [], [], [0.0, STARTING]
+    mine: list[str] = []
+    other: list[str] = []
+    busy = [0.0, STARTING]
     for name in sorted(charts, key=lambda key: -COSTS.get(charts[key].type, 0.5)):
         to = mine if busy[0] <= busy[1] else other
         busy[0 if to is mine else 1] += COSTS.get(charts[name].type, 0.5)

@@ -6,19 +6,23 @@ A panel has ``rows`` and ``columns`` (labels), ``cells`` (rows of ``{value, text
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import INK, PLAIN, mix
 from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, longest, wrapped
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+DARK = 0.75
+"""The shade from which white letters read better than dark ones."""
 
 
 def paint(chart: Chart) -> Figure:
     """Draw the tables."""
-    from matplotlib.collections import PolyCollection
     from matplotlib.figure import Figure
 
     down, across = grid_of(len(chart.panels), 2)
@@ -28,56 +32,49 @@ def paint(chart: Chart) -> Figure:
     figure = Figure(figsize=(COLUMN if across == 1 else PAGE, down * height), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
-        span = (panel["high"] - panel["low"]) or 1.0
-        places = [(i, j, cell) for i, line in enumerate(panel["cells"]) for j, cell in enumerate(line)]
-        shares = [
-            0.0 if cell["value"] is None else (cell["value"] - panel["low"]) / span for _, _, cell in places
-        ]
-        corners = [
-            [(j - 0.5, i - 0.5), (j + 0.5, i - 0.5), (j + 0.5, i + 0.5), (j - 0.5, i + 0.5)]
-            for i, j, _ in places
-        ]
-        axes.add_collection(
-            PolyCollection(
-                corners,
-                facecolors=[mix("#ffffff", PLAIN, share) for share in shares],
-                edgecolors="white",
-                linewidths=0.8,
-            ),
-            autolim=False,
-        )
-        for (i, j, cell), share in zip(places, shares, strict=True):
-            axes.text(
-                j,
-                i,
-                cell["text"],
-                ha="center",
-                va="center",
-                fontsize=6.5,
-                color="white" if share > 0.55 else INK,
-            )
-        axes.set_xlim(-0.5, len(panel["columns"]) - 0.5)
-        axes.set_ylim(len(panel["rows"]) - 0.5, -0.5)
-        columns = [wrapped(str(label), 9) for label in panel["columns"]]
-        turned = longest([line for label in columns for line in label.split("\n")]) > (
-            9 if len(columns) < 7 else 4
-        )
-        axes.set_xticks(
-            range(len(columns)),
-            panel["columns"] if turned else columns,
-            rotation=35 if turned else 0,
-            ha="right" if turned else "center",
-            rotation_mode="anchor" if turned else "default",
-        )
-        axes.set_yticks(range(len(panel["rows"])), panel["rows"])
-        axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.set_title(panel["title"])
-        axes.set_xlabel(panel["column_label"])
-        axes.set_ylabel(panel["row_label"])
-        if panel.get("square"):
-            axes.set_aspect("equal")
+        _cells(axes, panel)
+        _frame(axes, panel)
     for axes in list(grid.flat)[len(chart.panels) :]:
         axes.set_axis_off()
     return figure
+
+
+def _cells(axes: Axes, panel: Mapping[str, Any]) -> None:
+    from matplotlib.collections import PolyCollection
+
+    span = (panel["high"] - panel["low"]) or 1.0
+    corners, shades = [], []
+    for i, line in enumerate(panel["cells"]):
+        for j, cell in enumerate(line):
+            share = 0.0 if cell["value"] is None else (cell["value"] - panel["low"]) / span
+            left, right, top, bottom = j - 0.5, j + 0.5, i - 0.5, i + 0.5
+            corners.append([(left, top), (right, top), (right, bottom), (left, bottom)])
+            shades.append(mix("#ffffff", PLAIN, share))
+            ink = "white" if share > DARK else INK
+            axes.text(j, i, cell["text"], ha="center", va="center", fontsize=6.5, color=ink)
+    cells = PolyCollection(corners, facecolors=shades, edgecolors="white", linewidths=0.8)
+    axes.add_collection(cells, autolim=False)
+
+
+def _frame(axes: Axes, panel: Mapping[str, Any]) -> None:
+    columns = [wrapped(str(label), 9) for label in panel["columns"]]
+    room = 9 if len(columns) < 7 else 4
+    turned = longest([line for label in columns for line in label.split("\n")]) > room
+    axes.set_xticks(
+        range(len(columns)),
+        panel["columns"] if turned else columns,
+        rotation=35 if turned else 0,
+        ha="right" if turned else "center",
+        rotation_mode="anchor" if turned else "default",
+    )
+    axes.set_yticks(range(len(panel["rows"])), panel["rows"])
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(len(panel["rows"]) - 0.5, -0.5)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_title(panel["title"])
+    axes.set_xlabel(panel["column_label"])
+    axes.set_ylabel(panel["row_label"])
+    if panel.get("square"):
+        axes.set_aspect("equal")

@@ -7,11 +7,11 @@ A panel has axes ``x`` and ``y``, ``points`` ``{x, y, group}``, ``crosses`` (ref
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
-from heartfelt.report.palette import LINE
+from heartfelt.report.palette import INK, LINE
 from heartfelt.report.prints.style import PAGE, grid_of, scale
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def paint(chart: Chart) -> Figure:
         for entry in chart.legend
     ]
     keys += [
-        Line2D([], [], linestyle="", marker="*", color="#1d2330", markersize=7, label="mean"),
-        Line2D([], [], linestyle="", marker="x", color="#1d2330", markersize=5, label="reference"),
+        Line2D([], [], linestyle="", marker="*", color=INK, markersize=7, label="mean"),
+        Line2D([], [], linestyle="", marker="x", color=INK, markersize=5, label="reference"),
     ]
     figure.legend(
         handles=keys,
@@ -85,39 +85,22 @@ def _panel(axes: Axes, panel: Mapping[str, Any]) -> None:
         )
     for e in panel["ellipses"]:
         colour = colours.get(e["group"] or "", colours[""])
+        place, size, angle = (e["x"], e["y"]), (2 * e["long"], 2 * e["short"]), math.degrees(e["angle"])
+        axes.add_patch(Ellipse(place, *size, angle=angle, facecolor=colour, alpha=0.1, linewidth=0, zorder=1))
         axes.add_patch(
-            Ellipse(
-                (e["x"], e["y"]),
-                2 * e["long"],
-                2 * e["short"],
-                angle=math.degrees(e["angle"]),
-                facecolor=colour,
-                alpha=0.10,
-                linewidth=0,
-                zorder=1,
-            )
+            Ellipse(place, *size, angle=angle, fill=False, edgecolor=colour, linewidth=0.9, zorder=3)
         )
-        axes.add_patch(
-            Ellipse(
-                (e["x"], e["y"]),
-                2 * e["long"],
-                2 * e["short"],
-                angle=math.degrees(e["angle"]),
-                fill=False,
-                edgecolor=colour,
-                linewidth=0.9,
-                zorder=3,
-            )
-        )
-    for shape, marks, size, width in (("x", panel["crosses"], 14, 0.9), ("*", panel["stars"], 60, 0.5)):
-        if marks:
-            axes.scatter(
-                [m["x"] for m in marks],
-                [m["y"] for m in marks],
-                marker=shape,
-                s=size,
-                zorder=5,
-                c=[colours.get(m["group"] or "", colours[""]) for m in marks],
-                linewidths=width,
-                **({} if shape == "x" else {"edgecolors": "#1d2330"}),
-            )
+    _marks(axes, panel["crosses"], colours, "x")
+    _marks(axes, panel["stars"], colours, "*")
+
+
+def _marks(axes: Axes, marks: Sequence[Mapping[str, Any]], colours: Mapping[str, str], shape: str) -> None:
+    """Crosses, or stars with an outline."""
+    if not marks:
+        return
+    across, up = [mark["x"] for mark in marks], [mark["y"] for mark in marks]
+    shades = [colours.get(mark["group"] or "", colours[""]) for mark in marks]
+    if shape == "x":
+        axes.scatter(across, up, marker=shape, s=14, c=shades, linewidths=0.9, zorder=5)
+    else:
+        axes.scatter(across, up, marker=shape, s=60, c=shades, edgecolors=INK, linewidths=0.5, zorder=5)

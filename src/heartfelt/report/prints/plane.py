@@ -69,11 +69,11 @@ def _panel(axes: Axes, panel: Mapping[str, Any]) -> None:
             axes.plot(
                 [0, point["x"]], [0, point["y"]], color=point["colour"], linewidth=0.8, alpha=0.6, zorder=2
             )
-        if point["xl"] is not None:
+        if point.get("xl") is not None:
             axes.plot(
                 [point["xl"], point["xh"]], [point["y"]] * 2, color=point["colour"], linewidth=0.9, zorder=3
             )
-        if point["yl"] is not None:
+        if point.get("yl") is not None:
             axes.plot(
                 [point["x"]] * 2, [point["yl"], point["yh"]], color=point["colour"], linewidth=0.9, zorder=3
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,7 @@ def save(chart: Chart, folder: Path, name: str) -> list[str]:
         figure.set_layout_engine(None)
         for kind, metadata in FORMATS.items():
             file = f"{name}.{kind}"
-            figure.savefig(
-                folder / file, format=kind, metadata={key: value for key, value in metadata.items()}
-            )
+            figure.savefig(folder / file, format=kind, metadata=dict(metadata))
             written.append(file)
     return written
 
@@ -39,8 +38,7 @@ def save(chart: Chart, folder: Path, name: str) -> list[str]:
 @contextmanager
 def _lean_fonts() -> Iterator[None]:
     """Leave layout tables out of the fonts in a PDF: its text is placed already, and reading them takes half the time."""
-    from fontTools import subset
-
+    subset: Any = import_module("fontTools.subset")
     usual = getattr(subset.Options, "_drop_tables_default", None)
     if not isinstance(usual, list):
         yield

@@ -72,7 +72,8 @@ def style() -> Iterator[None]:
         # Names in scripts the font lacks show as boxes in print; the page and the tables have them in full.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         matplotlib.rcParams.update(matplotlib.rcParamsDefault)
-        matplotlib.rcParams.update(SETTINGS)
+        for name, value in SETTINGS.items():
+            matplotlib.rcParams[name] = value  # type: ignore[index]  # the stubs want each name as a literal
         yield
 
 

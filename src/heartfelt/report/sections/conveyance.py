@@ -48,7 +48,10 @@ def systems(analysis: Analysis, charts: Charts) -> Section:
         pairwise_table(analysis),
         mixed_table(analysis),
     ]
-    lead = "Deviation is what raters perceived less what was intended, in scale points; the intervals take raters and stimuli as samples."
+    lead = (
+        "Deviation is what raters perceived less what was intended, in scale points; the intervals take raters and"
+        " stimuli as samples."
+    )
     return Section("systems", "How systems differ", lead, html=joined(*parts), short="Systems")
 
 

@@ -19,7 +19,10 @@ def ranking(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section
         pairwise_table(analysis),
         mixed_table(analysis),
     ]
-    lead = "Systems in order of their mean. The intervals take both raters and stimuli as samples; those that cannot be told apart are marked."
+    lead = (
+        "Systems in order of their mean. The intervals take both raters and stimuli as samples; systems that cannot be"
+        " told apart are marked."
+    )
     return Section("systems", "Which systems are ahead", lead, html=joined(*parts), short="Systems")
 
 

@@ -21,7 +21,8 @@ def paper(analysis: Analysis) -> Section | None:
         )
         parts.append(
             Markup(
-                '<h3>{0}</h3>\n<div class="paper" id="paper-{1}">\n{2}\n</div>\n<button type="button" data-copy="paper-{1}">Copy the {1} paragraph</button>'
+                '<h3>{0}</h3>\n<div class="paper" id="paper-{1}">\n{2}\n</div>\n'
+                '<button type="button" data-copy="paper-{1}">Copy the {1} paragraph</button>'
             ).format(key.capitalize(), key, paragraphs)
         )
     if not parts:

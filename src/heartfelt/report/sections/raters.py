@@ -17,8 +17,9 @@ from heartfelt.report.tables import Chance, table
 from heartfelt.report.words import coefficient, measure, number, plural
 
 LEAD = (
-    "Screening points at answers worth a look; it does not say why they are so. A logging fault can look like a copied answer, and a rater"
-    " who reads a scale upside down like one who does not listen. Nobody is left out unless the policy says so."
+    "Screening points at answers worth a look; it does not say why they are so. A logging fault can look like a copied"
+    " answer, and a rater who reads a scale upside down like one who does not listen. Nobody is left out unless the"
+    " policy says so."
 )
 MOST_GROUPS = 12
 
@@ -44,9 +45,12 @@ def _count(analysis: Analysis) -> Markup:
     groups = inside(analysis, "screening", "collusion") or []
     left_out = inside(analysis, "screening", "dropped_by_default") or []
     total = analysis.all_ratings.raters.height
-    words = f"{number(len(flagged))} of {plural(total, 'rater')} {'is' if len(flagged) == 1 else 'are'} flagged by at least one rule."
+    verb = "is" if len(flagged) == 1 else "are"
+    words = f"{number(len(flagged))} of {plural(total, 'rater')} {verb} flagged by at least one rule."
     if groups:
-        words += f" {plural(len(groups), 'group')} of raters answered in parallel about different stimuli ({number(sum(map(len, groups)))} raters)."
+        together = sum(map(len, groups))
+        words += f" {plural(len(groups), 'group')} of raters ({number(together)} raters) answered in parallel about"
+        words += " different stimuli."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
     words += f": {', '.join(map(str, left_out))}." if 0 < len(left_out) <= 40 else "."
     return Markup("<p>{}</p>").format(words)
@@ -80,18 +84,17 @@ def _flagged(analysis: Analysis) -> Markup:
 
 
 def _rules(analysis: Analysis) -> Markup:
-    lines: list[list[Any]] = []
-    for row in analysis.panel.to_json()["rules"]:
-        lines.append(
-            [
-                row["rule"],
-                row["about"],
-                row["judged"],
-                row["flagged"],
-                row["action"],
-                "; ".join(row["why_missing"][:2]) or None,
-            ]
-        )
+    lines: list[list[Any]] = [
+        [
+            row["rule"],
+            row["about"],
+            row["judged"],
+            row["flagged"],
+            row["action"],
+            "; ".join(row["why_missing"][:2]) or None,
+        ]
+        for row in (inside(analysis, "screening", "rules") or {}).values()
+    ]
     if not lines:
         return Markup("")
     content = table(
@@ -108,9 +111,9 @@ def _copies(analysis: Analysis) -> Markup:
         return Markup("")
     parts = [
         Markup(
-            "<h3>Answers that run in parallel</h3>\n<p>Each line is one rater's answers in the order given; a shade stands for a value, and a"
-            " bar below it for the same answer as the first rater's. The stimuli were different ones. Where a trial has no"
-            " partner, there is a gap.</p>"
+            "<h3>Answers that run in parallel</h3>\n<p>Each line is one rater's answers in the order given; a shade stands"
+            " for a value, and a bar below it for the same answer as the first rater's. The stimuli were different ones."
+            " Where a trial has no partner, there is a gap.</p>"
         )
     ]
     for place, group in enumerate(groups[:MOST_GROUPS], 1):
@@ -141,7 +144,8 @@ def _strips(analysis: Analysis, place: int, made: SideBySide) -> Markup:
         )
         blocks.append(
             Markup(
-                '<div class="wide" role="region" tabindex="0" aria-label="{0}, {1}"><table class="sequences"><caption>{1}</caption><tbody>\n{2}\n</tbody></table></div>'
+                '<div class="wide" role="region" tabindex="0" aria-label="{0}, {1}"><table class="sequences">'
+                "<caption>{1}</caption><tbody>\n{2}\n</tbody></table></div>"
             ).format(label, question, lines)
         )
     return folded(label, Markup("\n").join(blocks), printed=False)

@@ -14,11 +14,12 @@ MOST_ROWS = 4000
 MOST_WIDE = 3
 
 
-def stimuli(analysis: Analysis) -> Section:
+def stimuli() -> Section:
     """The list; the script fills it."""
     html = Markup(
-        '<div id="stimuli-list"><noscript><p>The list is made by the page\'s own script; <a href="labels.csv">labels.csv</a> has it too.</p>'
-        '</noscript></div>\n<p class="files">File: <a href="labels.csv" download>labels.csv</a></p>'
+        '<div id="stimuli-list"><noscript><p>The list is made by the page\'s own script;'
+        ' <a href="labels.csv">labels.csv</a> has it too.</p></noscript></div>\n'
+        '<p class="files">File: <a href="labels.csv" download>labels.csv</a></p>'
     )
     return Section(
         "stimuli",

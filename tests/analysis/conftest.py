@@ -1,0 +1,28 @@
+"""Shared by the tests of the analysis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import heartfelt
+from heartfelt.analysis import Analysis, analyze
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats import ceiling
+
+
+@pytest.fixture(autouse=True)
+def quick_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ceiling of accuracy is simulated; fewer draws are enough to see that it is there."""
+    monkeypatch.setattr(ceiling, "DRAWS", 2000)
+
+
+@pytest.fixture(scope="session")
+def aimoclips(shared_data: Path) -> Snapshot:
+    return heartfelt.read(shared_data / "aimoclips", media="not-probed")
+
+
+@pytest.fixture(scope="session")
+def clips(aimoclips: Snapshot) -> Analysis:
+    return analyze(aimoclips)

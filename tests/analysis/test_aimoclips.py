@@ -1,0 +1,170 @@
+"""The real AImoclips ratings: what the paper printed comes out, and so does what it left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
+from heartfelt.snapshot import Snapshot
+
+SOURCE = (
+    "Go, Han, Choi, Choi, Nam and Park (2025), AImoclips, HCMIR25: tables and text; type II sums of squares on"
+    " unrounded clip means checked against statsmodels (anova_lm, typ=2)"
+)
+
+pytestmark = pytest.mark.data
+
+
+def effect(clips: Analysis, outcome: str, deviation: str, model: str, name: str) -> dict[str, Any]:
+    key = (outcome, deviation, model, name)
+    return next(
+        row
+        for row in clips.summary["anova"]
+        if (row["outcome"], row["deviation"], row["model"], row["effect"]) == key
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "deviation", "model", "name", "df", "f", "eta"),
+    [
+        ("valence", "signed", "system + intent", "system", [5, 974], "150.53", "0.123"),
+        ("arousal", "signed", "system + intent", "system", [5, 974], "39.44", "0.0836"),
+        ("valence", "absolute", "quadrant + system", "quadrant", [3, 982], "29.27", "0.0814"),
+        ("arousal", "absolute", "quadrant + system", "quadrant", [3, 982], "14.62", "0.0421"),
+    ],
+)
+def test_published_effects_to_the_printed_digit(
+    clips: Analysis, outcome: str, deviation: str, model: str, name: str, df: list[int], f: str, eta: str
+) -> None:
+    row = effect(clips, outcome, deviation, model, name)
+    assert row["df"] == df
+    assert f"{row['F']:.2f}" == f
+    assert f"{row['eta_squared']:.{len(eta) - 2}f}" == eta
+    assert row["n"] == 991
+
+
+def test_published_counts(clips: Analysis) -> None:
+    counts = clips.summary["counts"]
+    assert (counts["rated"], counts["ratings"], counts["raters"]) == (991, 6162, 111)
+    assert (counts["stimuli"], counts["unrated"], counts["answers"]) == (1008, 17, 12324)
+    assert counts["ratings_per_item"] == {"4": 67, "5": 205, "6": 315, "7": 270, "8": 117, "9": 17}
+    assert counts["ratings_by_question"] == {"valence": 6162, "arousal": 6162}
+
+
+@pytest.mark.parametrize("question", ["valence", "arousal"])
+def test_eight_pairs_of_systems_differ(clips: Analysis, question: str) -> None:
+    pairs = [
+        row
+        for row in clips.summary["pairwise"]
+        if (row["outcome"], row["deviation"], row["factor"], row["method"])
+        == (question, "signed", "system", "Tukey-Kramer")
+    ]
+    assert len(pairs) == 15
+    assert sum(row["significant"] for row in pairs) == 8
+
+
+def test_published_beside_recomputed(clips: Analysis) -> None:
+    rows = clips.summary["published"]
+    assert len(rows) == 3 + 6 + 4 * 3 + 2
+    assert [row["what"] for row in rows if not row["agrees"]] == []
+
+
+def test_the_interaction_the_paper_left_out_is_the_largest_effect_on_distance(clips: Analysis) -> None:
+    distance = [row for row in clips.summary["anova"] if row["deviation"] == "absolute"]
+    largest = max(distance, key=lambda row: float(row["eta_squared"]))
+    assert (largest["outcome"], largest["effect"]) == ("valence", "system:quadrant")
+    assert largest["eta_squared"] == pytest.approx(0.395, abs=0.001)
+    assert largest["partial_eta_squared"]["low"] > 0.35
+    assert any("system and quadrant" in sentence for sentence in clips.summary["verdict"])
+
+
+def test_ceilings(clips: Analysis) -> None:
+    trust = clips.summary["reliability"]
+    found = {q: trust[q]["ceiling"] for q in ("valence", "arousal")}
+    assert found["valence"]["correlation"]["value"] == pytest.approx(0.84, abs=0.01)
+    assert found["arousal"]["correlation"]["value"] == pytest.approx(0.86, abs=0.01)
+    assert found["valence"]["within_cells"]["value"] == pytest.approx(0.53, abs=0.015)
+    assert found["arousal"]["within_cells"]["value"] == pytest.approx(0.51, abs=0.015)
+    for one in found.values():
+        assert set(one["by_system"]) == {"AudioLDM2", "MusicGen", "Mustango", "StableAudio", "Suno", "Udio"}
+        assert one["cell_means"]["low"] < one["cell_means"]["value"] < one["correlation"]["value"]
+
+
+def test_uninformative_raters_are_flagged_and_near_copies_grouped(clips: Analysis) -> None:
+    found = clips.summary["screening"]
+    assert 10 <= len(found["flagged"]) <= 40
+    assert found["collusion"]
+    assert set(found["dropped_by_default"]) <= set(found["flagged"])
+    assert found["dropped"] == []
+
+
+def test_headlines_with_and_without(clips: Analysis) -> None:
+    rows = {(row["figure"], row["question"]): row for row in clips.summary["sensitivity"]}
+    for question in ("valence", "arousal"):
+        alpha = rows[("alpha_interval", question)]
+        assert alpha["without"]["value"] > alpha["with_all"]["value"] + 0.05
+    f = rows[("F of system on signed deviation (system + intent)", "valence")]
+    assert f["with_all"] == pytest.approx(150.525, abs=0.01)
+    assert f["without"] > 100
+    sides = clips.summary["sensitivity_counts"]
+    assert sides["with_all"]["raters"] - sides["without"]["raters"] == len(
+        clips.summary["screening"]["dropped_by_default"]
+    )
+
+
+def test_the_default_policy_gives_the_other_side(aimoclips: Snapshot, clips: Analysis) -> None:
+    other = analyze(aimoclips, AnalyzeOptions(policy="default", resamples=100))
+    left = {(r["figure"], r["question"]): r for r in clips.summary["sensitivity"]}
+    right = {(r["figure"], r["question"]): r for r in other.summary["sensitivity"]}
+    assert left.keys() == right.keys()
+    for key, row in left.items():
+        for side in ("with_all", "without"):
+            assert _value(right[key][side]) == pytest.approx(_value(row[side]), rel=1e-9), (key, side)
+    assert all(row["agrees"] for row in other.summary["published"])
+    kept = other.summary["counts"]
+    assert kept["raters"] == 111
+    assert kept["raters_kept"] == other.snapshot.raters.height < 111
+    assert other.ledger.filter(pl.col("what") == "rater").height == 111 - kept["raters_kept"]
+
+
+def _value(found: Any) -> float:
+    return float(found["value"] if isinstance(found, dict) else found)
+
+
+def test_slopes_show_the_neutrality_bias(clips: Analysis) -> None:
+    lines = {(row["system"], row["question"]): row for row in clips.summary["slopes"]}
+    assert len(lines) == 14
+    for row in lines.values():
+        assert row["slope"]["high"] < 1
+        assert row["p_no_shrinkage"] < 0.001
+    every = lines[("all", "valence")]["slope"]
+    wide = lines[("all", "valence")]["slope_for_other_intents"]
+    assert wide["value"] == pytest.approx(every["value"], rel=1e-9)
+    assert wide["high"] - wide["low"] > every["high"] - every["low"]
+
+
+def test_tables(clips: Analysis) -> None:
+    assert clips.labels.height == 2 * 991
+    assert {"value", "standard_error", "low", "high", "n", "sd", "system", "intent"} <= set(
+        clips.labels.columns
+    )
+    assert clips.raters.height == 111
+    columns = {"n", "mean", "sd", "bias", "inconsistency", "agreement", "flags", "carelessness_rank", "kept"}
+    assert columns <= set(clips.raters.columns)
+    flagged = clips.raters.filter(pl.col("flags") != "")["rater"].to_list()
+    assert set(flagged) == set(clips.summary["screening"]["flagged"])
+    assert clips.ledger.filter(pl.col("stage") == "source").height == 17
+
+
+def test_summary_is_strict_json_and_says_things(clips: Analysis) -> None:
+    text = json.dumps(clips.summary, allow_nan=False)
+    assert json.loads(text) == clips.summary
+    for part in ("verdict", "methods", "results"):
+        words = " ".join(clips.summary[part]) if part == "verdict" else clips.summary[part]
+        assert "nan" not in words.lower().split()
+        assert "None" not in words
+    assert "150.53" in clips.summary["results"]

@@ -1,0 +1,124 @@
+"""Snapshots with means only, and with votes of unknown raters: what can be said is, and the rest says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import heartfelt
+from heartfelt.analysis import AnalyzeOptions, analyze
+from heartfelt.analysis.one_way_means import one_way_from_means
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.ceiling import ceiling
+from heartfelt.stats.reliability import icc
+from tests.analysis.made import answers, snapshot, stimuli, study
+from tests.analysis.test_bad_input import check_reasons
+
+QUICK = AnalyzeOptions(resamples=100)
+
+
+def means_of(source: Snapshot) -> pl.DataFrame:
+    return source.ratings.group_by("stimulus", "question", maintain_order=True).agg(
+        pl.mean("value").alias("mean"), pl.std("value").alias("sd"), pl.len().cast(pl.Int64).alias("n")
+    )
+
+
+def test_one_way_reliability_needs_no_single_ratings() -> None:
+    """ICC(1) from means, spreads and counts is ICC(1) from the ratings."""
+    table = stimuli(24)
+    rows = [row for row in answers("opinion", table, raters=9) if row[2] == "quality"]
+    made = snapshot("opinion", table, rows)
+    ratings = made.ratings
+    raw = icc(ratings["rater"], ratings["stimulus"], ratings["value"], interval="model")
+    means = means_of(made)
+    found = one_way_from_means(means["mean"], means["sd"], means["n"])
+    assert found.icc1.value == pytest.approx(raw.icc1.value, rel=1e-12)
+    assert found.icc1k.value == pytest.approx(raw.icc1k.value, rel=1e-12)
+    assert found.icc1.low == pytest.approx(raw.icc1.low, abs=0.02)
+    assert found.icc1.high == pytest.approx(raw.icc1.high, abs=0.02)
+    anonymous = np.arange(ratings.height)
+    top = ceiling(anonymous, ratings["stimulus"], ratings["value"])
+    assert found.ceiling.value == pytest.approx(top.value, abs=0.01)
+
+
+def test_equal_counts_have_the_exact_f_interval() -> None:
+    table = stimuli(24)
+    rows = [row for row in answers("opinion", table, raters=6, chance=1.1) if row[2] == "quality"]
+    ratings = snapshot("opinion", table, rows).ratings
+    raw = icc(ratings["rater"], ratings["stimulus"], ratings["value"], interval="model").icc1
+    means = means_of(snapshot("opinion", table, rows))
+    found = one_way_from_means(means["mean"], means["sd"], means["n"]).icc1
+    assert [found.low, found.high] == pytest.approx([raw.low, raw.high])
+    assert found.interval == "F"
+
+
+def test_means_only() -> None:
+    table = stimuli(24)
+    full = snapshot("conveyance", table, answers("conveyance", table))
+    bare = Snapshot.build(study("conveyance"), stimuli=table, means=means_of(full))
+    found = analyze(bare, QUICK)
+    check_reasons(found.summary)
+    assert found.summary["kind"] == "conveyance"
+    whole = analyze(full, QUICK).summary
+    for here, there in zip(found.summary["anova"], whole["anova"], strict=True):
+        assert here["F"] == pytest.approx(there["F"]), here["model"]
+    for row in found.summary["systems"]:
+        assert row["mean"]["low"] < row["mean"]["value"] < row["mean"]["high"]
+        assert "no single ratings" in row["mean"]["interval"]
+    assert found.summary["reliability"]["valence"]["alpha_interval"]["why_missing"].startswith(
+        "the source gives means"
+    )
+    assert found.summary["reliability"]["valence"]["icc1"]["value"] is not None
+    assert all(row["why_missing"] for row in found.summary["mixed"])
+    assert found.labels["method"].unique().to_list() == ["published mean"]
+    assert "published means" in found.summary["verdict"][0]
+
+
+def test_means_without_spread_say_so() -> None:
+    means = pl.DataFrame(
+        {"stimulus": [f"s{i}" for i in range(24)], "question": "quality", "mean": np.linspace(1, 5, 24)}
+    )
+    found = analyze(Snapshot.build(study("opinion"), stimuli=stimuli(24), means=means), QUICK)
+    check_reasons(found.summary)
+    assert "spread" in found.summary["reliability"]["quality"]["icc1"]["why_missing"]
+    assert found.labels["low"].null_count() == 24
+    assert found.summary["systems"][0]["mean"]["low"] is not None
+
+
+@pytest.mark.data
+def test_oasis(shared_data: Path) -> None:
+    path = shared_data / "oasis" / "norms.csv"
+    if not path.is_file():
+        pytest.skip("the OASIS norms are not there")
+    found = analyze(heartfelt.read(path, format="means"), QUICK).summary
+    top = found["reliability"]["valence"]["ceiling"]["correlation"]
+    assert 0.99 < top["low"] < top["value"] < 1
+    assert found["counts"]["ratings"] == 0
+
+
+def test_votes_of_unknown_raters() -> None:
+    table = stimuli(24)
+    rows = [(None, *row[1:]) for row in answers("categories", table)]
+    found = analyze(snapshot("categories", table, rows), QUICK)
+    check_reasons(found.summary)
+    trust, agreed = found.summary["reliability"]["emotion"], found.summary["agreement"]["emotion"]
+    assert trust["alpha_nominal"]["value"] is not None
+    assert "items" in trust["alpha_nominal"]["interval"]
+    assert agreed["fleiss_kappa"]["value"] is not None
+    assert "does not say who" in agreed["cohen_kappa"]["why_missing"]
+    assert trust["ceiling"]["accuracy"]["value"] is not None
+    assert found.summary["counts"]["answers_of_unknown_raters"] == len(rows)
+    assert found.raters.height == 0
+
+
+def test_numbers_of_unknown_raters_have_a_one_way_reliability() -> None:
+    table = stimuli(24)
+    rows = [(None, *row[1:]) for row in answers("opinion", table)]
+    trust = analyze(snapshot("opinion", table, rows), QUICK).summary["reliability"]["quality"]
+    assert trust["icc1"]["value"] is not None
+    assert "does not say who" in trust["icc2"]["why_missing"]
+    assert "does not say who" in trust["variance_components"]["rater"]["why_missing"]
+    assert trust["ceiling"]["correlation"]["value"] is not None

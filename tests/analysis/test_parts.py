@@ -1,0 +1,350 @@
+"""The parts of an analysis: kinds, quadrants, ellipses, categories, covariates, panels, phrases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from heartfelt.analysis import AnalyzeOptions, analyze
+from heartfelt.analysis.ellipses import overlap, overlap_batch
+from heartfelt.analysis.material import kind_of, lay_out
+from heartfelt.analysis.phrases import f_test, listed, number, p_value, share, with_interval
+from heartfelt.analysis.quadrant_names import Quadrants, find_quadrants
+from heartfelt.analysis.screening import default_panel
+from heartfelt.errors import InputError
+from heartfelt.panel.panel import screen
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.geometry import ellipse, overlap_of
+from heartfelt.study import Intent, Question, Study
+from heartfelt.study.recipes import recipe_study
+from heartfelt.study.scale import Numeric, Ordered, Points, YesNo
+from tests.analysis.made import Row, answers, snapshot, stimuli, study
+
+QUICK = AnalyzeOptions(resamples=100)
+PARTS = (
+    *("heartfelt", "schema", "kind", "source", "study", "hash", "policy", "seed", "counts", "reliability"),
+    *(
+        "agreement",
+        "anova",
+        "mixed",
+        "pairwise",
+        "systems",
+        "intents",
+        "quadrants",
+        "slopes",
+        "ellipses",
+        "overlap",
+    ),
+    *("screening", "sensitivity", "published", "verdict", "methods", "results", "why_missing"),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("conveyance", "conveyance"),
+        ("opinion", "opinion"),
+        ("presence", "presence"),
+        ("yes-no", "presence"),
+        ("categories", "presence"),
+    ],
+)
+def test_kinds_and_their_parts(kind: str, expected: str) -> None:
+    table = stimuli(24)
+    summary = analyze(snapshot(kind, table, answers(kind, table)), QUICK).summary
+    assert summary["kind"] == expected == kind_of(study(kind))
+    assert set(PARTS) <= set(summary)
+    for part in PARTS:
+        assert summary[part] is not None or summary["why_missing"][part], part
+    assert (summary["quadrants"] is None) == (kind != "conveyance")
+    assert (summary["agreement"] is None) == (expected != "presence")
+
+
+def test_a_single_axis_is_no_plane() -> None:
+    base = study("conveyance")
+    one = base.changed(questions=base.questions[:1])
+    assert kind_of(one) == "opinion"
+    assert isinstance(find_quadrants(one), str)
+    table = stimuli(24)
+    rows = [row for row in answers("conveyance", table) if row[2] == "valence"]
+    schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
+    made = Snapshot.build(one, stimuli=table, ratings=pl.DataFrame(rows, schema=schema, orient="row"))
+    summary = analyze(made, QUICK).summary
+    assert summary["slopes"]
+    assert {row["deviation"] for row in summary["anova"]} == {"signed", "absolute"}
+
+
+def test_quadrants_keep_the_studys_names() -> None:
+    found = find_quadrants(recipe_study("aimoclips"))
+    assert isinstance(found, Quadrants)
+    assert found.names == ["hv_ha", "lv_ha", "lv_la", "hv_la"]
+    assert found.midpoints == (5.0, 5.0)
+    assert found.of_intent["tranquil"] == "hv_la"
+    plain = find_quadrants(study("conveyance"))
+    assert isinstance(plain, Quadrants)
+    assert plain.of_intent["sad"] == "low valence, low arousal"
+
+
+def test_no_midpoint_no_quadrants() -> None:
+    base = study("conveyance")
+    open_ended = base.changed(scales={"s": Numeric(type="numeric")})
+    assert "no midpoint" in str(find_quadrants(open_ended))
+
+
+def test_a_reference_on_the_midline_lies_in_no_quadrant() -> None:
+    base = study("conveyance")
+    more = [*base.intents, Intent(id="plain", reference={"valence": 5.0, "arousal": 8.0})]
+    found = find_quadrants(base.changed(intents=more))
+    assert isinstance(found, Quadrants)
+    assert "plain" not in found.of_intent
+
+
+def test_confusion_by_hand() -> None:
+    """Four stimuli, one an intent: a hit, a miss, one on a midline, a hit."""
+    table = stimuli(4, 1)
+    means = {"s0": (8, 8), "s1": (8, 2), "s2": (5, 8), "s3": (7, 3)}
+    rows: list[Row] = [
+        (f"r{r}", name, q, float(v))
+        for name, values in means.items()
+        for q, v in zip(("valence", "arousal"), values, strict=True)
+        for r in range(3)
+    ]
+    found = analyze(snapshot("conveyance", table, rows), QUICK).summary["quadrants"]
+    assert found["names"][0] == "high valence, high arousal"
+    counts = dict(zip(found["confusion"]["rows"], found["confusion"]["counts"], strict=True))
+    assert counts["high valence, high arousal"] == [1, 0, 0, 0, 0]
+    assert counts["low valence, low arousal"] == [0, 0, 0, 1, 0]
+    assert counts["low valence, high arousal"] == [0, 0, 0, 0, 1]
+    assert counts["high valence, low arousal"] == [0, 0, 0, 1, 0]
+    assert found["hit_rate"]["value"] == 0.5
+    assert found["confusion"]["columns"][-1] == "on a midline"
+
+
+def test_deviation_by_hand() -> None:
+    """Two stimuli of one cell at 6 and 8 against 8: signed mean -1, absolute 1, and their absolute mean is not the mean's."""
+    table = pl.DataFrame({"stimulus": ["a", "b", "c"], "system": "M", "intent": "joyful"})
+    rows: list[Row] = [("r0", "a", "valence", 6.0), ("r1", "b", "valence", 9.0), ("r2", "c", "valence", 9.0)]
+    (row,) = analyze(snapshot("conveyance", table, rows), QUICK).summary["systems"][:1]
+    assert row["deviation"]["value"] == pytest.approx(0.0)
+    assert row["absolute_deviation"]["value"] == pytest.approx(4 / 3)
+
+
+def test_overlap_by_slices_is_the_exact_overlap() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        clouds = [rng.normal(size=(30, 2)) @ rng.normal(size=(2, 2)) + rng.normal(size=2) for _ in range(2)]
+        exact = overlap_of(*(ellipse(c[:, 0], c[:, 1]) for c in clouds))
+        centres = [c.mean(axis=0)[None] for c in clouds]
+        covs = [np.cov(c.T) for c in clouds]
+        flat = [np.array([[m[0, 0], m[0, 1], m[1, 1]]]) for m in covs]
+        found = overlap_batch(centres[0], flat[0], centres[1], flat[1])
+        assert found[0] == pytest.approx(exact, abs=2e-3)
+    one = rng.normal(size=(2, 25))
+    whole = overlap((one[0], one[1]), (one[0] + 20, one[1]), 100, 0)
+    assert whole.value == 0
+    assert overlap((one[0], one[1]), (one[0], one[1]), 100, 0).value == pytest.approx(1)
+    assert overlap((one[0], one[0]), (one[0], one[1]), 100, 0).is_missing
+
+
+def test_ordered_categories_are_also_present_or_absent() -> None:
+    table = stimuli(24)
+    rows = answers("presence", table)
+    base = snapshot("presence", table, rows)
+    items = base.items.with_columns(
+        (pl.col("stimulus").str.slice(1).cast(pl.Int64) % 2 == 0).alias("intended_present")
+    )
+    made = Snapshot.build(base.study, stimuli=table, ratings=base.ratings, items=items)
+    summary = analyze(made, QUICK).summary
+    found = summary["agreement"]["joy"]
+    assert {"gwet_ac2", "cohen_kappa_linear", "cohen_kappa_quadratic"} <= set(found)
+    assert found["binary"]["fleiss_kappa"]["value"] is not None
+    against = found["binary"]["prior_against_majority"]["accuracy"]
+    assert 0 <= against["value"] <= 1
+    joined = found["binary"]["with_prior"]["fleiss_kappa"]
+    assert joined["value"] != found["binary"]["fleiss_kappa"]["value"]
+    assert summary["agreement_pooled"]["s"]["n_questions"] == 2
+    every = summary["breakdown"]["all"][0]
+    assert every["n_items"] == 48
+    assert every["n_labels"] + every["n_ties"] == 48
+    assert every["matches_intended"]["value"] is not None
+
+
+def test_intended_against_answered_categories() -> None:
+    table = stimuli(24)
+    codes = {"joyful": 0.0, "sad": 1.0, "angry": 2.0, "calm": 3.0}
+    rows: list[Row] = [
+        (f"r{r}", name, "emotion", codes[intent])
+        for name, intent in table.select("stimulus", "intent").iter_rows()
+        for r in range(3)
+    ]
+    (found,) = analyze(snapshot("categories", table, rows), QUICK).summary["intent_confusion"]
+    assert found["rows"] == ["angry", "joyful", "sad"]
+    assert found["hit_rate"]["value"] == 1.0
+    assert found["hit_rate"]["n_items"] == 18
+
+
+def test_many_questions_are_taken_together() -> None:
+    names = [f"emotion{i}/{task}" for i in range(8) for task in ("yes", "no")]
+    scale = Ordered(type="ordered", categories=["absent", "weak", "strong"])
+    asked = [Question(id=n, text=n, scale="p", about={"task": n.split("/")[1]}) for n in names]
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"r{r}", f"s{i}", name, float(np.clip(round(i % 3 + rng.normal() * 0.6), 0, 2)))
+        for name in names
+        for i in range(6)
+        for r in range(3)
+    ]
+    schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
+    ratings = pl.DataFrame(rows, schema=schema, orient="row")
+    made = Snapshot.build(
+        Study(name="many", scales={"p": scale}, questions=asked), stimuli=stimuli(6), ratings=ratings
+    )
+    summary = analyze(made, QUICK).summary
+    assert len(summary["reliability"]) == 16
+    one = summary["reliability"][names[0]]
+    assert one["alpha_nominal"]["value"] is not None
+    assert "together" in one["icc1"]["why_missing"]
+    assert summary["reliability_pooled"]["p"]["icc1"]["n_items"] == 96
+    assert {row["value"] for row in summary["breakdown"]["task"]} == {"yes", "no"}
+    assert any("16 questions" in sentence for sentence in summary["verdict"])
+
+
+def test_items_below_the_minimum_are_left_out_everywhere() -> None:
+    table = stimuli(24)
+    rows = [row for row in answers("opinion", table, chance=1.1) if row[1] != "s3" or row[0] in ("r0", "r1")]
+    found = analyze(snapshot("opinion", table, rows, minimum=3), QUICK)
+    assert "s3" not in found.labels["stimulus"].to_list()
+    left_out = found.ledger.filter(pl.col("stimulus") == "s3")
+    assert left_out["question"].to_list() == ["quality", "alignment"]
+    assert left_out["reason"][0] == "2 of the 3 ratings a label needs"
+    assert found.summary["reliability"]["quality"]["icc1"]["n_items"] == 23
+    assert found.summary["counts"]["items_without_label"] == 2
+
+
+def test_covariates() -> None:
+    table = stimuli(24).with_columns(pl.Series("level", np.arange(24) % 7 * 1.0))
+    made = snapshot("opinion", table, answers("opinion", table))
+    summary = analyze(made, AnalyzeOptions(resamples=100, covariates=("level",))).summary
+    rows = [row for row in summary["anova"] if row["model"] == "system + intent + level"]
+    assert {row["effect"] for row in rows} == {"system", "intent", "level"}
+    plain = {(r["outcome"], r["effect"]): r["F"] for r in summary["anova"] if r["model"] == "system + intent"}
+    for row in rows:
+        if row["effect"] != "level":
+            assert row["without_covariates"]["F"] == plain[(row["outcome"], row["effect"])]
+    assert any("level held constant" in sentence for sentence in summary["verdict"])
+    for name in ("stimulus", "nothing"):
+        with pytest.raises(InputError):
+            analyze(made, AnalyzeOptions(covariates=(name,)))
+
+
+def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
+    from heartfelt.analysis.covariates import covariate_columns
+    from heartfelt.make.media import write_audio
+    from heartfelt.snapshot.snapshot import Source
+
+    t = np.arange(24_000) / 24_000
+    table = stimuli(3).with_columns(pl.Series("path", ["a.wav", "b.wav", "gone.wav"]))
+    for name, size in (("a.wav", 0.5), ("b.wav", 0.05)):
+        write_audio(tmp_path / name, (size * np.sin(2 * np.pi * 997 * t)).astype(np.float32), 24_000)
+    made = Snapshot.build(study("opinion"), stimuli=table, source=Source("tables", "x", media_root=tmp_path))
+    columns, notes = covariate_columns(made, ("loudness",))
+    assert columns["loudness"]["s0"] - columns["loudness"]["s1"] == pytest.approx(20, abs=0.1)
+    assert notes == ["1 of 3 stimuli have no loudness; models with it leave them out."]
+
+
+def test_the_default_panel_is_what_screening_by_default_gives() -> None:
+    table = stimuli(48)
+    rows = answers("conveyance", table, raters=12)
+    rng = np.random.default_rng(9)
+    rows += [
+        ("careless", f"s{i}", q, float(rng.integers(1, 10)))
+        for i in range(48)
+        for q in ("valence", "arousal")
+    ]
+    made = snapshot("conveyance", table, rows)
+    direct = screen(made, "default", seed=3)
+    through = default_panel(screen(made, "flag-only", seed=3))
+    assert direct.dropped == through.dropped
+    assert direct.ledger.equals(through.ledger)
+    assert direct.dropped
+
+
+def test_raters_by_hand() -> None:
+    """Two raters who agree but for a constant point, and one who goes the other way."""
+    table = stimuli(9)
+    rows: list[Row] = []
+    for i in range(9):
+        level = 2.0 + i % 3
+        triple = (("low", level - 1), ("high", level), ("odd", 6.0 - level))
+        rows += [(name, f"s{i}", "quality", min(max(v, 1.0), 5.0)) for name, v in triple]
+    found = analyze(snapshot("opinion", table, rows), QUICK).raters
+    by = {row["rater"]: row for row in found.iter_rows(named=True)}
+    assert by["high"]["n"] == 9
+    assert by["high"]["mean"] == pytest.approx(3.0)
+    assert by["high"]["sd"] == pytest.approx(np.std([2, 3, 4] * 3, ddof=1))
+    assert by["high"]["bias"] - by["low"]["bias"] == pytest.approx(1.0, abs=0.2)
+    assert by["odd"]["agreement"] < 0
+
+
+def test_questions_of_text_take_no_part() -> None:
+    from heartfelt.study.scale import FreeText
+
+    base = Study(
+        name="words",
+        scales={"t": FreeText(type="text"), "y": YesNo(type="yes-no")},
+        questions=[Question(id="why", text="why", scale="t"), Question(id="ok", text="ok", scale="y")],
+    )
+    made = Snapshot.build(base, stimuli=stimuli(3))
+    assert [one.id for one in lay_out(made).questions] == ["ok"]
+    only = base.changed(questions=base.questions[:1], scales={"t": FreeText(type="text")})
+    summary = analyze(Snapshot.build(only, stimuli=stimuli(3)), QUICK).summary
+    assert summary["why_missing"]["reliability"] == "no question is answered with numbers or categories"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (number(-0.001), "0.00"),
+        (number(1234.5, 1), "1,234.5"),
+        (share(0.841), ".84"),
+        (share(-0.25), "-.25"),
+        (share(1.0), "1.00"),
+        (p_value(0.0004), "p < .001"),
+        (p_value(0.0321), "p = .032"),
+        (p_value(None), "p not available"),
+        (with_interval({"value": 0.5, "low": 0.4, "high": 0.6}), ".50 [.40, .60]"),
+        (with_interval({"value": 0.9961, "low": 0.99, "high": 1.0}), ".996 [.990, 1.000]"),
+        (with_interval({"value": None}), "not available"),
+        (listed(["a"]), "a"),
+        (listed(["a", "b", "c"]), "a, b and c"),
+        (listed([str(i) for i in range(12)], 4), "0, 1, 2 and 9 more"),
+        (listed([]), "none"),
+    ],
+)
+def test_phrases(text: str, expected: str) -> None:
+    assert text == expected
+
+
+def test_an_f_test_reads_as_papers_print_it() -> None:
+    row: dict[str, Any] = {"F": 150.5254, "df": [5, 974], "p": 1e-90, "eta_squared": 0.1233}
+    assert f_test(row) == "F(5, 974) = 150.53, p < .001, eta squared = .123"
+    assert f_test(row | {"df": [5, 958.59], "eta_squared": None}) == "F(5, 958.6) = 150.53, p < .001"
+    assert "no test" in f_test(row | {"F": None, "why_missing": "nothing varies"})
+
+
+def test_progress_is_told() -> None:
+    seen: list[tuple[str, int, int]] = []
+    table = stimuli(12)
+    analyze(snapshot("opinion", table, answers("opinion", table)), QUICK, lambda *told: seen.append(told))
+    assert [done for _, done, _ in seen] == list(range(len(seen)))
+    assert seen[0][0] == "analysing: screening raters"
+
+
+def test_scales_with_points_are_numbers() -> None:
+    assert Points(type="points", points=5).level == "interval"
+    made = snapshot("opinion", stimuli(6), answers("opinion", stimuli(6)))
+    assert all(one.numbers and not one.categorical for one in lay_out(made).questions)
