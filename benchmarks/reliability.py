@@ -25,7 +25,8 @@ Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.flo
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"
 
 _ALONE = """
-import resource, time
+import re, time
+from pathlib import Path
 from benchmarks.reliability import complete, sparse
 from heartfelt.stats.reliability import icc, split_half, variance_components
 
@@ -33,7 +34,7 @@ columns = {columns}
 begun = time.process_time(), time.perf_counter()
 {call}
 print(time.process_time() - begun[0], time.perf_counter() - begun[1], end=" ")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)
+print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 2**10)
 """
 
 

@@ -126,6 +126,14 @@ def test_everyone_agrees_is_said() -> None:
     assert found["icc1"]["low"] is None
 
 
+def test_agreement_that_hangs_on_one_rating() -> None:
+    votes = {"r1": {"s0": 4, "s1": 5, "s2": 2}, "r2": {"s0": 3, "s3": 3}, "r3": {"s4": 4, "s2": 2}}
+    rows: list[Row] = [(r, s, "quality", float(v)) for r, given in votes.items() for s, v in given.items()]
+    found = analyze(snapshot("opinion", stimuli(5), rows), QUICK)
+    check_reasons(found.summary)
+    assert found.summary["reliability"]["quality"]["icc1"]["value"] is not None
+
+
 def test_infinite_answers_are_left_out() -> None:
     table = stimuli(12)
     rows = answers("opinion", table)

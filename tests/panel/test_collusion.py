@@ -97,13 +97,13 @@ def joined(result: Copies) -> set[frozenset[str]]:
 
 
 def test_independent_raters_are_seldom_joined() -> None:
-    """The level is 5% of data sets; with 18 of them, 4 or fewer have a chance of 99.8%."""
+    """The level is 5% of data sets; with 14 of them, 3 or fewer have a chance of 99.6%."""
     wrong = 0
-    for seed in range(18):
+    for seed in range(14):
         shares = {"random": 0.2, "ignores-stimulus": 0.2} if seed % 3 == 0 else {}
         snap, _ = planted(shares, n=40, seed=seed)
         wrong += bool(found(snap, seed).groups)
-    assert wrong <= 4
+    assert wrong <= 3
 
 
 def test_copies_are_found_and_named() -> None:

@@ -232,7 +232,7 @@ def test_honest_panels_are_left_in_peace() -> None:
     """Every rule but the standards flags under 1.5% of honest raters; the default policy drops under 0.5%."""
     counts: dict[str, int] = {}
     raters = dropped = 0
-    for seed in range(8):
+    for seed in range(6):
         snap, _ = planted(n=60, seed=100 + seed, design=DesignOptions(repeats=4))
         panel = screen(snap, seed=seed)
         raters += 60

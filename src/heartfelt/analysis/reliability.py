@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
@@ -104,7 +105,9 @@ def _whole(number: float | None) -> int | None:
 def _forms(one: QuestionData, seed: int) -> dict[str, Estimate]:
     if not one.numbers:
         return {form: Estimate.missing(NO_ORDER, form) for form in ICC_FORMS}
-    found = icc(one.ratings["rater"], one.ratings["item"], one.ratings["value"], seed=seed)
+    # Without one of very few ratings nobody may disagree any more; the jackknife then has no variance to divide by.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = icc(*_columns(one), seed=seed)
     forms: dict[str, Estimate] = {form: getattr(found, form) for form in ICC_FORMS}
     if one.why_no_raters is not None:
         for form in ("icc2", "icc2k", "icc3", "icc3k"):

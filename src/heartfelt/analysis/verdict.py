@@ -208,8 +208,11 @@ def _shrinkage(summary: Summary) -> Iterator[str]:
 
 def _hits(summary: Summary) -> Iterator[str]:
     found = summary["quadrants"]
-    if found and found["hit_rate"]["value"] is not None:
-        yield f"{100 * found['hit_rate']['value']:.0f}% of the stimuli are perceived in the quadrant they were meant for."
+    if not found or found["hit_rate"]["value"] is None:
+        return
+    rate = found["hit_rate"]
+    bounds = "" if rate.get("low") is None else f" [{100 * rate['low']:.0f}, {100 * rate['high']:.0f}]"
+    yield f"{100 * rate['value']:.0f}%{bounds} of the stimuli are perceived in the quadrant they were meant for."
 
 
 def _agreement(summary: Summary) -> Iterator[str]:

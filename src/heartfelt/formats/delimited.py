@@ -11,12 +11,13 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from polars._typing import PolarsDataType
 
 from heartfelt.errors import InputError
 from heartfelt.files import Room
@@ -38,8 +39,8 @@ class Delimited:
     first_row: int = 1
     """How many lines come before the first row: 1, or 0 in a file without a header."""
 
-    def scan(self) -> pl.LazyFrame:
-        """All columns as text, lazily; an empty cell is null."""
+    def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
+        """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
         return pl.scan_csv(
             self.readable,
             separator=self.delimiter,
@@ -49,7 +50,7 @@ class Delimited:
             infer_schema=False,
             encoding="utf8",
             raise_if_empty=False,
-            schema=dict.fromkeys(self.header, pl.String),
+            schema={name: (numbers or {}).get(name, pl.String) for name in self.header},
         )
 
 

@@ -206,7 +206,8 @@ def _spooled(
 ) -> tuple[Spooled, Delimited | None]:
     """The ratings under their contract: numbers made strictly first, and forgivingly where that fails."""
     try:
-        spooled = spool(_shaped(table, roles, strict=True), where)
+        parsed = table if opened is None or len(roles.values) > 1 else opened.scan(_numbers(roles))
+        spooled = spool(_shaped(parsed, roles, strict=True), where)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
             unparsed_moment(table, roles.others["at"], where)
         names = pl.Series([*spooled.found.raters, *spooled.found.stimuli], dtype=pl.String)
@@ -215,6 +216,15 @@ def _spooled(
     except pl.exceptions.PolarsError:
         _explain(table, roles, where)
     return spool(_shaped(table, roles, strict=False), where), opened
+
+
+def _numbers(roles: Roles) -> dict[str, type[pl.DataType]]:
+    """The columns that hold numbers if all is well, to be parsed as such right away."""
+    kinds: dict[str, type[pl.DataType]] = {"position": pl.Int64, "seconds": pl.Float64, "repeat": pl.Int64}
+    return {
+        roles.values[0]: pl.Float64,
+        **{roles.others[role]: kind for role, kind in kinds.items() if role in roles.others},
+    }
 
 
 def _shaped(table: pl.LazyFrame, roles: Roles, *, strict: bool) -> pl.LazyFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,25 @@ class Panel:
     ledger: pl.DataFrame
     """Rows for what this screening left out."""
     notes: tuple[str, ...]
+    view: RatingsView = field(repr=False)
+    decision_notes: tuple[str, ...] = ()
+    """Those of the notes that are about whom the policy keeps."""
+
+    def under(
+        self,
+        policy: Policy | str | Path | Mapping[str, Any],
+        *,
+        exclude: Iterable[str] = (),
+        restore: Iterable[str] = (),
+    ) -> Panel:
+        """The panel another policy, or a person's corrections, would keep.
+
+        The rules are applied anew only if the policies do not apply the same rules in the same way.
+        """
+        other = parse_policy(policy)
+        if not self.policy.applies_like(other):
+            return screen(self.source, other, seed=self.seed, exclude=exclude, restore=restore)
+        return _decided(self, other, exclude, restore)
 
     def scan_ratings(self) -> pl.LazyFrame:
         """The ratings kept, as a lazy table."""
@@ -176,20 +195,35 @@ def screen(
         RULES[rule].apply(view, policy.options(rule, seed)) for rule in RULES if policy.action(rule) != "off"
     ]
     flags = pl.concat(tables) if tables else FLAGS.empty()
-    decision = decide(view, flags, policy, seed, exclude, restore)
     pairs, groups, remark = _copies(view, policy, seed)
-    return Panel(
+    remarks = (*_remarks(view), *remark)
+    everybody = Panel(
         source,
         policy,
         seed,
         flags,
         pairs,
         groups,
-        tuple(decision.raters),
-        tuple(decision.batches),
+        (),
+        (),
         ranking(flags, view.raters),
-        ledger_rows(flags, decision, source.scan_ratings()),
-        (*_remarks(view), *remark, *decision.notes),
+        pl.DataFrame(),
+        remarks,
+        view,
+    )
+    return _decided(everybody, policy, exclude, restore)
+
+
+def _decided(panel: Panel, policy: Policy, exclude: Iterable[str], restore: Iterable[str]) -> Panel:
+    decision = decide(panel.view, panel.flags, policy, panel.seed, exclude, restore)
+    return replace(
+        panel,
+        policy=policy,
+        dropped=tuple(decision.raters),
+        dropped_batches=tuple(decision.batches),
+        ledger=ledger_rows(panel.flags, decision, panel.source.scan_ratings()),
+        notes=(*(note for note in panel.notes if note not in panel.decision_notes), *decision.notes),
+        decision_notes=tuple(decision.notes),
     )
 
 

@@ -84,6 +84,11 @@ class Policy:
         """How a rule is applied under this policy."""
         return RuleOptions(self.level, seed, self.settings.get(rule, {}))
 
+    def applies_like(self, other: Policy) -> bool:
+        """Whether both apply the same rules in the same way, whatever they then decide."""
+        applied = [{rule for rule, action in one.actions.items() if action != "off"} for one in (self, other)]
+        return applied[0] == applied[1] and self.level == other.level and self.settings == other.settings
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {

@@ -89,3 +89,23 @@ def rehash(old: U64, table: U64) -> None:  # pragma: no cover - compiled
             while table[place] != 0:
                 place = (place + _1) & mask
             table[place] = old[at]
+
+
+@njit(cache=True, nogil=True)
+def tally(
+    codes: npt.NDArray[np.int64],
+    value: npt.NDArray[np.float64],
+    count: npt.NDArray[np.int64],
+    facts: npt.NDArray[np.float64],
+) -> None:  # pragma: no cover - compiled
+    """Count the rows of each code; lowest, highest and whether all are whole go into ``facts``; NaN is no value."""
+    for row in range(codes.size):
+        code = codes[row]
+        count[code] += 1
+        one = value[row]
+        if np.isnan(one):
+            continue
+        facts[code, 0] = min(facts[code, 0], one)
+        facts[code, 1] = max(facts[code, 1], one)
+        if one != np.floor(one):
+            facts[code, 2] = 0.0

@@ -148,7 +148,7 @@ def arrow_batches(source: pl.DataFrame | Path, dictionary: Sequence[str]) -> Ite
         with pq.ParquetFile(source, read_dictionary=list(dictionary)) as file:
             yield from file.iter_batches(batch_size=BATCH)
         return
-    table: Any = _plain(source).to_arrow()
+    table: Any = _plain(source).rechunk().to_arrow()
     views = [i for i, kind in enumerate(table.schema.types) if kind == pa.string_view()]
     for i in views:
         table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.large_string()))

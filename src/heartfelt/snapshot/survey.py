@@ -267,8 +267,26 @@ def _look_at_rows(batch: pa.RecordBatch) -> _Part:
     unknown = batch.column("rater").null_count
     if unknown:
         keys = keys[~gaps["rater"]]
-    answers = _answers(words["question"][0].dictionary_encode(), batch.column("value"))
+    answers = _tallied(words["question"][0].dictionary_encode(), batch.column("value"))
     return _Part(rows, keys, tuple(used), words, answers, batch.num_rows, unknown, gap, gaps)
+
+
+def _tallied(questions: pa.Array, values: pa.Array) -> pl.DataFrame:
+    """The same as :func:`_answers`, compiled."""
+    import pyarrow.compute as pc
+
+    from heartfelt.snapshot import _kernels_rows as kernels
+
+    names = questions.dictionary.to_pylist()
+    codes = pc.fill_null(questions.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    count = np.zeros(max(len(names), 1), dtype=np.int64)
+    facts = np.tile(np.array([np.inf, -np.inf, 1.0]), (count.size, 1))
+    kernels.tally(codes, pc.fill_null(values, np.nan).to_numpy(zero_copy_only=False), count, facts)
+    rows = [
+        (name, int(n), *((None, None) if low > high else (float(low), float(high))), bool(whole))
+        for name, n, (low, high, whole) in zip(names, count, facts, strict=False)
+    ]
+    return pl.DataFrame(rows, schema=_ANSWERS, orient="row")
 
 
 def _answers(questions: pa.Array, values: pa.Array) -> pl.DataFrame:

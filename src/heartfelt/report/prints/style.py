@@ -31,7 +31,8 @@ SETTINGS: Mapping[str, Any] = {
     "axes.titlesize": 8.5,
     "axes.titley": 1.0,
     "axes.unicode_minus": True,
-    "figure.dpi": 100.0,
+    # As saved: letters are wider at some resolutions than at others, and the layout must fit the file.
+    "figure.dpi": 200,
     "figure.facecolor": "white",
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],
@@ -47,6 +48,7 @@ SETTINGS: Mapping[str, Any] = {
     "svg.hashsalt": "heartfelt",
     # A dollar sign or a backslash in the name of a system is no formula.
     "text.parse_math": False,
+    "text.hinting": "no_hinting",
     "text.usetex": False,
     "xtick.color": SOFT,
     "xtick.labelcolor": INK,

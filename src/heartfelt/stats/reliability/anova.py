@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.stats.reliability.design import Design
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.triples import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ def one_way(d: Design) -> OneWay:
     n = d.per_item
     sums = np.bincount(d.item, centred, minlength=n.size)
     means = sums / n
-    between = float(sums @ means)
-    total = float(centred @ centred)
+    between = _product(sums, means)
+    total = _product(centred, centred)
     within = _clean(max(total - between, 0.0), total, d.size)
     between = max(between - float(centred.sum()) ** 2 / d.size, 0.0)
     df_between, df_within = n.size - 1, d.size - n.size
-    n0 = (d.size - float(n @ n) / d.size) / df_between if df_between else float(d.size)
+    n0 = (d.size - _product(n, n) / d.size) / df_between if df_between else float(d.size)
     return OneWay(
         between / df_between if df_between else 0.0,
         within / df_within if df_within else 0.0,
@@ -73,6 +73,11 @@ def two_way(d: Design, table: OneWay) -> TwoWay:
     raters = _clean(float(sums @ sums) / n, total, d.size)
     residual = _clean(max(within - raters, 0.0), total, d.size)
     return TwoWay(table.between, raters / (k - 1), residual / ((n - 1) * (k - 1)), n, k)
+
+
+def _product(a: Floats | Ints, b: Floats | Ints) -> float:
+    """Inner product without BLAS, whose threads cost more than the sum; pairwise, so long sums keep their digits."""
+    return float((a * b).sum())
 
 
 def _clean(sum_of_squares: float, total: float, size: int) -> float:
