@@ -10,7 +10,9 @@ import benchmarks
 
 
 def main() -> None:
-    known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_"))
+    known = sorted(
+        module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")
+    )
     wanted = sys.argv[1:] or known
     for name in wanted:
         if name not in known:

@@ -35,7 +35,10 @@ print(time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 def measured(code: str, source: Path, target: Path) -> tuple[float, float]:
     done = subprocess.run(
-        [sys.executable, "-c", _MEASURE.format(code=code), str(source), str(target)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _MEASURE.format(code=code), str(source), str(target)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     seconds, gib = done.stdout.split()
     return float(seconds), float(gib)
@@ -43,7 +46,12 @@ def measured(code: str, source: Path, target: Path) -> tuple[float, float]:
 
 def import_milliseconds() -> float:
     def once() -> float:
-        done = subprocess.run([sys.executable, "-X", "importtime", "-c", "import heartfelt"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", "import heartfelt"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         found = re.findall(r"\|\s+(\d+) \|\s+heartfelt$", done.stderr, re.MULTILINE)
         return int(found[-1]) / 1000
 
@@ -57,11 +65,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as room:
         source = Path(room) / "ratings.csv"
         long_csv(source, ROWS, per_rater=1000, per_stimulus=30, seed=1)
-        print(f"{ROWS:,} rows, {source.stat().st_size / 2**20:,.0f} MiB of CSV; best of {ROUNDS} rounds, in turn")
+        print(
+            f"{ROWS:,} rows, {source.stat().st_size / 2**20:,.0f} MiB of CSV; best of {ROUNDS} rounds, in turn"
+        )
         bare, ours = [], []
         for place in range(ROUNDS):
             bare.append(measured(_BARE, source, Path(room) / f"bare{place}.parquet"))
             ours.append(measured(_OURS, source, Path(room) / f"ours{place}"))
         (slow, _), (quick, held) = min(bare), min(ours)
-        print(f"bare scan_csv.sink_parquet: {slow:.2f} s   heartfelt.read(...).write(...): {quick:.2f} s, {max(m for _, m in ours):.2f} GiB at most")
-        print(f"speed against the bare copy: {slow / quick:.2f} (wanted: at least 0.50)   resident: {held:.2f} GiB (wanted: under 2)")
+        print(f"bare scan_csv.sink_parquet: {slow:.2f} s   heartfelt.read(...).write(...): {quick:.2f} s")
+        print(f"speed against the bare copy: {slow / quick:.2f} (wanted: at least 0.50)")
+        print(f"resident: {held:.2f} GiB (wanted: under 2)")

@@ -32,13 +32,23 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["nonsense"], ["import"], ["import", "aimoclips", "nowhere", "out"], ["import", "aimoclip", ".", "out"], ["show", "nowhere"],
-        ["show", "--wrong"], ["export", "long", "nowhere", "out"], ["new", "aimoclip", "out"], ["check", "nowhere"],
-        ["import", "long", ".", "out", "--map", "x"], ["new", "aimoclips", "out", "--per-cell", "0"],
+        ["nonsense"],
+        ["import"],
+        ["import", "aimoclips", "nowhere", "out"],
+        ["import", "aimoclip", ".", "out"],
+        ["show", "nowhere"],
+        ["show", "--wrong"],
+        ["export", "long", "nowhere", "out"],
+        ["new", "aimoclip", "out"],
+        ["check", "nowhere"],
+        ["import", "long", ".", "out", "--map", "x"],
+        ["new", "aimoclips", "out", "--per-cell", "0"],
     ],
     ids=" ".join,
 )
-def test_mistakes_are_two_lines(arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_two_lines(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     code, _, said = run(*arguments, capsys=capsys)
     assert code == 2
@@ -46,7 +56,9 @@ def test_mistakes_are_two_lines(arguments: list[str], capsys: pytest.CaptureFixt
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_fault_of_ours_says_so_in_two_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_of_ours_says_so_in_two_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def broken() -> None:
         raise ZeroDivisionError("boom")
 
@@ -68,10 +80,15 @@ def test_import_show_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert (code, "ratings per item" in text, "█" in text) == (0, True, True)
     code, _, _ = run("export", "long", tmp_path / "snap", tmp_path / "out", capsys=capsys)
     assert code == 0
-    assert heartfelt.read(tmp_path / "out").table_hashes["ratings"] == heartfelt.load(tmp_path / "snap").table_hashes["ratings"]
+    assert (
+        heartfelt.read(tmp_path / "out").table_hashes["ratings"]
+        == heartfelt.load(tmp_path / "snap").table_hashes["ratings"]
+    )
 
 
-def test_the_folder_to_make_must_be_free_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_folder_to_make_must_be_free_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "snap").mkdir()
     (tmp_path / "snap" / "x").write_text("precious")
     code, _, said = run("import", "aimoclips", "nowhere", tmp_path / "snap", capsys=capsys)
@@ -104,6 +121,11 @@ def test_recipes_and_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_closed_pipe_is_no_fault() -> None:
     code = f"{sys.executable} -m heartfelt schema | head -1"
-    done = subprocess.run(["bash", "-c", f"set -o pipefail; {code}"], capture_output=True, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {code}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
     assert "Traceback" not in done.stderr
     assert "Error" not in done.stderr

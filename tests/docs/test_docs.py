@@ -21,11 +21,17 @@ from heartfelt.study.recipes import RECIPES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = {command.name or command.callback.__name__.rstrip("_").replace("_", "-") for command in app.registered_commands if command.callback}
+COMMANDS = {
+    command.name or command.callback.__name__.rstrip("_").replace("_", "-")
+    for command in app.registered_commands
+    if command.callback
+}
 
 
 def blocks(path: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def headings(text: str) -> set[str]:
@@ -38,7 +44,14 @@ def test_the_commands_of_the_read_me_run(tmp_path: Path) -> None:
     assert len(commands) >= 6
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for command in commands:
-        done = subprocess.run(shlex.split(command), cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": path}, timeout=240)
+        done = subprocess.run(
+            shlex.split(command),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PATH": path},
+            timeout=240,
+        )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
@@ -68,7 +81,9 @@ def test_every_scale_has_its_section() -> None:
 
 def test_every_recipe_has_its_page() -> None:
     for name in RECIPES:
-        assert (ROOT / "docs" / "recipes" / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {name}\n")
+        assert (
+            (ROOT / "docs" / "recipes" / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {name}\n")
+        )
 
 
 def test_every_format_has_its_page() -> None:
@@ -77,7 +92,11 @@ def test_every_format_has_its_page() -> None:
 
 
 def test_every_rule_has_its_section() -> None:
-    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if "panel" in page.name or page.parent.name == "rules")
+    text = "\n".join(
+        page.read_text(encoding="utf-8")
+        for page in PAGES
+        if "panel" in page.name or page.parent.name == "rules"
+    )
     assert set(RULES) <= headings(text)
 
 

@@ -11,18 +11,29 @@ from heartfelt.stats.triples import Floats
 from tests.panel.planted import noise
 
 
+@pytest.mark.parametrize("raters", [8, 80])
 @pytest.mark.parametrize("side", ["low", "high", "both"])
-def test_careful_raters_pass_the_limit_at_the_stated_rate(side: Side) -> None:
+def test_careful_raters_pass_the_limit_at_the_stated_rate(side: Side, raters: int) -> None:
     rng = noise(1)
     beyond = trials = 0
     for _ in range(300):
-        error = rng.uniform(0.1, 0.4, 80)
-        value = rng.normal(2, 0.5, 80) + rng.normal(0, error)
+        error = rng.uniform(0.1, 0.4, raters)
+        value = rng.normal(2, 0.5, raters) + rng.normal(0, error)
         found = standing(value, error, side, 0.05)
         beyond += int((found.p < 0.05).sum())
-        trials += 80
-    # The norm is estimated from 80 raters by a median absolute deviation, so the rate is a little off.
-    assert 0.04 < beyond / trials < 0.07
+        trials += raters
+    assert 0.02 < beyond / trials < 0.06
+
+
+@pytest.mark.parametrize("raters", [6, 12, 40])
+def test_the_chance_of_any_flag_stays_at_the_level(raters: int) -> None:
+    rng = noise(6)
+    any_flag = 0
+    for _ in range(400):
+        error = rng.uniform(0.1, 0.3, raters)
+        value = rng.normal(0, 0.5, raters) + rng.normal(0, error)
+        any_flag += bool((standing(value, error, "both", 0.05 / raters).p < 0.05 / raters).any())
+    assert any_flag / 400 < 0.09
 
 
 def test_a_minority_does_not_move_the_norm() -> None:

@@ -31,6 +31,10 @@ def analyze(
         str, typer.Option(help="What becomes of flagged raters: see docs/panel.md.")
     ] = "flag-only",
     seed: Annotated[int, typer.Option(help="Seed of all resampling.")] = 0,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option(help="A covariate of the analyses of variance: loudness. May be repeated."),
+    ] = None,
     as_: Annotated[
         str | None,
         typer.Option("--as", metavar="LAYOUT", help="Write a published system's own files too: emolia."),
@@ -52,7 +56,11 @@ def analyze(
         formats = ["emolia-emo", "emolia-dim"] if both else [format]
         snapshots = [read_with(source, name, parse_map(map or []), report) for name in formats]
         said = _write(
-            snapshots, out, AnalyzeOptions(policy=policy, seed=seed), report, emolia=as_ == "emolia"
+            snapshots,
+            out,
+            AnalyzeOptions(policy=policy, seed=seed, covariates=tuple(covariate or ())),
+            report,
+            emolia=as_ == "emolia",
         )
     for sentence in said:
         screen.out.print(f"• {sentence}", markup=False)

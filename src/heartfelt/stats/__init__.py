@@ -10,9 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heartfelt.stats.aggregate import bt500, dawid_skene, mean, median, mode, p910, p913
+    from heartfelt.stats.aggregate.bt500 import bt500
+    from heartfelt.stats.aggregate.dawid_skene import dawid_skene
+    from heartfelt.stats.aggregate.mean import mean
+    from heartfelt.stats.aggregate.median import median
+    from heartfelt.stats.aggregate.mode import mode
+    from heartfelt.stats.aggregate.p910 import p910
+    from heartfelt.stats.aggregate.p913 import p913
     from heartfelt.stats.agreement import (
-        alpha,
         cohen_kappa,
         exact_agreement,
         fleiss_kappa,
@@ -24,8 +29,8 @@ if TYPE_CHECKING:
         pairwise_balanced_accuracy,
         prior_against_majority,
     )
+    from heartfelt.stats.agreement.alpha import alpha
     from heartfelt.stats.association import ccc, kendall, mae, mse, pearson, rmse, spearman
-    from heartfelt.stats.probability import brier, calibration, expected_calibration_error
     from heartfelt.stats.ceiling import ceiling
     from heartfelt.stats.classify import (
         accuracy,
@@ -42,7 +47,6 @@ if TYPE_CHECKING:
     from heartfelt.stats.estimate import Estimate
     from heartfelt.stats.geometry import ellipse, overlap
     from heartfelt.stats.inference import (
-        anova,
         equivalence_correlation,
         equivalence_mean,
         games_howell,
@@ -53,14 +57,13 @@ if TYPE_CHECKING:
         permutation_two_sample,
         tukey,
     )
+    from heartfelt.stats.inference.anova import anova
+    from heartfelt.stats.probability import brier, calibration, expected_calibration_error
     from heartfelt.stats.regression import shrinkage_slope
-    from heartfelt.stats.reliability import (
-        icc,
-        raters_needed,
-        reliability_with,
-        split_half,
-        variance_components,
-    )
+    from heartfelt.stats.reliability.components import variance_components
+    from heartfelt.stats.reliability.icc import icc
+    from heartfelt.stats.reliability.spearman_brown import raters_needed, reliability_with
+    from heartfelt.stats.reliability.split_half import split_half
     from heartfelt.stats.resample import bootstrap, bootstrap_difference, bootstrap_metric
 
 _HOMES = {

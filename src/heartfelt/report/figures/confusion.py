@@ -25,7 +25,7 @@ class Confusion(Figure):
         look = quadrant_look(analysis.snapshot.study)
         found = inside(analysis, "quadrants", "confusion")
         hit = inside(analysis, "quadrants", "hit_rate")
-        if isinstance(found, Mapping) and found.get("counts"):
+        if isinstance(found, Mapping) and any(map(sum, found.get("counts") or [])):
             panel, cells = _panel(found, "", look.abbreviated, look.said)
             caption = "Share of the stimuli meant for each quadrant that were perceived in each; one on a midline is in none."
             return Chart("heatmap", "Intended and perceived quadrant", caption + _hits(hit), [panel], cells)

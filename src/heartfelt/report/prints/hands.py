@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,23 +64,18 @@ def _shares(charts: Mapping[str, Chart]) -> tuple[list[str], list[str]]:
 
 
 def _start(charts: Mapping[str, Chart], folder: Path) -> subprocess.Popen[bytes] | None:
-    text = json.dumps({name: chart.to_json() for name, chart in charts.items()}).encode()
-    command = [sys.executable, "-m", "heartfelt.report.prints.hands", str(folder)]
-    try:
-        helper = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-    except OSError:
-        return None
-    try:
-        assert helper.stdin is not None
-        helper.stdin.write(text)
-        helper.stdin.close()
-    except OSError:
-        helper.kill()
-        helper.wait()
-        return None
-    return helper
+    command = [sys.executable, "-P", "-m", "heartfelt.report.prints.hands", str(folder)]
+    text = json.dumps({name: chart.to_json() for name, chart in charts.items()}, allow_nan=False)
+    # A file, not a pipe: a pipe this full would hold this process up until the helper has started.
+    with tempfile.TemporaryFile() as charts_file:
+        charts_file.write(text.encode())
+        charts_file.seek(0)
+        try:
+            return subprocess.Popen(
+                command, stdin=charts_file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        except OSError:
+            return None
 
 
 def chart_from_json(found: Mapping[str, Any]) -> Chart:

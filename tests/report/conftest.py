@@ -1,0 +1,48 @@
+"""Small analyses of every kind, made once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
+from heartfelt.report import write_analysis
+from tests.report import studies
+
+FEW = AnalyzeOptions(resamples=100)
+
+
+@pytest.fixture(scope="session")
+def conveyance(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    """Two axes with references, tones to play, careless raters among them."""
+    return analyze(studies.conveyance(tmp_path_factory.mktemp("tones")), FEW)
+
+
+@pytest.fixture(scope="session")
+def opinion() -> Analysis:
+    """Scores without references."""
+    return analyze(studies.opinion(), FEW)
+
+
+@pytest.fixture(scope="session")
+def presence() -> Analysis:
+    """Ordered categories."""
+    return analyze(studies.presence(), FEW)
+
+
+@pytest.fixture(scope="session")
+def written(conveyance: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the first analysis."""
+    return write_analysis(conveyance, tmp_path_factory.mktemp("out") / "analysis")
+
+
+@pytest.fixture(scope="session")
+def page_data(written: Path) -> dict[str, Any]:
+    """What the page's script is given."""
+    html = (written / "report.html").read_text(encoding="utf-8")
+    start = html.index(">", html.index('id="report-data"')) + 1
+    found: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
+    return found
