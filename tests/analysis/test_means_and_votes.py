@@ -12,7 +12,7 @@ import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis.one_way_means import one_way_from_means
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.ceiling import ceiling
+from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.reliability import icc
 from tests.analysis.made import answers, snapshot, stimuli, study
 from tests.analysis.test_bad_input import check_reasons

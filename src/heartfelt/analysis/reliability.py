@@ -11,8 +11,8 @@ import polars as pl
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.one_way_means import one_way_from_means
 from heartfelt.stats.agreement import alpha
-from heartfelt.stats.ceiling import Ceiling, ceiling
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.noise_ceiling import Ceiling, ceiling
 from heartfelt.stats.reliability import (
     VarianceComponents,
     icc,

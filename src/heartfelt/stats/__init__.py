@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     )
     from heartfelt.stats.agreement.alpha import alpha
     from heartfelt.stats.association import ccc, kendall, mae, mse, pearson, rmse, spearman
-    from heartfelt.stats.ceiling import ceiling
     from heartfelt.stats.classify import (
         accuracy,
         auroc,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         tukey,
     )
     from heartfelt.stats.inference.anova import anova
+    from heartfelt.stats.noise_ceiling import ceiling
     from heartfelt.stats.probability import brier, calibration, expected_calibration_error
     from heartfelt.stats.regression import shrinkage_slope
     from heartfelt.stats.reliability.components import variance_components
@@ -74,7 +74,7 @@ _HOMES = {
     ),
     "association": ("ccc", "kendall", "mae", "mse", "pearson", "rmse", "spearman"),
     "probability": ("brier", "calibration", "expected_calibration_error"),
-    "ceiling": ("ceiling",),
+    "noise_ceiling": ("ceiling",),
     "classify": (
         "accuracy", "auroc", "average_precision", "balanced_accuracy", "confusion", "f1", "macro_f1", "precision",
         "quadratic_kappa", "recall",

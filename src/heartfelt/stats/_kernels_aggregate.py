@@ -15,23 +15,6 @@ LEAST = 1e-6
 
 
 @njit(cache=True)
-def group(codes: Array, count: int) -> tuple[Array, Array]:
-    """Starts of each group and the order that sorts ratings by group, keeping the order within one."""
-    starts = np.zeros(count + 1, np.int64)
-    for c in codes:
-        starts[c + 1] += 1
-    for g in range(count):
-        starts[g + 1] += starts[g]
-    fill = starts[:-1].copy()
-    order = np.empty(codes.size, np.int64)
-    for i in range(codes.size):
-        c = codes[i]
-        order[fill[c]] = i
-        fill[c] += 1
-    return starts, order
-
-
-@njit(cache=True)
 def item_means(starts: Array, value: Array) -> tuple[Array, Array]:
     """Mean and sample standard deviation of each item's values (NaN below two)."""
     items = starts.size - 1

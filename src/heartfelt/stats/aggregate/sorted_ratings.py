@@ -71,9 +71,9 @@ def sorted_categories(
 
 
 def _sorted(t: Triples) -> SortedRatings:
-    from heartfelt.stats import _kernels_aggregate as kernels
+    from heartfelt.stats._kernels_reliability import group
 
-    starts, order = kernels.group(t.item, len(t.items))
+    starts, order = group(t.item, len(t.items))
     return SortedRatings(starts, t.rater[order], t.value[order], t.items, t.raters, t.left_out)
 
 

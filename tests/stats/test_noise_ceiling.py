@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.ceiling import METRICS, ceiling
+from heartfelt.stats.noise_ceiling import METRICS, ceiling
 from heartfelt.stats.reliability import icc
 from heartfelt.stats.reliability.categories import (
     concentration,
