@@ -22,7 +22,8 @@ def test_careful_raters_pass_the_limit_at_the_stated_rate(side: Side, raters: in
         found = standing(value, error, side, 0.05)
         beyond += int((found.p < 0.05).sum())
         trials += raters
-    assert 0.02 < beyond / trials < 0.06
+    # Few raters make the norm uncertain; the test then errs on the side of keeping them.
+    assert (0.01 if raters < 20 else 0.035) < beyond / trials < 0.06
 
 
 @pytest.mark.parametrize("raters", [6, 12, 40])

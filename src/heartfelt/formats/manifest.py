@@ -11,8 +11,12 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.formats.columns import ids, need, read_table, unique_keys
+from heartfelt.formats.format import Progress
+from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
+from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, load_study
+from heartfelt.study.load import STUDY_FILE
 from heartfelt.tables import ITEMS, STIMULI, lossless_types
 
 
@@ -46,12 +50,26 @@ def open_study(folder: Path | str, progress: Callable[[int, int], None] | None =
     path = Path(folder)
     home = path.parent if path.is_file() else path
     study = load_study(path)
-    source = inside(home, study.stimuli.manifest, f"{home / 'study.yaml'}, stimuli.manifest")
-    root = inside(home, study.stimuli.media, f"{home / 'study.yaml'}, stimuli.media")
+    source = inside(home, study.stimuli.manifest, f"{home / STUDY_FILE}, stimuli.manifest")
+    root = inside(home, study.stimuli.media, f"{home / STUDY_FILE}, stimuli.media")
     stimuli = _stimuli(source, study)
     if "path" in stimuli.columns:
         stimuli = probe_stimuli(stimuli, root, str(source), progress)
     return OpenStudy(study, home, stimuli, _items(home, study, stimuli))
+
+
+def is_study(folder: Path) -> bool:
+    """Whether ``folder`` holds a study."""
+    return (folder / STUDY_FILE).is_file()
+
+
+def study_snapshot(folder: Path, progress: Progress | None = None) -> Snapshot:
+    """A study folder as a snapshot without ratings: what is to be asked, before anybody has answered."""
+    report = None if progress is None else lambda done, total: progress("probing media", done, total)
+    opened = open_study(folder, report)
+    source = Source("study", folder.name, {}, opened.media_root)
+    items = opened.items if opened.study.stimuli.items else None
+    return Snapshot.build(opened.study, stimuli=opened.stimuli, items=items, source=source)
 
 
 def _stimuli(source: Path, study: Study) -> pl.DataFrame:
@@ -86,7 +104,7 @@ def _items(home: Path, study: Study, stimuli: pl.DataFrame) -> pl.DataFrame:
             {"question": [question.id for question in study.asked]}, schema={"question": pl.String}
         )
         return stimuli.select("stimulus").join(questions, how="cross")
-    source = inside(home, study.stimuli.items, f"{home / 'study.yaml'}, stimuli.items")
+    source = inside(home, study.stimuli.items, f"{home / STUDY_FILE}, stimuli.items")
     frame = read_table(source)
     need(frame, ITEMS.names, str(source))
     frame = frame.with_columns(ids(frame["stimulus"]).alias("stimulus"))

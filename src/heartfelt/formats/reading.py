@@ -9,6 +9,7 @@ from typing import Any
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder
 from heartfelt.formats.format import FORMATS, Progress
+from heartfelt.formats.manifest import is_study, study_snapshot
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.folder import is_snapshot
 
@@ -31,6 +32,8 @@ def read_with(
         raise InputError(f"There is no file or folder {path}.", "Check the path.")
     if format is None and path.is_dir() and is_snapshot(path):
         return load(path)
+    if format is None and is_study(path) and not candidates(path):
+        return study_snapshot(path, progress)
     chosen = FORMATS[format or guess(path)]
     plain = flat_options(options)
     chosen.check_options(plain)

@@ -77,14 +77,14 @@ class MomentJackknife:
         self.total = np.array([*levels, item[:, 0] @ item[:, 0], rater[:, 0] @ rater[:, 0]])
         self._ratings = (d.item, d.rater, y, cell_of, item, rater, cell, self.total)
         by_item, by_rater = kernels.group(d.item, len(item)), kernels.group(d.rater, len(rater))
-        self.items: Rows = kernels.without_groups(*by_item, False, *self._ratings)
-        self.raters: Rows = kernels.without_groups(*by_rater, True, *self._ratings)
+        self.items: Rows = leaving_out.without_groups(*by_item, False, *self._ratings)
+        self.raters: Rows = leaving_out.without_groups(*by_rater, True, *self._ratings)
 
     def ratings(self, first: int, last: int) -> Rows:
         """The sums without each rating from ``first`` up to ``last``."""
         from heartfelt.stats import _kernels_reliability as kernels
 
-        rows: Rows = kernels.without_ratings(*self._ratings, first, last)
+        rows: Rows = leaving_out.without_ratings(*self._ratings, first, last)
         return rows
 
     @property

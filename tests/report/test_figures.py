@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+from heartfelt.analysis import Analysis
+from heartfelt.report.chart import Absent, Chart
+from heartfelt.report.figures import FIGURES, Figure
+from heartfelt.report.figures.ranking import tied_runs
+from heartfelt.report.prints.paint import TYPES
+from heartfelt.report.reading import rows
+
+KINDS = ("conveyance", "opinion", "presence")
+EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
+OF_CONVEYANCE = {
+    "perceived-maps", "deviation-maps", "deviation-by-system", "absolute-deviation-by-quadrant",
+    "absolute-deviation-by-system-and-quadrant", "slopes", "confusion", "answers-by-system", "raters", "sensitivity",
+}  # fmt: skip
+EXPECTED = {
+    "conveyance": EVERYWHERE | OF_CONVEYANCE,
+    "opinion": EVERYWHERE | {"system-ranking", "answers-by-system"},
+    "presence": EVERYWHERE | {"agreement"},
+}
+
+
+def made(name: str, analysis: Analysis) -> Chart:
+    chart = FIGURES[name].chart(analysis)
+    assert isinstance(chart, Chart), chart
+    return chart
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_study_gets_its_figures_and_reasons_for_the_rest(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    analysis: Analysis = request.getfixturevalue(kind)
+    found = {name: FIGURES[name].chart(analysis) for name in FIGURES}
+    drawn = {name for name, chart in found.items() if isinstance(chart, Chart)}
+    assert EXPECTED[kind] <= drawn
+    assert not drawn & (
+        (OF_CONVEYANCE | {"system-ranking", "agreement"}) - EXPECTED[kind] - {"raters", "sensitivity"}
+    )
+    for chart in found.values():
+        if isinstance(chart, Absent):
+            assert len(chart.why) > 10
+
+
+@pytest.mark.parametrize("name", list(FIGURES))
+def test_every_figure_keeps_the_form(name: str, request: pytest.FixtureRequest) -> None:
+    figure = FIGURES[name]
+    assert isinstance(figure, Figure)
+    assert figure.name == name
+    assert figure.about
+    charts = [figure.chart(request.getfixturevalue(kind)) for kind in KINDS]
+    known = [chart for chart in charts if isinstance(chart, Chart)]
+    assert known, "no kind of study shows it"
+    for chart in known:
+        assert chart.type in TYPES
+        assert chart.title
+        assert chart.caption.endswith(".")
+        assert chart.panels
+        assert chart.rows, "a figure without the table behind it"
+        json.dumps([chart.to_json(), list(chart.rows)], allow_nan=False)
+
+
+def test_ratings_per_item_are_the_counts(conveyance: Analysis) -> None:
+    found = {int(row["ratings"]): row["stimuli"] for row in made("ratings-per-item", conveyance).rows}
+    counts = conveyance.summary["counts"]["ratings_per_item"]
+    assert {n: k for n, k in found.items() if k} == {int(n): k for n, k in counts.items()}
+    assert sum(found.values()) == conveyance.summary["counts"]["rated"]
+
+
+def test_deviations_are_those_of_the_summary(conveyance: Analysis) -> None:
+    table = made("deviation-by-system", conveyance).rows
+    assert len(table) == 6
+    for row in table:
+        (found,) = rows(conveyance, "systems", system=row["system"], question=row["question"])
+        assert (row["deviation"], row["low"]) == (found["deviation"]["value"], found["deviation"]["low"])
+
+
+def test_marks_are_the_three_smallest_significant_differences(conveyance: Analysis) -> None:
+    for question, panel in zip(
+        ("valence", "arousal"), made("deviation-by-system", conveyance).panels, strict=True
+    ):
+        pairs = rows(
+            conveyance,
+            "pairwise",
+            outcome=question,
+            deviation="signed",
+            factor="system",
+            method="Tukey-Kramer",
+        )
+        real = sorted((p for p in pairs if p["significant"]), key=lambda p: abs(p["difference"]))[:3]
+        order = [row["label"] for row in panel["rows"]]
+        marked = {frozenset((order[mark["a"]], order[mark["b"]])) for mark in panel["brackets"]}
+        assert marked == {frozenset((p["a"], p["b"])) for p in real}
+        assert all(mark["stars"] for mark in panel["brackets"])
+
+
+def test_a_map_has_every_stimulus_reference_mean_and_ellipse(conveyance: Analysis) -> None:
+    chart = made("perceived-maps", conveyance)
+    assert len(chart.panels) == 3
+    assert (
+        sum(len(panel["points"]) for panel in chart.panels)
+        == len(chart.rows)
+        == conveyance.summary["counts"]["rated"]
+    )
+    for panel in chart.panels:
+        assert len(panel["crosses"]) == 12
+        assert len(panel["stars"]) == len(panel["ellipses"]) == 4
+    value = conveyance.labels.filter(pl.col("question") == "valence").sort("stimulus")["value"][0]
+    first = min(chart.rows, key=lambda row: str(row["stimulus"]))
+    assert first["valence"] == pytest.approx(value)
+
+
+def test_many_stimuli_are_thinned_but_not_their_means(
+    conveyance: Analysis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = made("perceived-maps", conveyance)
+    monkeypatch.setattr("heartfelt.report.figures.perceived_maps.MOST_POINTS", 30)
+    thin = made("perceived-maps", conveyance)
+    assert sum(len(panel["points"]) for panel in thin.panels) <= 30
+    assert "One in 3 stimuli is drawn" in thin.caption
+    assert thin.rows == whole.rows
+    assert [panel["stars"] for panel in thin.panels] == [panel["stars"] for panel in whole.panels]
+
+
+def test_the_curve_passes_through_what_was_estimated(conveyance: Analysis) -> None:
+    for series in made("reliability-by-raters", conveyance).panels[0]["series"]:
+        given = conveyance.summary["reliability"][series["label"]]["reliability_with"]
+        curve = {point["x"]: point["y"] for point in series["points"]}
+        for raters, estimate in given.items():
+            if int(raters) in curve:
+                assert curve[int(raters)] == pytest.approx(estimate["value"], abs=0.005)
+
+
+def test_raters_are_marked_and_linked_as_screening_found(conveyance: Analysis) -> None:
+    chart = made("raters", conveyance)
+    flagged = {row["rater"] for row in chart.rows if row["flagged"]}
+    told = {
+        rater for rater, words in conveyance.summary["screening"]["flagged"].items()
+        if any(not reason.startswith("bias:") for reason in words)
+    }  # fmt: skip
+    assert flagged
+    assert flagged <= told
+    groups = conveyance.summary["screening"]["collusion"]
+    points = chart.panels[0]["points"]
+    for a, b in chart.panels[0]["links"]:
+        assert any({points[a]["label"], points[b]["label"]} <= set(group) for group in groups)
+
+
+def test_sensitivity_shows_both_sides(conveyance: Analysis) -> None:
+    chart = made("sensitivity", conveyance)
+    assert len(chart.rows) == len(conveyance.summary["sensitivity"])
+    by_title = {panel["title"]: panel["rows"] for panel in chart.panels}
+    (alpha,) = [row for row in by_title["Reliability"] if row["label"].endswith("(interval), valence")]
+    (found,) = rows(conveyance, "sensitivity", figure="alpha_interval", question="valence")
+    assert alpha["before"]["value"] == found["with_all"]["value"]
+    assert alpha["after"]["value"] == found["without"]["value"]
+
+
+def test_confusion_counts_are_shares_of_rows(conveyance: Analysis) -> None:
+    table = made("confusion", conveyance).rows
+    for intended in {row["intended"] for row in table}:
+        assert sum(row["share"] for row in table if row["intended"] == intended) == pytest.approx(1.0)
+
+
+def test_answers_add_up_to_the_ratings(opinion: Analysis) -> None:
+    assert (
+        sum(row["ratings"] for row in made("answers", opinion).rows) == opinion.summary["counts"]["answers"]
+    )
+    by_system = made("answers-by-system", opinion)
+    assert sum(row["ratings"] for row in by_system.rows) == opinion.summary["counts"]["answers"]
+    assert [panel["columns"] for panel in by_system.panels] == [["1", "2", "3", "4", "5"]] * 2
+
+
+def test_ranking_is_in_order(opinion: Analysis) -> None:
+    for panel in made("system-ranking", opinion).panels:
+        means = [row["value"] for row in panel["rows"]]
+        assert means == sorted(means, reverse=True)
+
+
+def ranked(**tied: list[str]) -> list[dict[str, Any]]:
+    return [{"system": name, "tied_with": others} for name, others in tied.items()]
+
+
+def test_ties_are_runs_of_neighbours_all_tied_with_each_other() -> None:
+    assert tied_runs(ranked(a=["b"], b=["a", "c"], c=["b"], d=[])) == [[0, 1], [1, 2]]
+    assert tied_runs(ranked(a=["b", "c"], b=["a", "c"], c=["a", "b"])) == [[0, 2]]
+    assert tied_runs(ranked(a=["c"], b=[], c=["a"])) == []
+    assert tied_runs([{"system": "a", "tied_with": None}]) == []
+
+
+def test_agreement_has_every_question(presence: Analysis) -> None:
+    chart = made("agreement", presence)
+    assert {row["question"] for row in chart.rows} == {"joy", "sadness", "fear", "pride"}
+    kappas = [row["value"] for row in chart.panels[0]["rows"]]
+    assert kappas == sorted(kappas, reverse=True)
