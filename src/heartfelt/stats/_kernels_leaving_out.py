@@ -36,6 +36,39 @@ def _pair_sums(count: float, a: float, b: float, out: Array) -> None:
 
 
 @njit(cache=True)
+def _deal(starts: Array, value: Array, uniform: Array, half: Array, means: Array, size: Array) -> Array:
+    """Deal each item's ratings into two halves; writes their half, the half means and sizes, returns the sums."""
+    total = np.zeros(6)
+    part = np.empty(6)
+    for g in range(starts.size - 1):
+        lo, n = starts[g], starts[g + 1] - starts[g]
+        if n < 2:
+            continue
+        for i in range(n):
+            half[lo + i] = i
+        for i in range(n - 1, 0, -1):
+            j = int(uniform[lo + i] * (i + 1))
+            half[lo + i], half[lo + j] = half[lo + j], half[lo + i]
+        cut = n // 2
+        if n % 2 == 1 and uniform[lo] < 0.5:
+            cut += 1
+        for i in range(lo, lo + n):
+            half[i] = 0 if half[i] < cut else 1
+            means[g, half[i]] += value[i]
+            size[g, half[i]] += 1.0
+        means[g, 0] /= size[g, 0]
+        means[g, 1] /= size[g, 1]
+        _pair_sums(1.0, means[g, 0], means[g, 1], part)
+        total += part
+    return total
+
+
+@njit(cache=True)
+def _or(r: float, otherwise: float) -> float:
+    return otherwise if r == 2.0 else r
+
+
+@njit(cache=True)
 def split_once(
     starts: Array,
     rater: Array,
@@ -50,65 +83,34 @@ def split_once(
     Returns the correlation of the half means (two where there is none).
     """
     items = starts.size - 1
-    place = np.empty(rater.size, np.int64)
-    first = np.zeros((items, 2))
-    size = np.zeros((items, 2))
-    total = np.zeros(6)
-    part = np.empty(6)
-    for g in range(items):
-        lo, n = starts[g], starts[g + 1] - starts[g]
-        if n < 2:
-            continue
-        for i in range(n):
-            place[lo + i] = i
-        for i in range(n - 1, 0, -1):
-            j = int(uniform[lo + i] * (i + 1))
-            place[lo + i], place[lo + j] = place[lo + j], place[lo + i]
-        cut = n // 2
-        if n % 2 == 1 and uniform[lo] < 0.5:
-            cut += 1
-        for i in range(n):
-            half = 0 if place[lo + i] < cut else 1
-            place[lo + i] = half
-            first[g, half] += value[lo + i]
-            size[g, half] += 1.0
-        first[g, 0] /= size[g, 0]
-        first[g, 1] /= size[g, 1]
-        _pair_sums(1.0, first[g, 0], first[g, 1], part)
-        total += part
+    half = np.empty(rater.size, np.int64)
+    means, size = np.zeros((items, 2)), np.zeros((items, 2))
+    total = _deal(starts, value, uniform, half, means, size)
     whole = _correlation(total)
     if whole == 2.0:
         return whole
     change = np.zeros((by_rater.size, 6))
-    old = np.empty(6)
+    old, part = np.empty(6), np.empty(6)
     for g in range(items):
         lo, hi = starts[g], starts[g + 1]
         if hi - lo < 2:
             by_item[g] += whole
-            for i in range(lo, hi):
-                by_rating[i] += whole
+            by_rating[lo:hi] += whole
             continue
-        _pair_sums(1.0, first[g, 0], first[g, 1], old)
-        r = _correlation(total - old)
-        by_item[g] += whole if r == 2.0 else r
+        _pair_sums(1.0, means[g, 0], means[g, 1], old)
+        by_item[g] += _or(_correlation(total - old), whole)
         for i in range(lo, hi):
-            half = place[i]
-            left = size[g, half] - 1.0
+            h = half[i]
+            left = size[g, h] - 1.0
+            part[:] = 0.0
             if left > 0:
-                moved = (first[g, half] * size[g, half] - value[i]) / left
-                if half == 0:
-                    _pair_sums(1.0, moved, first[g, 1], part)
-                else:
-                    _pair_sums(1.0, first[g, 0], moved, part)
-            else:
-                part[:] = 0.0
+                moved = (means[g, h] * size[g, h] - value[i]) / left
+                _pair_sums(1.0, means[g, 0] if h == 1 else moved, means[g, 1] if h == 0 else moved, part)
             part -= old
-            r = _correlation(total + part)
-            by_rating[i] += whole if r == 2.0 else r
+            by_rating[i] += _or(_correlation(total + part), whole)
             change[rater[i]] += part
     for c in range(by_rater.size):
-        r = _correlation(total + change[c])
-        by_rater[c] += whole if r == 2.0 else r
+        by_rater[c] += _or(_correlation(total + change[c]), whole)
     return whole
 
 
@@ -123,43 +125,29 @@ def _square(s: float, n: float) -> float:
 
 
 @njit(cache=True)
-def _drop(y: float, item: Array, i: int, rater: Array, r: int, out: Array) -> None:
-    """Add to ``out`` what leaving one rating out does to the sums, cells apart."""
-    n, s = item[i, 0], item[i, 1]
-    m, t = rater[r, 0], rater[r, 1]
-    out[0] -= 1.0
-    out[3] -= y * y
+def _shorten(level: Array, y: float, row: Array, number: int, squares: int, counts: int) -> None:
+    """Take one rating off an item or rater with (count, sum) ``level``, in the columns given."""
+    n, s = level[0], level[1]
     if n <= 1.0:
-        out[1] -= 1.0
-    out[4] += _square(s - y, n - 1.0) - _square(s, n)
-    out[8] += 1.0 - 2.0 * n
-    if m <= 1.0:
-        out[6] -= 1.0
-    out[7] += _square(t - y, m - 1.0) - _square(t, m)
-    out[9] += 1.0 - 2.0 * m
+        row[number] -= 1.0
+    row[squares] += _square(s - y, n - 1.0) - _square(s, n)
+    row[counts] += 1.0 - 2.0 * n
 
 
 @njit(cache=True)
-def without_ratings(
-    item_code: Array,
-    rater_code: Array,
-    value: Array,
-    cell_of: Array,
-    item: Array,
-    rater: Array,
-    cell: Array,
-    total: Array,
-    first: int,
-    last: int,
-) -> Array:
+def without_ratings(ratings: Array, first: int, last: int) -> Array:
     """The sums without each rating from ``first`` up to ``last``."""
+    item_code, rater_code, value, cell_of, item, rater, cell, total = ratings
     out = np.empty((last - first, SUMS))
     for j in range(first, last):
         row = out[j - first]
         row[:] = total
         i, y = item_code[j], value[j]
         c = cell_of[i]
-        _drop(y, item, i, rater, rater_code[j], row)
+        row[0] -= 1.0
+        row[3] -= y * y
+        _shorten(item[i], y, row, 1, 4, 8)
+        _shorten(rater[rater_code[j]], y, row, 6, 7, 9)
         row[5] += _square(cell[c, 1] - y, cell[c, 0] - 1.0) - _square(cell[c, 1], cell[c, 0])
         if cell[c, 0] <= 1.0:
             row[2] -= 1.0
@@ -167,20 +155,13 @@ def without_ratings(
 
 
 @njit(cache=True)
-def without_groups(
-    starts: Array,
-    order: Array,
-    by_rater: bool,
-    item_code: Array,
-    rater_code: Array,
-    value: Array,
-    cell_of: Array,
-    item: Array,
-    rater: Array,
-    cell: Array,
-    total: Array,
-) -> Array:
-    """The sums without each rater's ratings (``by_rater``) or without each item's."""
+def without_groups(starts: Array, order: Array, by_rater: bool, ratings: Array) -> Array:
+    """The sums without each rater's ratings (``by_rater``) or without each item's.
+
+    ``ratings``: item and rater of each, value, cell of each item, (count, sum) per item, rater and cell,
+    and the sums with everything.
+    """
+    item_code, rater_code, value, cell_of, item, rater, cell, total = ratings
     groups = starts.size - 1
     out = np.empty((groups, SUMS))
     count = np.zeros(cell.shape[0])
@@ -193,7 +174,6 @@ def without_groups(
         for at in range(starts[g], starts[g + 1]):
             j = order[at]
             i, y = item_code[j], value[j]
-            r = rater_code[j]
             c = cell_of[i]
             if count[c] == 0.0:
                 touched[used] = c
@@ -203,17 +183,9 @@ def without_groups(
             row[0] -= 1.0
             row[3] -= y * y
             if by_rater:
-                n, s = item[i, 0], item[i, 1]
-                row[4] += _square(s - y, n - 1.0) - _square(s, n)
-                row[8] += 1.0 - 2.0 * n
-                if n <= 1.0:
-                    row[1] -= 1.0
+                _shorten(item[i], y, row, 1, 4, 8)
             else:
-                n, s = rater[r, 0], rater[r, 1]
-                row[7] += _square(s - y, n - 1.0) - _square(s, n)
-                row[9] += 1.0 - 2.0 * n
-                if n <= 1.0:
-                    row[6] -= 1.0
+                _shorten(rater[rater_code[j]], y, row, 6, 7, 9)
         if by_rater:
             row[6] -= 1.0
             row[7] -= _square(rater[g, 1], rater[g, 0])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats import _kernels_reliability as kernels
+from heartfelt.stats._kernels_leaving_out import split_once
+from heartfelt.stats._kernels_reliability import group
 from heartfelt.stats.reliability import icc, split_half
 from heartfelt.stats.reliability.split_half import length_factor
 from tests.stats.reliability.ratings import Crossed, Triple
@@ -30,11 +31,11 @@ def test_two_raters_have_one_split() -> None:
 
 def test_leaving_out_equals_recomputing() -> None:
     rater, item, value = Crossed(12, 6, 4).draw(np.random.default_rng(1))
-    starts, order = kernels.group(item, 12)
+    starts, order = group(item, 12)
     rater, item, value = rater[order], item[order], value[order]
     uniform = np.random.default_rng(2).random(value.size)
     sums = [np.zeros(12), np.zeros(6), np.zeros(value.size)]
-    whole = kernels.split_once(starts, rater, value, uniform, *sums)
+    whole = split_once(starts, rater, value, uniform, *sums)
 
     # Find the halves the kernel dealt by dealing again as it does.
     half = np.zeros(value.size, np.int64)

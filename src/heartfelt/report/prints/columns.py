@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heartfelt.report.chart import Chart
-from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, gridlines, longest, scale
+from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, gridlines, longest, scale, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,10 +23,10 @@ def paint(chart: Chart) -> Figure:
         bars = panel["bars"]
         places = range(len(bars))
         axes.bar(places, [bar["value"] for bar in bars], width=0.82, color=[bar["colour"] for bar in bars])
-        axes.set_title(panel["title"])
+        axes.set_title(shortened(panel["title"], 60 // across))
         scale(axes, "y", panel["y"])
         gridlines(axes, "y")
-        labels = [str(bar["label"]) for bar in bars]
+        labels = [shortened(str(bar["label"]), 24) for bar in bars]
         step = max(
             1, len(bars) * (longest(labels) + 1) // (52 if width == PAGE and across == 1 else 60 // across)
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import SOFT
-from heartfelt.report.prints.style import COLUMN, PAGE, gridlines, scale
+from heartfelt.report.prints.style import COLUMN, PAGE, gridlines, scale, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def paint(chart: Chart) -> Figure:
                 [p["y"] for p in points],
                 color=series["colour"],
                 linestyle=DASHES[place % 4],
-                label=series["label"],
+                label=shortened(series["label"], 28),
                 zorder=3,
             )
             axes.plot(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import INK, PLAIN, mix
-from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, longest, wrapped
+from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, longest, shortened, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,12 +62,12 @@ def _frame(axes: Axes, panel: Mapping[str, Any]) -> None:
     turned = longest([line for label in columns for line in label.split("\n")]) > room
     axes.set_xticks(
         range(len(columns)),
-        panel["columns"] if turned else columns,
+        [shortened(str(label), 20) for label in panel["columns"]] if turned else columns,
         rotation=35 if turned else 0,
         ha="right" if turned else "center",
         rotation_mode="anchor" if turned else "default",
     )
-    axes.set_yticks(range(len(panel["rows"])), panel["rows"])
+    axes.set_yticks(range(len(panel["rows"])), [shortened(str(label), 28) for label in panel["rows"]])
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(panel["rows"]) - 0.5, -0.5)
     axes.tick_params(length=0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import INK, SOFT
-from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, gridlines, longest, scale, wrapped
+from heartfelt.report.prints.style import COLUMN, PAGE, grid_of, gridlines, longest, scale, shortened, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def _upright(axes: Axes, panel: Mapping[str, Any], wide: bool) -> None:
     turned = longest([max(label.split("\n"), key=len) for label in labels]) > (9 if len(rows) > 6 else 13)
     axes.set_xticks(
         range(len(rows)),
-        [row["label"] for row in rows] if turned else labels,
+        [shortened(row["label"], 24) for row in rows] if turned else labels,
         fontsize=small,
         rotation=35 if turned else 0,
         ha="right" if turned else "center",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import INK, LINE
-from heartfelt.report.prints.style import PAGE, grid_of, scale
+from heartfelt.report.prints.style import PAGE, grid_of, scale, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def _panel(axes: Axes, panel: Mapping[str, Any]) -> None:
     from matplotlib.patches import Ellipse
 
     colours = panel["colours"]
-    axes.set_title(panel["title"])
+    axes.set_title(shortened(panel["title"], 28))
     for key in ("x", "y"):
         low, high = panel[key]["low"], panel[key]["high"]
         room = 0.04 * (high - low)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.report.chart import Chart
 from heartfelt.report.palette import INK, LINE, SOFT
-from heartfelt.report.prints.style import COLUMN, MARKERS, PAGE, scale
+from heartfelt.report.prints.style import COLUMN, MARKERS, PAGE, scale, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ def _names(axes: Axes, panel: Mapping[str, Any]) -> None:
         room = 0.016 * len(point["label"]) * (high - low)
         right = (point["x"] >= 0 and point["x"] + room < high) or point["x"] - room < low
         axes.annotate(
-            point["label"],
+            shortened(point["label"], 28),
             (point["x"], point["y"]),
             xytext=(4 if right else -4, 4 if above else -4),
             textcoords="offset points",

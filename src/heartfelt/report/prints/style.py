@@ -73,6 +73,8 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         # Names in scripts the font lacks show as boxes in print; the page and the tables have them in full.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        # Names too long for any layout leave the plain one in place.
+        warnings.filterwarnings("ignore", message="constrained_layout not applied", category=UserWarning)
         matplotlib.rcParams.update(matplotlib.rcParamsDefault)
         for name, value in SETTINGS.items():
             matplotlib.rcParams[name] = value  # type: ignore[index]  # the stubs want each name as a literal
@@ -86,7 +88,7 @@ def scale(axes: Axes, which: str, axis: Mapping[str, Any]) -> None:
         if which == "x"
         else (axes.set_ylabel, axes.set_ylim, axes.set_yticks)
     )
-    set_label(str(axis.get("label", "")))
+    set_label(shortened(str(axis.get("label", "")), 48))
     if "low" in axis:
         set_limits(float(axis["low"]), float(axis["high"]))
     if "ticks" in axis:
@@ -113,8 +115,15 @@ def wrapped(text: str, width: int) -> str:
     """A label on lines of at most ``width`` characters where it has spaces, at most three."""
     import textwrap
 
-    lines = textwrap.wrap(text, width, break_long_words=False) or [""]
+    lines = [shortened(line, width + 6) for line in textwrap.wrap(text, width, break_long_words=False)] or [
+        ""
+    ]
     return "\n".join(lines[:3]) + ("…" if len(lines) > 3 else "")
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most ``most`` characters."""
+    return text if len(text) <= most else f"{text[: max(most - 1, 1)]}…"
 
 
 def longest(labels: Sequence[str]) -> int:

@@ -55,7 +55,8 @@ class MomentJackknife:
     """Moment sums without each unit; ``cells`` gives each item's cell, whose mean is taken off."""
 
     def __init__(self, d: Design, cells: Ints | None = None) -> None:
-        from heartfelt.stats import _kernels_reliability as kernels
+        from heartfelt.stats import _kernels_leaving_out as leaving_out
+        from heartfelt.stats._kernels_reliability import group
 
         self._d = d
         cell_of = np.zeros(len(d.items), np.int64) if cells is None else cells
@@ -76,15 +77,15 @@ class MomentJackknife:
         ]
         self.total = np.array([*levels, item[:, 0] @ item[:, 0], rater[:, 0] @ rater[:, 0]])
         self._ratings = (d.item, d.rater, y, cell_of, item, rater, cell, self.total)
-        by_item, by_rater = kernels.group(d.item, len(item)), kernels.group(d.rater, len(rater))
-        self.items: Rows = leaving_out.without_groups(*by_item, False, *self._ratings)
-        self.raters: Rows = leaving_out.without_groups(*by_rater, True, *self._ratings)
+        by_item, by_rater = group(d.item, len(item)), group(d.rater, len(rater))
+        self.items: Rows = leaving_out.without_groups(*by_item, False, self._ratings)
+        self.raters: Rows = leaving_out.without_groups(*by_rater, True, self._ratings)
 
     def ratings(self, first: int, last: int) -> Rows:
         """The sums without each rating from ``first`` up to ``last``."""
-        from heartfelt.stats import _kernels_reliability as kernels
+        from heartfelt.stats import _kernels_leaving_out as leaving_out
 
-        rows: Rows = leaving_out.without_ratings(*self._ratings, first, last)
+        rows: Rows = leaving_out.without_ratings(self._ratings, first, last)
         return rows
 
     @property

@@ -51,15 +51,16 @@ def split_half(
             f"{enough} items have two or more ratings; a correlation needs three", METHOD, counts
         )
 
-    from heartfelt.stats import _kernels_reliability as kernels
+    from heartfelt.stats._kernels_leaving_out import split_once
+    from heartfelt.stats._kernels_reliability import group
 
-    starts, order = kernels.group(d.item, len(d.items))
+    starts, order = group(d.item, len(d.items))
     sorted_rater, values = d.rater[order], d.value[order] - float(d.value.mean())
     sums = [np.zeros(len(d.items)), np.zeros(len(d.raters)), np.zeros(d.size)]
     rng = stream(seed, "reliability", "split half")
     total = 0.0
     for _ in range(splits):
-        r = kernels.split_once(starts, sorted_rater, values, rng.random(d.size), *sums)
+        r = split_once(starts, sorted_rater, values, rng.random(d.size), *sums)
         if r == 2.0:
             return Estimate.missing("a half has no variance over the items", METHOD, counts)
         total += r

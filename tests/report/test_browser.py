@@ -1,0 +1,246 @@
+"""The pages in a real Chromium: no errors, no requests, marks that tell and play, tables that sort."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from heartfelt.analysis import Analysis
+from heartfelt.report import write_overview
+from heartfelt.report.analysis import charts_of
+from heartfelt.report.analysis_page import analysis_page
+from heartfelt.report.page import render
+
+playwright = pytest.importorskip("playwright.sync_api")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--autoplay-policy=no-user-gesture-required",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no Chromium on the path")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+class Watched:
+    """A page with everything it complained about or asked for."""
+
+    def __init__(self, browser: Browser, path: Path, width: int = 1280) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900})
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on(
+            "console",
+            lambda told: self.complaints.append(told.text) if told.type in {"error", "warning"} else None,
+        )
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda asked: self.requests.append(asked.url))
+        self.page.goto(path.as_uri())
+
+    def quiet(self, path: Path) -> None:
+        beyond = [url for url in self.requests if not url.startswith("data:") and url != path.as_uri()]
+        assert self.complaints == []
+        assert beyond == []
+
+
+@pytest.fixture
+def report(browser: Browser, written: Path) -> Iterator[Page]:
+    path = written / "report.html"
+    watched = Watched(browser, path)
+    yield watched.page
+    watched.quiet(path)
+    watched.context.close()
+
+
+def centre(page: Page, selector: str) -> tuple[float, float]:
+    page.locator(selector).first.scroll_into_view_if_needed()
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_every_figure_is_drawn(report: Page, page_data: dict[str, Any]) -> None:
+    for name, figure in page_data["figures"].items():
+        host = report.locator(f'[data-figure="{name}"]')
+        assert host.locator("svg[role=group]").count() == len(figure["panels"]), name
+        assert host.locator(".mark").count() > 0, name
+
+
+def test_a_click_on_a_dot_plays_its_clip(report: Page, page_data: dict[str, Any]) -> None:
+    x, y = centre(report, "#figure-perceived-maps circle.plays")
+    report.mouse.click(x, y)
+    title = report.locator("#player-title").inner_text()
+    assert title in page_data["media"]
+    report.wait_for_function("document.getElementById('player-audio').readyState >= 1", timeout=5000)
+    assert report.locator("#player-audio").evaluate("a => a.error === null && a.duration > 0.1")
+    assert report.locator("#figure-perceived-maps .playing").count() == 1
+    report.keyboard.press("Escape")
+    assert report.locator("#player").is_hidden()
+
+
+def test_the_nearest_dot_tells_about_itself(report: Page) -> None:
+    x, y = centre(report, "#figure-perceived-maps circle.plays")
+    report.mouse.move(x + 3, y + 2)
+    tip = report.locator(".tip")
+    assert tip.is_visible()
+    assert "valence" in tip.inner_text()
+    assert "raters)" in tip.inner_text()
+    report.mouse.move(2, 2)
+    assert tip.is_hidden()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deviation-by-system",
+        "ceiling",
+        "confusion",
+        "ratings-per-item",
+        "sensitivity",
+        "reliability-by-raters",
+        "raters",
+    ],
+)
+def test_marks_tell_on_hover(report: Page, name: str) -> None:
+    x, y = centre(report, f'[data-figure="{name}"] .mark')
+    report.mouse.move(x, y)
+    assert report.locator(".tip").is_visible()
+    assert len(report.locator(".tip").inner_text()) > 5
+
+
+def test_marks_can_be_reached_and_played_with_the_keyboard(report: Page) -> None:
+    svg = report.locator("#figure-perceived-maps svg[role=group]").first
+    assert svg.locator('.mark[tabindex="0"]').count() == 1
+    svg.locator('.mark[tabindex="0"]').focus()
+    first = report.locator(".tip").inner_text()
+    report.keyboard.press("ArrowRight")
+    assert report.locator(".tip").inner_text() != first
+    assert svg.locator('.mark[tabindex="0"]').count() == 1
+    report.keyboard.press("Enter")
+    assert report.locator("#player").is_visible()
+
+
+def test_the_legend_hides_a_quadrant(report: Page) -> None:
+    button = report.locator("#figure-perceived-maps .toggle").first
+    before = report.locator("#figure-perceived-maps .away").count()
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert report.locator("#figure-perceived-maps .away").count() > before == 0
+    button.click()
+    assert report.locator("#figure-perceived-maps .away").count() == 0
+
+
+def test_tables_sort_by_their_headings(report: Page) -> None:
+    table = report.locator("#systems table.sortable").first
+    head = table.locator("thead th", has_text="F").first
+    place = head.evaluate("cell => cell.cellIndex")
+
+    def values() -> list[float]:
+        found: list[float] = table.evaluate(
+            "(t, c) => [...t.tBodies[0].rows].map(r => Number(r.cells[c].dataset.value))", place
+        )
+        return found
+
+    head.locator("button").focus()
+    report.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert values() == sorted(values())
+    report.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert values() == sorted(values(), reverse=True)
+
+
+def test_stimuli_can_be_found_sorted_and_played(report: Page) -> None:
+    section = report.locator("#stimuli-list")
+    assert section.locator("tbody tr").count() == 25
+    section.locator("button", has_text="Next").click()
+    assert section.locator("tbody tr").count() == 11
+    section.locator("input").fill("pluckbox joyful")
+    assert section.locator("tbody tr").count() == 1
+    section.locator("button.listen").click()
+    assert report.locator("#player-title").inner_text() == "Pluckbox_joyful_1"
+    section.locator("input").fill("")
+    section.locator("thead button", has_text="valence").click()
+    shown = [float(text) for text in section.locator("tbody tr td:nth-child(4)").all_inner_texts()]
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_a_paragraph_is_copied(browser: Browser, written: Path, conveyance: Analysis) -> None:
+    watched = Watched(browser, written / "report.html")
+    watched.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = watched.page.locator('[data-copy="paper-results"]')
+    button.click()
+    assert button.inner_text() == "Copied"
+    copied = watched.page.evaluate("navigator.clipboard.readText()")
+    assert copied == conveyance.summary["results"].strip()
+    watched.context.close()
+
+
+@pytest.mark.parametrize("kind", ["conveyance", "opinion", "presence"])
+def test_a_telephone_never_scrolls_sideways(
+    browser: Browser, kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    analysis: Analysis = request.getfixturevalue(kind)
+    path = tmp_path / "report.html"
+    path.write_text(render(analysis_page(analysis, charts_of(analysis), path)), encoding="utf-8")
+    watched = Watched(browser, path, width=390)
+    watched.page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
+    watched.quiet(path)
+    watched.context.close()
+
+
+def test_figures_are_drawn_anew_for_another_width(report: Page) -> None:
+    svg = report.locator('[data-figure="slopes"] svg[role=group]').first
+    wide = svg.get_attribute("viewBox")
+    report.set_viewport_size({"width": 500, "height": 900})
+    report.wait_for_function(
+        "was => document.querySelector('[data-figure=\"slopes\"] svg[role=group]').getAttribute('viewBox') !== was",
+        arg=wide,
+    )
+
+
+def test_without_its_script_the_page_shows_pictures(browser: Browser, written: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((written / "report.html").as_uri())
+    picture = page.locator("#figure-slopes img")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    assert box is not None
+    assert box["height"] > 100
+    context.close()
+
+
+def test_it_prints_with_its_parts_open(browser: Browser, written: Path) -> None:
+    watched = Watched(browser, written / "report.html")
+    assert len(watched.page.pdf()) > 50_000
+    watched.page.emulate_media(media="print")
+    assert watched.page.locator("nav").is_hidden()
+    watched.context.close()
+
+
+def test_the_overview_plays_too(browser: Browser, conveyance: Analysis, tmp_path: Path) -> None:
+    path = write_overview(conveyance.snapshot, tmp_path / "overview.html")
+    watched = Watched(browser, path)
+    x, y = centre(watched.page, "circle.plays")
+    watched.page.mouse.click(x, y)
+    assert watched.page.locator("#player").is_visible()
+    watched.quiet(path)
+    watched.context.close()

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heartfelt.analysis import Analysis
+from heartfelt.report import write_overview
+from heartfelt.report.analysis import charts_of
+from heartfelt.report.analysis_page import analysis_page
+from heartfelt.report.chart import Chart
+from heartfelt.report.figures import FIGURES
+from heartfelt.report.page import Page, Section, render, script_json
+from tests.report import studies
+
+VOID = {"meta", "link", "img", "input", "br"}
+
+
+class Outline(HTMLParser):
+    """Ids, links and the nesting of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.headings: list[tuple[int, str]] = []
+        self.sources: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        assert not self._open, self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag not in VOID:
+            self._open.append(tag)
+        if found.get("id"):
+            self.ids.append(str(found["id"]))
+        if tag == "a":
+            self.links.append(str(found["href"]))
+        if found.get("src"):
+            self.sources.append(str(found["src"]))
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append((int(tag[1]), ""))
+
+    def handle_data(self, data: str) -> None:
+        if self._open and re.fullmatch(r"h[1-6]", self._open[-1]):
+            self.headings[-1] = (self.headings[-1][0], self.headings[-1][1] + data)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def html(written: Path) -> str:
+    return (written / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outline(html: str) -> Outline:
+    return Outline(html)
+
+
+def test_the_verdict_comes_first(html: str, outline: Outline, conveyance: Analysis) -> None:
+    titles = [words for level, words in outline.headings if level == 2]
+    assert titles[0] == "What you can and cannot conclude from these ratings"
+    assert html.index(str(conveyance.summary["verdict"][0])[:40]) < html.index("figure-")
+
+
+def test_headings_go_down_one_level_at_a_time(outline: Outline) -> None:
+    levels = [level for level, _ in outline.headings]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip(levels, levels[1:], strict=False))
+
+
+def test_ids_are_unique_and_links_lead_somewhere(outline: Outline, written: Path) -> None:
+    assert len(outline.ids) == len(set(outline.ids))
+    for link in outline.links:
+        if link.startswith("#"):
+            assert link[1:] in outline.ids
+        else:
+            assert (written / link).is_file(), link
+
+
+def test_nothing_is_fetched_from_elsewhere(html: str, outline: Outline) -> None:
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", html)
+    assert "@import" not in html
+    assert "eval(" not in html
+    assert "default-src 'none'" in html
+    assert all(source.startswith("figures/") for source in outline.sources)
+
+
+def test_every_figure_is_on_the_page_with_its_files(
+    html: str, conveyance: Analysis, page_data: dict[str, Any]
+) -> None:
+    drawn = {name for name, chart in charts_of(conveyance).items() if isinstance(chart, Chart)}
+    assert set(page_data["figures"]) == drawn
+    for name in drawn:
+        assert f'data-figure="{name}"' in html
+        for kind in ("pdf", "svg", "png", "csv"):
+            assert f'href="figures/{name}.{kind}"' in html
+
+
+def test_small_media_are_inside(page_data: dict[str, Any], conveyance: Analysis) -> None:
+    assert set(page_data["media"]) == set(conveyance.snapshot.stimuli["stimulus"])
+    assert all(source.startswith("data:audio/wav;base64,") for source in page_data["media"].values())
+
+
+def test_large_media_are_linked_from_where_the_page_will_lie(
+    conveyance: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 10)
+    page = analysis_page(conveyance, {}, tmp_path / "deep" / "out" / "report.html")
+    for name, source in page.data["media"].items():
+        assert (
+            tmp_path / "deep" / "out" / source
+        ).resolve() == conveyance.snapshot.source.media_root / f"{name}.wav"  # type: ignore[operator]  # there is one
+
+
+def test_the_page_is_light_without_media(conveyance: Analysis) -> None:
+    page = analysis_page(conveyance, charts_of(conveyance), Path("report.html"))
+    bare = replace(page, data={**page.data, "media": {}})
+    assert len(render(bare).encode()) < 1_500_000
+
+
+def test_copies_are_shown_side_by_side(html: str, conveyance: Analysis) -> None:
+    groups = conveyance.summary["screening"]["collusion"]
+    assert groups
+    assert html.count('class="sequences"') == 2 * len(groups)
+    assert f"Group 1: {', '.join(groups[0])}" in html
+
+
+def test_paragraphs_for_the_paper_are_there_to_copy(html: str) -> None:
+    assert 'data-copy="paper-methods"' in html
+    assert 'data-copy="paper-results"' in html
+
+
+def test_published_numbers_stand_beside_recomputed_ones_digit_for_digit(conveyance: Analysis) -> None:
+    rows = [
+        {"what": "clips", "published": 991, "recomputed": 991, "agrees": True},
+        {
+            "what": "eta squared",
+            "published": 0.0836,
+            "printed": ".0836",
+            "recomputed": 0.083602,
+            "agrees": True,
+        },
+        {"what": "F", "published": 150.53, "printed": "150.53", "recomputed": 151.2, "agrees": False},
+        {"what": "df", "published": [5, 974], "recomputed": [5, 974], "agrees": True},
+    ]
+    told = replace(conveyance, summary={**conveyance.summary, "published": rows})
+    (section,) = [s for s in analysis_page(told, {}, Path("report.html")).sections if s.id == "published"]
+    assert section.lead == "3 of 4 published numbers come out of the ratings again."
+    assert section.html.count(">.0836<") == 2
+    assert ">151.20<" in section.html
+    assert section.html.count(">5, 974<") == 2
+    assert section.html.count('class="no"') == 1
+
+
+@pytest.mark.parametrize("kind", ["opinion", "presence"])
+def test_other_studies_have_their_own_sections(kind: str, request: pytest.FixtureRequest) -> None:
+    analysis: Analysis = request.getfixturevalue(kind)
+    page = analysis_page(analysis, charts_of(analysis), Path("report.html"))
+    ids = [section.id for section in page.sections]
+    assert ids[0] == "verdict"
+    assert ("systems" in ids) == (kind == "opinion")
+    assert ("agreement" in ids) == (kind == "presence")
+    assert "maps" not in ids
+    Outline(render(page))
+
+
+def test_hostile_names_stay_text() -> None:
+    bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    page = Page(bad, bad, [Section("s", bad, bad)], {"x": bad}, [(bad, bad)])
+    html = render(page)
+    assert "<script>alert" not in html
+    assert "<img src=x" not in html
+    assert html.count("</script>") == 2
+
+
+def test_script_json_refuses_what_json_has_no_word_for() -> None:
+    with pytest.raises(ValueError):
+        script_json({"x": float("nan")})
+    assert "<" not in script_json("</script>")
+
+
+def test_the_overview_of_a_snapshot(tmp_path: Path) -> None:
+    target = write_overview(studies.conveyance(tmp_path / "tones"), tmp_path / "new" / "overview.html")
+    html = target.read_text(encoding="utf-8")
+    Outline(html)
+    assert 'data-figure="map"' in html
+    plain = write_overview(studies.opinion(), tmp_path / "plain.html").read_text(encoding="utf-8")
+    assert "there is no map to draw" in plain
+
+
+def test_every_figure_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    for name in FIGURES:
+        assert f"`{name}`" in text, name
