@@ -64,7 +64,9 @@ def test_the_make_targets_of_the_read_me_exist() -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_command_that_is_mentioned_exists(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    for command in re.findall(r"(?:^|`)heartfelt ([a-z][a-z-]+)", text, re.MULTILINE):
+    code = "\n".join(re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))
+    inline = re.findall(r"`heartfelt ([a-z][a-z-]+)", text)
+    for command in [*inline, *re.findall(r"^heartfelt ([a-z][a-z-]+)", code, re.MULTILINE)]:
         assert command in COMMANDS, f"{path.name} mentions 'heartfelt {command}'"
 
 

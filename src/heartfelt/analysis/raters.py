@@ -70,7 +70,7 @@ def _figures(one: QuestionData) -> pl.DataFrame:
         (pl.std("value") if one.numbers else pl.lit(None, pl.Float64)).alias("sd"),
     )
     if one.numbers:
-        found = p910(ratings["rater"], ratings["item"], ratings["value"])
+        found = p910(ratings["rater"], ratings["item"], ratings["value"], leverage=True)
         none = np.full(len(found.raters), np.nan)
         own = pl.DataFrame(
             {

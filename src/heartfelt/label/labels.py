@@ -9,13 +9,15 @@ Methods: ``mean``, ``median`` and ``p910`` (ITU-T P.910 Annex E) for numbers and
 means that a source gave in place of ratings. Unless one is named, scales with numbers get the mean and categories the
 mode. Intervals of means are Student's t over the item's own ratings, held on the scale; ratings that are all equal
 show no spread and give no interval. Dawid-Skene takes all questions on one scale together, since a rater's habits
-belong to the rater; P.910 takes each question by itself.
+belong to the rater; P.910 takes each question by itself, with leverage corrected for so that no rater takes over where
+items have few ratings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -189,7 +191,7 @@ _SCHEMA: dict[str, Any] = {column.name: column.dtype for column in LABELS.column
 _NUMBERS: dict[str, Callable[..., Aggregate]] = {
     "mean": aggregate.mean,
     "median": aggregate.median,
-    "p910": aggregate.p910,
+    "p910": partial(aggregate.p910, leverage=True),
 }
 
 
