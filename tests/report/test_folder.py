@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.question import Question
-from heartfelt.study.scale import Categories, Points, Scale
+from heartfelt.study.scale import AnyScale, Categories, Points
 from heartfelt.study.study import Intent
 
 FILES = {"summary.json", "labels.csv", "raters.csv", "ledger.csv", "figures", "report.html"}
@@ -105,13 +106,13 @@ FULL = [{"stimulus": f"x{i}", "system": "AB"[i % 2], "intent": "ab"[i // 2 % 2]}
 def odd(
     stimuli: list[dict[str, str]],
     rows: list[tuple[str | None, str, str, float]],
-    scale: Scale = POINTS,
+    scale: AnyScale = POINTS,
     *,
     references: bool = True,
 ) -> Snapshot:
     study = Study(
         name="odd",
-        scales={"s": scale},  # type: ignore[dict-item]  # a union of scales, not their base
+        scales={"s": scale},
         questions=[
             Question(id=name, text="?", scale="s", axis=name if references else None) for name in ("valence", "arousal")
         ],
@@ -131,16 +132,17 @@ def grid(raters: int, value: float | None = None) -> list[tuple[str | None, str,
     ]  # fmt: skip
 
 
-BAD: dict[str, Snapshot] = {
-    "nothing was rated": odd(FULL, []),
-    "one rating": odd(FULL, [("r", "x0", "valence", 5.0)]),
-    "one rater": odd(FULL, grid(1)),
-    "everyone agrees": odd(FULL, grid(3, 5.0)),
-    "nobody answered one question": odd(FULL, [row for row in grid(3) if row[2] == "valence"]),
-    "no systems and no intents": odd(BARE, grid(3)),
-    "nobody knows who rated": odd(FULL, [(None, f"x{i}", "valence", float(i + 1)) for i in range(6)], references=False),
-    "categories without an order": odd(
-        FULL, [(r, s, q, v % 3) for r, s, q, v in grid(3)], Categories(type="categories", categories=["a", "b", "c"]), references=False
+BAD: dict[str, Callable[[], Snapshot]] = {
+    "nothing was rated": lambda: odd(FULL, []),
+    "one rating": lambda: odd(FULL, [("r", "x0", "valence", 5.0)]),
+    "one rater": lambda: odd(FULL, grid(1)),
+    "everyone agrees": lambda: odd(FULL, grid(3, 5.0)),
+    "nobody answered one question": lambda: odd(FULL, [row for row in grid(3) if row[2] == "valence"]),
+    "no systems and no intents": lambda: odd(BARE, grid(3)),
+    "nobody knows who rated": lambda: odd(FULL, [(None, f"x{i}", "valence", float(i + 1)) for i in range(6)], references=False),
+    "categories without an order": lambda: odd(
+        FULL, [(r, s, q, v % 3) for r, s, q, v in grid(3)], Categories(type="categories", categories=["a", "b", "c"]),
+        references=False,
     ),
 }  # fmt: skip
 
@@ -152,7 +154,7 @@ def test_poor_data_make_a_page_with_reasons(
     # How figures are drawn is tested elsewhere; here it is the page that must stand.
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     monkeypatch.setattr("heartfelt.report.prints.hands.save", lambda *_: [])
-    written = write_analysis(analyze(BAD[case], AnalyzeOptions(resamples=100)), tmp_path / "out")
+    written = write_analysis(analyze(BAD[case](), AnalyzeOptions(resamples=100)), tmp_path / "out")
     html = (written / "report.html").read_text(encoding="utf-8")
     body = html[html.index("<body>") : html.index("<script")]
     assert "What you can and cannot conclude" in body

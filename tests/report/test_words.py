@@ -18,7 +18,8 @@ def test_numbers_read_as_in_papers(value: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("p", "text", "marks"),
-    [(0.2, ".200", ""), (0.05, ".050", ""), (0.049, ".049", "*"), (0.0099, ".010", "**"), (0.0009, "< .001", "***"), (1.0, "1", "")],
+    [(0.2, ".200", ""), (0.05, ".050", ""), (0.049, ".049", "*"), (0.0099, ".010", "**"), (0.0009, "< .001", "***"),
+     (1.0, "1", "")],
 )  # fmt: skip
 def test_p_values_and_their_stars(p: float, text: str, marks: str) -> None:
     assert words.chance(p) == text

@@ -5,7 +5,6 @@ from __future__ import annotations
 INK = "#1d2330"
 SOFT = "#5b6472"
 LINE = "#d9dde4"
-ACCENT = "#b3345c"
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0609a", "#8a6d00", "#2b8cbe", "#6b6b6b", "#7a3b00")
 SHAPES = ("circle", "square", "triangle", "diamond")

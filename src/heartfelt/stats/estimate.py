@@ -42,7 +42,9 @@ class Estimate:
     def __post_init__(self) -> None:
         value = _plain(self.value)
         if value is None and not self.why_missing:
-            raise ValueError(f"an estimate without a value needs a reason (method: {self.method or 'unnamed'})")
+            raise ValueError(
+                f"an estimate without a value needs a reason (method: {self.method or 'unnamed'})"
+            )
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "low", None if value is None else _plain(self.low))
         object.__setattr__(self, "high", None if value is None else _plain(self.high))
@@ -58,7 +60,9 @@ class Estimate:
         """Whether there is no value."""
         return self.value is None
 
-    def with_interval(self, low: float | None, high: float | None, interval: str, level: float = 0.95) -> Estimate:
+    def with_interval(
+        self, low: float | None, high: float | None, interval: str, level: float = 0.95
+    ) -> Estimate:
         """Return the same estimate with bounds by the named method."""
         return replace(self, low=low, high=high, interval=interval, level=level, counts=dict(self.counts))
 
@@ -97,6 +101,15 @@ class Estimate:
     def __reduce__(self) -> tuple[Any, ...]:
         return (
             Estimate,
-            (self.value, self.low, self.high, self.method, self.interval, self.level, dict(self.counts),
-             self.why_missing, self.why_no_interval),
+            (
+                self.value,
+                self.low,
+                self.high,
+                self.method,
+                self.interval,
+                self.level,
+                dict(self.counts),
+                self.why_missing,
+                self.why_no_interval,
+            ),
         )
