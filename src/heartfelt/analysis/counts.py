@@ -52,7 +52,7 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     table = snapshot.scan_ratings()
     have = table.collect_schema().names()
     answers = snapshot.found.ratings
-    marked = [name for name in ("position", "at") if name in have]
+    marked = [name for name in ("position", "at") if name in have][:1]
     apart = not marked and snapshot.table("items").height > 0
     if snapshot.found.unknown_raters == answers or apart:
         return answers, len(snapshot.found.questions) == 1

@@ -83,13 +83,12 @@ def _write(
 
         write_emolia(snapshots, room.path)
     analyses = [run(snapshot, options, report) for snapshot in snapshots]
-    report("drawing figures", 0, 1)
     if len(analyses) == 1:
-        write_analysis(analyses[0], out)
+        write_analysis(analyses[0], out, progress=report)
     else:
         with whole_folder(out) as scratch:
             for analysis in analyses:
-                write_analysis(analysis, scratch / analysis.snapshot.study.name)
+                write_analysis(analysis, scratch / analysis.snapshot.study.name, progress=report)
     for made in room.path.iterdir():
         shutil.move(made, out / made.name)
     return [sentence for analysis in analyses for sentence in analysis.summary["verdict"]]

@@ -141,18 +141,25 @@ def among(bits: U64, known: U64) -> npt.NDArray[np.bool_]:
 
 def arrow_batches(source: pl.DataFrame | Path, dictionary: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield a table, or a Parquet file, batch by batch; the columns of ``dictionary`` come as codes."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if isinstance(source, Path):
         with pq.ParquetFile(source, read_dictionary=list(dictionary)) as file:
             yield from file.iter_batches(batch_size=BATCH)
         return
-    table: Any = _plain(source).rechunk().to_arrow()
-    views = [i for i, kind in enumerate(table.schema.types) if kind == pa.string_view()]
-    for i in views:
-        table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.large_string()))
-    yield from table.to_batches(max_chunksize=BATCH)
+    for begin in range(0, source.height, BATCH):
+        yield arrow_batch(source.slice(begin, BATCH))
+
+
+def arrow_batch(frame: pl.DataFrame) -> pa.RecordBatch:
+    """A table in memory as one Arrow batch."""
+    import pyarrow as pa
+
+    table: Any = _plain(frame).rechunk().to_arrow()
+    for i, kind in enumerate(table.schema.types):
+        if kind == pa.string_view():
+            table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.large_string()))
+    return table.combine_chunks().to_batches()[0]
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

@@ -23,6 +23,7 @@ from heartfelt.snapshot.fingerprint import (
     BATCH,
     U64,
     among,
+    arrow_batch,
     arrow_batches,
     cells_of,
     coded_cells,
@@ -105,23 +106,25 @@ class Surveyor:
         self._seen: dict[str, list[str]] = {name: [] for name in IDS}
         self._bits = {name: np.zeros(0, dtype=np.uint64) for name in IDS}
         self._ratings = 0
+        self._gap: tuple[str, int] | None = None
         self._look: Callable[[pa.RecordBatch], _Part] | None = None
 
-    def take(self, batch: pa.RecordBatch) -> None:
+    def take(self, batch: pa.RecordBatch | pl.DataFrame) -> None:
         """Look at one more batch; waits when too many are under way."""
         if self._look is None:
-            self._look = _look_at if batch.num_rows < COMPILED_FROM else _look_at_rows
-        self._waiting.append(self._pool.submit(self._look, batch))
-        if len(self._waiting) > WORKERS:
+            rows = batch.height if isinstance(batch, pl.DataFrame) else batch.num_rows
+            self._look = _look_at if rows < COMPILED_FROM else _look_at_rows
+        self._waiting.append(self._pool.submit(self._looked_at, batch))
+        while self._waiting and (self._waiting[0].done() or len(self._waiting) > 2 * WORKERS):
             self._keep(self._waiting.popleft().result())
 
+    def _looked_at(self, batch: pa.RecordBatch | pl.DataFrame) -> _Part:
+        assert self._look is not None
+        return self._look(arrow_batch(batch) if isinstance(batch, pl.DataFrame) else batch)
+
     def _keep(self, part: _Part) -> None:
-        if part.gap is not None:
-            name, row = part.gap
-            raise InputError(
-                f"{self._where}: rating {self._ratings + row + 1} has no {name}.",
-                f"Fill in the {name} of every rating, or remove the row.",
-            )
+        if part.gap is not None and self._gap is None:
+            self._gap = (part.gap[0], self._ratings + part.gap[1] + 1)
         for name, (words, bits) in part.words.items():
             if part.gaps is not None:
                 new = self._meet(name, bits, part.gaps[name])
@@ -153,6 +156,12 @@ class Surveyor:
                 self._keep(self._waiting.popleft().result())
         finally:
             self._pool.shutdown(cancel_futures=True)
+        if self._gap is not None:
+            name, row = self._gap
+            raise InputError(
+                f"{self._where}: rating {row} has no {name}.",
+                f"Fill in the {name} of every rating, or remove the row.",
+            )
         parts = self._parts
         answers = pl.concat([pl.DataFrame(schema=_ANSWERS), *(part.answers for part in parts)])
         answers = answers.group_by("question", maintain_order=True).agg(
@@ -189,8 +198,8 @@ def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
 
     def passing(*_: Any) -> Iterator[pl.DataFrame]:
         for frame in ratings.collect_batches(chunk_size=BATCH // 4, maintain_order=True):
-            for batch in arrow_batches(frame, ()):
-                surveyor.take(batch)
+            if frame.height:
+                surveyor.take(frame)
             yield frame
 
     try:
