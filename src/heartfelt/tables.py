@@ -112,6 +112,10 @@ def _cast(column: Column, have: pl.DataType) -> pl.Expr:
             .otherwise(source.cast(pl.String))
             .alias(column.name)
         )
+    if column.dtype == pl.Boolean and have == pl.String:
+        return source.str.to_lowercase().replace_strict(
+            {"true": True, "false": False}, return_dtype=pl.Boolean
+        )
     if column.dtype == MOMENT and isinstance(have, pl.Datetime) and have.time_zone is None:
         return source.dt.cast_time_unit("us").dt.replace_time_zone("UTC")
     return source.cast(column.dtype)

@@ -121,6 +121,15 @@ class TestLong:
         assert snapshot.stimuli.select("stimulus", "found").rows() == [("f.wav", True), ("g.wav", False)]
         assert snapshot.counts["media_missing"] == 1
 
+    def test_a_folder_it_wrote_reads_back_with_probed_media(self, tmp_path: Path) -> None:
+        (tmp_path / "audio").mkdir()
+        soundfile.write(tmp_path / "audio" / "f.wav", np.zeros(800, np.float32), 8000)
+        snapshot = self.read(tmp_path, "rater,stimulus,question,value\nu,f.wav,v,3\n")
+        heartfelt.export(snapshot, "long", tmp_path / "out")
+        assert heartfelt.read(tmp_path / "out").hash == snapshot.hash
+        (tmp_path / "out" / "stimuli.csv").write_text("stimulus,found\nf.wav,true\n")
+        assert heartfelt.read(tmp_path / "out").counts["rated"] == 1
+
     def test_repeated_presentations_are_kept_apart(self, tmp_path: Path) -> None:
         snapshot = self.read(tmp_path, "rater,stimulus,question,value,repeat\nu,f,v,3,0\nu,f,v,5,1\n")
         assert snapshot.counts["ratings"] == 2

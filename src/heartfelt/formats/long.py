@@ -38,6 +38,7 @@ from heartfelt.formats.tabular import (
     with_media,
 )
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool
 from heartfelt.study import study_text
 from heartfelt.study.scale import AnyScale, Categories, FreeText
@@ -135,7 +136,8 @@ class Long(Format):
         if "at" in ratings.collect_schema():
             ratings = ratings.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
         ratings.sink_csv(target / "ratings.csv")
-        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli))
+        stimuli = snapshot.stimuli.drop(PROBED, strict=False)
+        write_text(target / "stimuli.csv", csv_text(stimuli))
         write_text(target / "raters.csv", csv_text(snapshot.raters))
         write_text(target / "study.yaml", study_text(snapshot.study))
 

@@ -42,6 +42,20 @@ def text_bits(
 
 
 @njit(cache=True, nogil=True)
+def short_text_bits(views: npt.NDArray[np.uint8]) -> U64:  # pragma: no cover - compiled
+    """The same for texts of at most twelve bytes, which Arrow's string views hold themselves (length, then bytes)."""
+    out = np.empty(views.shape[0], dtype=np.uint64)
+    for row in range(out.size):
+        length = views[row, 0]
+        total = np.uint64(length)
+        for place in range(length):
+            cell = (np.uint64(place) << _8) + np.uint64(views[row, 4 + place]) + _1
+            total += _mixed(cell * _GOLDEN)
+        out[row] = _mixed(total)
+    return out
+
+
+@njit(cache=True, nogil=True)
 def add_cells(
     total: U64, bits: U64, salt: np.uint64, empty: npt.NDArray[np.bool_]
 ) -> None:  # pragma: no cover - compiled
@@ -66,7 +80,7 @@ def meet(
     mask = table.size - 1
     count = 0
     for row in range(bits.size):
-        if empty.size and empty[row]:
+        if (row > 0 and bits[row] == bits[row - 1] and not empty.size) or (empty.size and empty[row]):
             continue
         key = bits[row] | _1
         place = (bits[row] >> _8) & np.uint64(mask)
@@ -89,6 +103,28 @@ def rehash(old: U64, table: U64) -> None:  # pragma: no cover - compiled
             while table[place] != 0:
                 place = (place + _1) & mask
             table[place] = old[at]
+
+
+@njit(cache=True, nogil=True)
+def few_codes(
+    bits: U64, codes: npt.NDArray[np.int64], first: npt.NDArray[np.int64]
+) -> int:  # pragma: no cover - compiled
+    """Number equal bits alike, noting where each was first met; -1 where there are more kinds than ``first`` holds."""
+    count = 0
+    for row in range(bits.size):
+        if row > 0 and bits[row] == bits[row - 1]:
+            codes[row] = codes[row - 1]
+            continue
+        code = 0
+        while code < count and bits[first[code]] != bits[row]:
+            code += 1
+        if code == count:
+            if count == first.size:
+                return -1
+            first[count] = row
+            count += 1
+        codes[row] = code
+    return count
 
 
 @njit(cache=True, nogil=True)

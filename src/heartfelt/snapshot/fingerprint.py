@@ -155,28 +155,32 @@ def arrow_batch(frame: pl.DataFrame) -> pa.RecordBatch:
     """A table in memory as one Arrow batch."""
     import pyarrow as pa
 
-    table: Any = _plain(frame).rechunk().to_arrow()
+    table: Any = plain_frame(frame).to_arrow()
     for i, kind in enumerate(table.schema.types):
         if kind == pa.string_view():
             table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.large_string()))
     return table.combine_chunks().to_batches()[0]
 
 
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns of kinds that are neither text, number nor moment (dates, lists) as text."""
+def plain_frame(batch: pl.DataFrame | pa.RecordBatch) -> pl.DataFrame:
+    """A batch as one chunk of text, numbers and moments; what is none of these (categories, dates, lists) as text."""
+    frame = batch if isinstance(batch, pl.DataFrame) else pl.DataFrame(pl.from_arrow(batch))
+    schema = frame.schema
     odd = [
         n
-        for n, t in frame.schema.items()
+        for n, t in schema.items()
         if not (t.is_numeric() or t in (pl.String, pl.Boolean) or isinstance(t, pl.Datetime))
     ]
-    if not odd:
-        return frame
-    nested = [n for n in odd if frame.schema[n].is_nested()]
+    nested = [n for n in odd if schema[n].is_nested()]
     words = [
         pl.Series(n, [None if v is None else str(v) for v in frame[n].to_list()], dtype=pl.String)
         for n in nested
     ]
-    return frame.with_columns(pl.col([n for n in odd if n not in nested]).cast(pl.String)).with_columns(words)
+    if odd:
+        frame = frame.with_columns(pl.col([n for n in odd if n not in nested]).cast(pl.String)).with_columns(
+            words
+        )
+    return frame.rechunk()
 
 
 def combine(name: str, columns: Sequence[str], rows: U64) -> str:

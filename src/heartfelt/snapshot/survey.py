@@ -8,7 +8,7 @@ rows to name the first one at fault.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,8 +28,8 @@ from heartfelt.snapshot.fingerprint import (
     cells_of,
     coded_cells,
     combine,
-    is_text,
     number_bits,
+    plain_frame,
     row_hashes,
     text_bits,
     text_buffers,
@@ -45,6 +45,10 @@ IDS = ("rater", "stimulus", "question")
 WORKERS = 2
 COMPILED_FROM = 200_000
 """Rows in the first batch from which compiled hashing pays for its loading."""
+INLINE = 12
+"""Bytes of text that an Arrow string view holds itself."""
+FEW = 256
+"""Questions that are told apart by looking through them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class _Part:
     rows: U64
     keys: U64
     used: tuple[str, ...]
-    words: dict[str, tuple[pa.Array, U64]]
+    words: dict[str, tuple[Any, U64]]
     answers: pl.DataFrame
     ratings: int
     unknown_raters: int
@@ -107,20 +111,21 @@ class Surveyor:
         self._bits = {name: np.zeros(0, dtype=np.uint64) for name in IDS}
         self._ratings = 0
         self._gap: tuple[str, int] | None = None
-        self._look: Callable[[pa.RecordBatch], _Part] | None = None
+        self._compiled: bool | None = None
 
     def take(self, batch: pa.RecordBatch | pl.DataFrame) -> None:
         """Look at one more batch; waits when too many are under way."""
-        if self._look is None:
+        if self._compiled is None:
             rows = batch.height if isinstance(batch, pl.DataFrame) else batch.num_rows
-            self._look = _look_at if rows < COMPILED_FROM else _look_at_rows
+            self._compiled = rows >= COMPILED_FROM
         self._waiting.append(self._pool.submit(self._looked_at, batch))
         while self._waiting and (self._waiting[0].done() or len(self._waiting) > 2 * WORKERS):
             self._keep(self._waiting.popleft().result())
 
     def _looked_at(self, batch: pa.RecordBatch | pl.DataFrame) -> _Part:
-        assert self._look is not None
-        return self._look(arrow_batch(batch) if isinstance(batch, pl.DataFrame) else batch)
+        if self._compiled:
+            return _look_at_rows(plain_frame(batch))
+        return _look_at(arrow_batch(batch) if isinstance(batch, pl.DataFrame) else batch)
 
     def _keep(self, part: _Part) -> None:
         if part.gap is not None and self._gap is None:
@@ -132,7 +137,11 @@ class Surveyor:
                 new = ~among(bits, self._bits[name])
                 self._bits[name] = np.sort(np.concatenate([self._bits[name], bits[new]]))
             if new.any():
-                self._seen[name] += words.filter(new).to_pylist()
+                self._seen[name] += (
+                    words.filter(new).to_pylist()
+                    if part.gaps is None
+                    else words.filter(pl.Series(new)).to_list()
+                )
         self._ratings += part.ratings
         self._parts.append(replace(part, words={}))
 
@@ -238,62 +247,72 @@ def _look_at(batch: pa.RecordBatch) -> _Part:
     return _Part(rows, keys, tuple(cells), words, answers, batch.num_rows, unknown, gap)
 
 
-def _look_at_rows(batch: pa.RecordBatch) -> _Part:
+def _look_at_rows(frame: pl.DataFrame) -> _Part:
     """The same as :func:`_look_at`, compiled: worth its loading time on many rows."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     from heartfelt.snapshot import _kernels_rows as kernels
 
-    rows, keys = np.zeros(batch.num_rows, dtype=np.uint64), np.zeros(batch.num_rows, dtype=np.uint64)
-    words: dict[str, tuple[pa.Array, U64]] = {}
+    rows, keys = np.zeros(frame.height, dtype=np.uint64), np.zeros(frame.height, dtype=np.uint64)
+    words: dict[str, tuple[Any, U64]] = {}
     gaps: dict[str, npt.NDArray[np.bool_]] = {}
     gap: tuple[str, int] | None = None
     used: list[str] = []
-    for name in batch.schema.names:
-        column = batch.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(pa.large_string())
-        if column.null_count == len(column) and name not in IDS:
+    for name in frame.columns:
+        column = frame[name]
+        if column.null_count() == frame.height and name not in IDS:
             continue
         used.append(name)
-        empty = (
-            pc.is_null(column).to_numpy(zero_copy_only=False)
-            if column.null_count
-            else np.zeros(0, dtype=np.bool_)
-        )
-        bits = kernels.text_bits(*text_buffers(column)) if is_text(column) else number_bits(column)
+        empty = column.is_null().to_numpy() if column.null_count() else np.zeros(0, dtype=np.bool_)
+        bits = _text_bits(column) if column.dtype == pl.String else number_bits(column.to_arrow())
         salt = word_bits(name)
         kernels.add_cells(rows, bits, salt, empty)
         if name in RATINGS.key:
             kernels.add_cells(keys, bits, salt, empty)
         if name in IDS:
             words[name], gaps[name] = (column, bits), empty
-            if column.null_count and name != "rater" and gap is None:
+            if column.null_count() and name != "rater" and gap is None:
                 gap = (name, int(np.argmax(empty)))
     kernels.finish_rows(rows)
     kernels.finish_rows(keys)
-    unknown = batch.column("rater").null_count
+    unknown = frame["rater"].null_count()
     if unknown:
         keys = keys[~gaps["rater"]]
-    answers = _tallied(words["question"][0].dictionary_encode(), batch.column("value"))
-    return _Part(rows, keys, tuple(used), words, answers, batch.num_rows, unknown, gap, gaps)
+    answers = _tallied(*words["question"], frame["value"])
+    return _Part(rows, keys, tuple(used), words, answers, frame.height, unknown, gap, gaps)
 
 
-def _tallied(questions: pa.Array, values: pa.Array) -> pl.DataFrame:
-    """The same as :func:`_answers`, compiled."""
-    import pyarrow.compute as pc
-
+def _text_bits(column: pl.Series) -> U64:
+    """64 bits for every text of a column; anything where it is empty."""
     from heartfelt.snapshot import _kernels_rows as kernels
 
-    names = questions.dictionary.to_pylist()
-    codes = pc.fill_null(questions.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    count = np.zeros(max(len(names), 1), dtype=np.int64)
-    facts = np.tile(np.array([np.inf, -np.inf, 1.0]), (count.size, 1))
-    kernels.tally(codes, pc.fill_null(values, np.nan).to_numpy(zero_copy_only=False), count, facts)
+    longest = column.str.len_bytes().max()
+    if isinstance(longest, int) and longest > INLINE:
+        found: U64 = kernels.text_bits(*text_buffers(column.to_arrow()))
+        return found
+    views = column.to_arrow(compat_level=pl.CompatLevel.newest())
+    raw = np.frombuffer(views.buffers()[1], dtype=np.uint8).reshape(-1, 16)
+    short: U64 = kernels.short_text_bits(raw[views.offset : views.offset + len(views)])
+    return short
+
+
+def _tallied(questions: pl.Series, bits: U64, values: pl.Series) -> pl.DataFrame:
+    """The same as :func:`_answers`, compiled."""
+    from heartfelt.snapshot import _kernels_rows as kernels
+
+    codes, first = np.zeros(bits.size, dtype=np.int64), np.zeros(FEW, dtype=np.int64)
+    kinds = kernels.few_codes(bits, codes, first)
+    if kinds < 0:
+        return _answers(questions.to_arrow().dictionary_encode(), values.to_arrow())
+    count = np.zeros(kinds, dtype=np.int64)
+    facts = np.tile(np.array([np.inf, -np.inf, 1.0]), (kinds, 1))
+    kernels.tally(codes, values.fill_null(np.nan).to_numpy(), count, facts)
     rows = [
-        (name, int(n), *((None, None) if low > high else (float(low), float(high))), bool(whole))
-        for name, n, (low, high, whole) in zip(names, count, facts, strict=False)
+        (
+            questions[int(at)],
+            int(n),
+            *((None, None) if low > high else (float(low), float(high))),
+            bool(whole),
+        )
+        for at, n, (low, high, whole) in zip(first[:kinds], count, facts, strict=True)
     ]
     return pl.DataFrame(rows, schema=_ANSWERS, orient="row")
 

@@ -259,7 +259,8 @@ def _one_way(t: OneWay, d: Design, confidence: float) -> Estimate:
         ratios = [_wald_ratio(t, d.per_item.astype(np.float64), f) for f in (upper, lower)]
         name = "Wald's exact F for unequal counts"
     low, high = (ratio / (1.0 + ratio) for ratio in ratios)
-    return Estimate(value, low, high, method, name, confidence, d.counts)
+    # With a handful of unequal items the moment estimate can fall below what any data could have: hold it inside.
+    return Estimate(value, min(low, value), max(high, value), method, name, confidence, d.counts)
 
 
 def _wald_ratio(t: OneWay, n: Floats, quantile: float) -> float:
