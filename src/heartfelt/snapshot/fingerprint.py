@@ -155,7 +155,7 @@ def arrow_batch(frame: pl.DataFrame) -> pa.RecordBatch:
     """A table in memory as one Arrow batch."""
     import pyarrow as pa
 
-    table: Any = plain_frame(frame).to_arrow()
+    table: Any = plain_frame(frame).rechunk().to_arrow()
     for i, kind in enumerate(table.schema.types):
         if kind == pa.string_view():
             table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.large_string()))
@@ -163,7 +163,7 @@ def arrow_batch(frame: pl.DataFrame) -> pa.RecordBatch:
 
 
 def plain_frame(batch: pl.DataFrame | pa.RecordBatch) -> pl.DataFrame:
-    """A batch as one chunk of text, numbers and moments; what is none of these (categories, dates, lists) as text."""
+    """A batch as text, numbers and moments; what is none of these (categories, dates, lists) as text."""
     frame = batch if isinstance(batch, pl.DataFrame) else pl.DataFrame(pl.from_arrow(batch))
     schema = frame.schema
     odd = [
@@ -180,7 +180,7 @@ def plain_frame(batch: pl.DataFrame | pa.RecordBatch) -> pl.DataFrame:
         frame = frame.with_columns(pl.col([n for n in odd if n not in nested]).cast(pl.String)).with_columns(
             words
         )
-    return frame.rechunk()
+    return frame
 
 
 def combine(name: str, columns: Sequence[str], rows: U64) -> str:

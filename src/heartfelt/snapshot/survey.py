@@ -177,18 +177,25 @@ class Surveyor:
             pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole")
         )
         none = np.zeros(0, dtype=np.uint64)
-        keys = np.concatenate([none, *(part.keys for part in parts)])
-        keys.sort()
-        used = sorted({name for part in parts for name in part.used})
+        with ThreadPoolExecutor(1) as beside:
+            doubled = beside.submit(_any_twice, [none, *(part.keys for part in parts)])
+            used = sorted({name for part in parts for name in part.used})
+            content = combine("ratings", used, np.concatenate([none, *(part.rows for part in parts)]))
         return Survey(
             ratings=self._ratings,
             unknown_raters=sum(part.unknown_raters for part in parts),
             raters=self._seen["rater"],
             stimuli=self._seen["stimulus"],
             questions={row[0]: QuestionFacts(*row[1:]) for row in answers.iter_rows()},
-            hash=combine("ratings", used, np.concatenate([none, *(part.rows for part in parts)])),
-            doubled=bool((keys[1:] == keys[:-1]).any()),
+            hash=content,
+            doubled=doubled.result(),
         )
+
+
+def _any_twice(parts: list[U64]) -> bool:
+    keys = np.concatenate(parts)
+    keys.sort()
+    return bool((keys[1:] == keys[:-1]).any())
 
 
 def survey(source: pl.DataFrame | Path, where: str) -> Survey:
@@ -213,7 +220,7 @@ def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
 
     try:
         register_io_source(passing, schema=ratings.collect_schema()).sink_parquet(
-            path, compression="zstd", compression_level=1, row_group_size=BATCH
+            path, compression="zstd", compression_level=1
         )
     finally:
         found = surveyor.finish()
@@ -288,10 +295,12 @@ def _text_bits(column: pl.Series) -> U64:
     if isinstance(longest, int) and longest > INLINE:
         found: U64 = kernels.text_bits(*text_buffers(column.to_arrow()))
         return found
-    views = column.to_arrow(compat_level=pl.CompatLevel.newest())
-    raw = np.frombuffer(views.buffers()[1], dtype=np.uint8).reshape(-1, 16)
-    short: U64 = kernels.short_text_bits(raw[views.offset : views.offset + len(views)])
-    return short
+    parts = []
+    for chunk in column.get_chunks():
+        views = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
+        raw = np.frombuffer(views.buffers()[1], dtype=np.uint8).reshape(-1, 16)
+        parts.append(kernels.short_text_bits(raw[views.offset : views.offset + len(views)]))
+    return np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
 
 
 def _tallied(questions: pl.Series, bits: U64, values: pl.Series) -> pl.DataFrame:
