@@ -16,9 +16,10 @@ from typing import Any
 import polars as pl
 
 from heartfelt.files import Room
+from heartfelt.snapshot.check import check_ratings
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.media import AT_HAND
-from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
+from heartfelt.snapshot.survey import Survey, survey, survey_on_the_way
 from heartfelt.study import Study
 from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
 
