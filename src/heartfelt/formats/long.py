@@ -27,9 +27,9 @@ from heartfelt.formats.delimited import Delimited, csv_text, open_delimited
 from heartfelt.formats.format import FORMATS, Format, Progress
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
+    UNSTATED,
     describe,
     locate,
-    observed_scale,
     pick,
     side_table,
     stated_scale,
@@ -320,7 +320,7 @@ def _coded(
     lazy = spooled.lazy()
     facts = spooled.found.questions
     if "answer" not in lazy.collect_schema():
-        return spooled, {q: stated[q] or observed_scale(facts[q]) for q in facts}
+        return spooled, {q: stated[q] or UNSTATED for q in facts}
     words = (
         lazy.filter(pl.col("answer").is_not_null())
         .group_by("question", "answer")
@@ -341,7 +341,7 @@ def _coded(
                 if 2 <= len(answers) <= MANY_ANSWERS
                 else FreeText(type="text")
             )
-        scale = scale or observed_scale(facts[question])
+        scale = scale or UNSTATED
         scales[question] = scale
         if scale.level == "text":
             continue

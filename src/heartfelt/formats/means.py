@@ -21,6 +21,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
+    UNSTATED,
     compile_pattern,
     describe,
     locate,
@@ -32,7 +33,6 @@ from heartfelt.formats.tabular import (
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study.scale import Numeric
 from heartfelt.tables import lossless_types
 
 ONE_QUESTION = "rating"
@@ -102,9 +102,7 @@ class Means(Format):
         stimuli = lossless_types(stimuli, keep=["stimulus", "system", "intent", "prompt", "path"])
         folder = {**options, "_folder": "yes"} if source.is_dir() else options
         stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
-        scales = {
-            question: stated_scale(question, options) or Numeric(type="numeric") for question in questions
-        }
+        scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
         for question, scale in scales.items():
             _on_scale(means, question, scale.bounds(), where)
         study = describe(tidy_name(path, options), scales, stimuli, kind)

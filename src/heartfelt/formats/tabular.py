@@ -12,13 +12,14 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import ids, need, one_of, read_table, unique_keys
 from heartfelt.formats.format import Progress
 from heartfelt.snapshot.media import find_media, probe_stimuli
-from heartfelt.snapshot.survey import QuestionFacts
 from heartfelt.study import Study, load_study
 from heartfelt.study.question import Question
 from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, YesNo
 from heartfelt.study.study import Intent, System
 from heartfelt.tables import lossless_types
 
+UNSTATED = Numeric(type="numeric")
+"""The scale of a question whose scale nobody stated: numbers without limits."""
 TABLES = {".csv", ".tsv", ".txt", ".parquet", ".pq"}
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -206,12 +207,6 @@ def study_beside(table: Path, questions: Iterable[str]) -> Study | None:
         return None
     study = load_study(path)
     return study if {question.id for question in study.asked} >= set(questions) else None
-
-
-def observed_scale(facts: QuestionFacts) -> AnyScale:
-    """The scale of a question whose scale nobody stated: numbers without limits."""
-    del facts
-    return Numeric(type="numeric")
 
 
 def tidy_name(path: Path, options: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
+    UNSTATED,
     compile_pattern,
     describe,
     locate,
@@ -33,7 +34,7 @@ from heartfelt.formats.tabular import (
 )
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study.scale import AnyScale, Categories, Numeric
+from heartfelt.study.scale import AnyScale, Categories
 from heartfelt.tables import lossless_types
 
 PATTERN = "{question}_{stimulus}"
@@ -205,7 +206,7 @@ def _ratings(
                 frame.select(list(mine)).unpivot().get_column("value").drop_nulls().unique().sort().to_list()
             )
             scale = Categories(type="categories", categories=words) if len(words) > 1 else None
-        scales[question] = scale or Numeric(type="numeric")
+        scales[question] = scale or UNSTATED
         if scale is not None and scale.level in {"nominal", "ordinal", "text"}:
             answers = frame.select(key, *(pl.col(c).cast(pl.String) for c in mine))
         else:

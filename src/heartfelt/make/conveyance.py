@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from heartfelt.errors import InputError
 
 
@@ -31,6 +33,12 @@ class Conveyance:
     def expected(self, question: str, intended: float, neutral: float = 5.0) -> float:
         """What is conveyed on average. A question that is not named is conveyed in full and unmoved."""
         return neutral + self.gain.get(question, 1.0) * (intended - neutral) + self.shift.get(question, 0.0)
+
+    def drawn(self, valence: float, arousal: float, rng: np.random.Generator) -> tuple[float, float]:
+        """What one stimulus conveys of an intended valence and arousal, noise included, held on 1 to 9."""
+        noise = rng.normal(0.0, self.noise, 2)
+        both = (self.expected("valence", valence) + noise[0], self.expected("arousal", arousal) + noise[1])
+        return min(max(float(both[0]), 1.0), 9.0), min(max(float(both[1]), 1.0), 9.0)
 
 
 def profile(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.make.prompts import Prompt
 from heartfelt.registry import Registry
 
@@ -37,6 +39,18 @@ class Generator(Protocol):
 
     def generate(self, prompt: Prompt, seed: int = 0) -> Media:
         """Make the stimulus; the same prompt and seed make the same one."""
+
+
+S = TypeVar("S")
+
+
+def system_of(generator: str, name: str, systems: Mapping[str, S]) -> S:
+    """The system of that name, or an error that lists those the generator has."""
+    if name not in systems:
+        raise UnknownNameError(
+            f"The generator '{generator}' has no system called '{name}'.", suggestion(name, systems, "It has")
+        )
+    return systems[name]
 
 
 GENERATORS: Registry[Generator] = Registry("generator")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.errors import InputError
 from heartfelt.make.conveyance import Conveyance, profile
-from heartfelt.make.generators.generator import GENERATORS
+from heartfelt.make.generators.generator import GENERATORS, system_of
 from heartfelt.make.picture import Picture
 from heartfelt.make.prompts import Prompt
 from heartfelt.streams import stream
@@ -118,10 +118,8 @@ def conveyed(
             raise InputError(
                 f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
             )
-    convey = _system(system).conveyance
-    noise = stream(seed, "make", "synth-image", "conveyed", system, name).normal(0.0, convey.noise, 2)
-    both = (convey.expected("valence", valence) + noise[0], convey.expected("arousal", arousal) + noise[1])
-    return min(max(float(both[0]), 1.0), 9.0), min(max(float(both[1]), 1.0), 9.0)
+    rng = stream(seed, "make", "synth-image", "conveyed", system, name)
+    return _system(system).conveyance.drawn(valence, arousal, rng)
 
 
 def _background(means: Look, wide: int) -> PilImage:
@@ -187,12 +185,7 @@ def _colour(hue: float, saturation: float, brightness: float) -> Colour:
 
 
 def _system(name: str) -> ImageSystem:
-    if name not in IMAGE_SYSTEMS:
-        raise UnknownNameError(
-            f"The generator 'synth-image' has no system called '{name}'.",
-            suggestion(name, IMAGE_SYSTEMS, "It has"),
-        )
-    return IMAGE_SYSTEMS[name]
+    return system_of("synth-image", name, IMAGE_SYSTEMS)
 
 
 @dataclass(frozen=True, slots=True)

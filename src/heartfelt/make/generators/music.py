@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.errors import InputError
 from heartfelt.make.conveyance import Conveyance, profile
-from heartfelt.make.generators.generator import GENERATORS
+from heartfelt.make.generators.generator import GENERATORS, system_of
 from heartfelt.make.generators.score import Note, Plan, compose, plan
 from heartfelt.make.generators.voices import Tone, Voice, Wave, brass, chip, drum, plucked, room, warm
 from heartfelt.make.media import Audio, Samples
@@ -48,10 +48,8 @@ def conveyed(
     valence: float, arousal: float, *, system: str, seed: int = 0, name: str = ""
 ) -> tuple[float, float]:
     """The valence and arousal that ``system`` puts into the clip called ``name``, noise included."""
-    convey = _system(system).conveyance
-    noise = stream(seed, "make", "synth-music", "conveyed", system, name).normal(0.0, convey.noise, 2)
-    both = (convey.expected("valence", valence) + noise[0], convey.expected("arousal", arousal) + noise[1])
-    return min(max(float(both[0]), 1.0), 9.0), min(max(float(both[1]), 1.0), 9.0)
+    rng = stream(seed, "make", "synth-music", "conveyed", system, name)
+    return _system(system).conveyance.drawn(valence, arousal, rng)
 
 
 def score(
@@ -117,12 +115,7 @@ def _finish(mix: Wave, rate: int, level_db: float) -> Samples:
 
 
 def _system(name: str) -> MusicSystem:
-    if name not in MUSIC_SYSTEMS:
-        raise UnknownNameError(
-            f"The generator 'synth-music' has no system called '{name}'.",
-            suggestion(name, MUSIC_SYSTEMS, "It has"),
-        )
-    return MUSIC_SYSTEMS[name]
+    return system_of("synth-music", name, MUSIC_SYSTEMS)
 
 
 def _on_scale(value: float) -> float:

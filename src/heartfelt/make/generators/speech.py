@@ -12,9 +12,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.errors import InputError
 from heartfelt.make.conveyance import Conveyance, profile
-from heartfelt.make.generators.generator import GENERATORS
+from heartfelt.make.generators.generator import GENERATORS, system_of
 from heartfelt.make.generators.utterance import MEANS, Delivery, Utterance, babble, delivery, shaped
 from heartfelt.make.generators.vocal_tract import Tract, sound_out
 from heartfelt.make.generators.voices import Wave
@@ -49,10 +49,8 @@ def conveyed(
             raise InputError(
                 f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
             )
-    convey = _system(system).conveyance
-    noise = stream(seed, "make", "synth-voice", "conveyed", system, name).normal(0.0, convey.noise, 2)
-    both = (convey.expected("valence", valence) + noise[0], convey.expected("arousal", arousal) + noise[1])
-    return min(max(float(both[0]), 1.0), 9.0), min(max(float(both[1]), 1.0), 9.0)
+    rng = stream(seed, "make", "synth-voice", "conveyed", system, name)
+    return _system(system).conveyance.drawn(valence, arousal, rng)
 
 
 def utterance(
@@ -112,12 +110,7 @@ def _finish(wave: Wave, frames: int, rate: int, level_db: float) -> Samples:
 
 
 def _system(name: str) -> VoiceSystem:
-    if name not in VOICE_SYSTEMS:
-        raise UnknownNameError(
-            f"The generator 'synth-voice' has no system called '{name}'.",
-            suggestion(name, VOICE_SYSTEMS, "It has"),
-        )
-    return VOICE_SYSTEMS[name]
+    return system_of("synth-voice", name, VOICE_SYSTEMS)
 
 
 @dataclass(frozen=True, slots=True)
