@@ -118,6 +118,8 @@ class Long(Format):
         table, opened = _open(path, options.get("delimiter"))
         roles = _roles(table.collect_schema().names(), options, str(path))
         spooled, keep = _spooled(table, roles, opened, str(path))
+        if not spooled.found.ratings:
+            raise InputError(f"{path} holds no ratings.", "Point to a table with one answer a row.")
         scales = {q: stated_scale(q, options) for q in spooled.found.questions}
         spooled, inferred = _coded(spooled, scales, str(path))
         stimuli = _stimuli(table, roles, spooled, path, options)
