@@ -99,6 +99,9 @@ class TestHash:
         odd = made.ratings.with_columns(
             pl.when(pl.col("position") > 5).then(pl.lit("é✓")).alias("note"),
             pl.lit(None, pl.String).alias("nothing"),
+            pl.col("position").cast(pl.String).str.pad_start(8, "a").alias("eight"),
+            pl.lit("twelve bytes").str.slice(pl.col("position") % 9).alias("inline"),
+            pl.lit("far longer than twelve bytes ✓").str.slice(pl.col("position") % 24).alias("long"),
             pl.when(pl.col("position") != 3).then(pl.col("rater")).alias("rater"),
         )
         for frame in (made.ratings, odd):
@@ -113,7 +116,7 @@ class TestHash:
         frame = pl.DataFrame(
             {"a": ["x", None, "é"], "b": [1.5, -0.0, None], "c": [1, 2, 3], "d": [True, False, None]}
         )
-        assert table_hash("t", frame) == "cfc8c578fa5342d0ba029ae6e4e3eef20796e34f63ef5af020fce0b333f0f59f"
+        assert table_hash("t", frame) == "56d1aed0572a607099a496e3a84cb7f83539137aa2be452a7188ea26876b81d4"
 
     def test_minus_zero_is_zero_and_a_number_is_a_number(self) -> None:
         assert table_hash("t", pl.DataFrame({"a": [0.0, 2.0]})) == table_hash(
@@ -202,7 +205,7 @@ class TestFolder:
         made.write(tmp_path / "x")
         manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
         assert manifest["hash"] == made.hash
-        assert manifest["heartfelt_snapshot"] == 1
+        assert manifest["heartfelt_snapshot"] == 2
         assert manifest["tables"]["ratings"]["rows"] == made.ratings.height
         assert manifest["counts"]["raters"] == 20
         assert manifest["exclusions"] == []
@@ -247,7 +250,7 @@ class TestFolder:
     def test_a_newer_layout_is_refused(self, made: Snapshot, tmp_path: Path) -> None:
         made.write(tmp_path / "x")
         path = tmp_path / "x" / "manifest.json"
-        path.write_text(path.read_text().replace('"heartfelt_snapshot": 1', '"heartfelt_snapshot": 2'))
+        path.write_text(path.read_text().replace('"heartfelt_snapshot": 2', '"heartfelt_snapshot": 3'))
         with pytest.raises(InputError, match="layout 2"):
             load(tmp_path / "x")
 

@@ -40,12 +40,15 @@ from heartfelt.formats.tabular import (
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool
+from heartfelt.snapshot.survey import get_ready
 from heartfelt.study import study_text
 from heartfelt.study.scale import AnyScale, Categories, FreeText
 from heartfelt.tables import RATERS, STIMULI, lossless_schema
 
 ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 MANY_ANSWERS = 60
+LARGE = 1 << 26
+"""Bytes of a table from which the survey's compiled kernels are loaded while the file is still being looked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ class Long(Format):
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; the study beside it is used if there is one, else one is described from the data."""
         path = locate(source, ("ratings.csv", "ratings.parquet"))
+        if path.stat().st_size > LARGE:
+            get_ready()
         table, opened = _open(path, options.get("delimiter"))
         roles = _roles(table.collect_schema().names(), options, str(path))
         spooled, keep = _spooled(table, roles, opened, str(path))

@@ -30,7 +30,7 @@ from heartfelt.study import Study, load_study, study_text
 from heartfelt.tables import LEDGER, STIMULI, Column, Contract
 
 MANIFEST, MEDIA = "manifest.json", "media.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _MEND = "Restore the folder, or freeze the benchmark again; benchmarks are never edited in place."
 
 BENCHMARK_ITEMS = Contract(

@@ -12,7 +12,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
-_8, _1 = np.uint64(8), np.uint64(1)
+_8, _1, _2, _32, _64 = np.uint64(8), np.uint64(1), np.uint64(2), np.uint64(32), np.uint64(64)
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -34,23 +35,31 @@ def text_bits(
     for row in range(out.size):
         begin, end = offsets[row], offsets[row + 1]
         total = np.uint64(end - begin)
-        for place in range(end - begin):
-            cell = (np.uint64(place) << _8) + np.uint64(data[begin + place]) + _1
-            total += _mixed(cell * _GOLDEN)
+        place, word, shift = _1, np.uint64(0), np.uint64(0)
+        for at in range(begin, end):
+            word |= np.uint64(data[at]) << shift
+            shift += _8
+            if shift == _64 or at == end - 1:
+                total += _mixed(word + place * _GOLDEN)
+                place, word, shift = place + _1, np.uint64(0), np.uint64(0)
         out[row] = _mixed(total)
     return out
 
 
 @njit(cache=True, nogil=True)
-def short_text_bits(views: npt.NDArray[np.uint8]) -> U64:  # pragma: no cover - compiled
-    """The same for texts of at most twelve bytes, which Arrow's string views hold themselves (length, then bytes)."""
+def short_text_bits(views: npt.NDArray[np.uint64]) -> U64:  # pragma: no cover - compiled
+    """The same for texts of at most twelve bytes, which Arrow's string views hold themselves.
+
+    A view is sixteen bytes: the length in four, then the text, filled up with zeros.
+    """
     out = np.empty(views.shape[0], dtype=np.uint64)
     for row in range(out.size):
-        length = views[row, 0]
-        total = np.uint64(length)
-        for place in range(length):
-            cell = (np.uint64(place) << _8) + np.uint64(views[row, 4 + place]) + _1
-            total += _mixed(cell * _GOLDEN)
+        length = views[row, 0] & _LOW
+        total = length
+        if length > 0:
+            total += _mixed(((views[row, 0] >> _32) | (views[row, 1] << _32)) + _GOLDEN)
+        if length > _8:
+            total += _mixed((views[row, 1] >> _32) + _2 * _GOLDEN)
         out[row] = _mixed(total)
     return out
 

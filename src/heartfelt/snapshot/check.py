@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import polars as pl
 
@@ -13,9 +11,7 @@ from heartfelt.study import Scale, Study
 from heartfelt.tables import RATINGS
 
 
-def check_ratings(
-    found: Survey, ratings: pl.LazyFrame, study: Study, stimuli: Iterable[str], where: str
-) -> None:
+def check_ratings(found: Survey, ratings: pl.LazyFrame, study: Study, stimuli: list[str], where: str) -> None:
     """Hold the ratings to the study; the first rating at fault is named."""
     if found.doubled:
         _raise_doubled(ratings, where)
@@ -26,13 +22,13 @@ def check_ratings(
                 f"{where}: {found.questions[name].ratings} ratings answer a question '{name}' the study does not ask.",
                 suggestion(name, questions, "Questions"),
             )
-    strangers = set(found.stimuli) - set(stimuli)
+    strangers = set() if found.stimuli == stimuli else set(found.stimuli) - set(stimuli)
     if strangers:
         name = sorted(strangers)[0]
         raise InputError(
             f"{where}: {len(strangers)} rated stimuli are not among the stimuli; the first is '{name}'.",
             suggestion(name, stimuli, "Stimuli")
-            if len(list(stimuli)) < 50
+            if len(stimuli) < 50
             else "Add them to the manifest, or remove their ratings.",
         )
     for name, facts in found.questions.items():

@@ -1,10 +1,10 @@
 """A hash of a table's content that does not depend on the order of its rows or columns.
 
 Each row becomes 64 bits mixed from its cells; the sorted row hashes, with the column names, are hashed once more
-with SHA-256. A cell's bits come from its own content alone (text from its UTF-8 bytes and their places, numbers from
-their IEEE bits), so the hash is the same on every machine and in every version of the libraries beneath. An empty
-cell adds nothing, so a column without any value says nothing. Cost is linear in rows (and their sort) and needs eight
-bytes a row beyond the batch at hand.
+with BLAKE2b. A cell's bits come from its own content alone (text from its UTF-8 bytes, eight at a time, and their
+places, numbers from their IEEE bits), so the hash is the same on every machine and in every version of the libraries
+beneath. An empty cell adds nothing, so a column without any value says nothing. Cost is linear in rows (and their sort)
+and needs eight bytes a row beyond the batch at hand.
 """
 
 from __future__ import annotations
@@ -60,11 +60,15 @@ def text_bits(texts: pa.Array) -> U64:
     """64 bits for every text of an Arrow string array without gaps, from its bytes and where they stand."""
     starts, raw = text_buffers(texts)
     lengths = np.diff(starts)
-    place = np.arange(raw.size, dtype=np.int64) - np.repeat(starts[:-1], lengths)
-    cells = ((place << 8) + raw + 1).view(np.uint64)
-    sums = np.zeros(raw.size + 1, dtype=np.uint64)
-    np.cumsum(mixed(cells * _GOLDEN), out=sums[1:])
-    return mixed(sums[starts[1:]] - sums[starts[:-1]] + lengths.astype(np.uint64))
+    ends = np.cumsum(-(-lengths // 8))
+    begins = ends - (-(-lengths // 8))
+    padded = np.zeros(8 * int(ends[-1]) if ends.size else 0, dtype=np.uint8)
+    padded[np.arange(raw.size) - np.repeat(starts[:-1] - 8 * begins, lengths)] = raw
+    words = padded.view("<u8").astype(np.uint64, copy=False)
+    place = np.arange(words.size) - np.repeat(begins, ends - begins)
+    sums = np.zeros(words.size + 1, dtype=np.uint64)
+    np.cumsum(mixed(words + (place + 1).astype(np.uint64) * _GOLDEN), out=sums[1:])
+    return mixed(sums[ends] - sums[begins] + lengths.astype(np.uint64))
 
 
 def word_bits(word: str) -> np.uint64:
@@ -141,9 +145,9 @@ def among(bits: U64, known: U64) -> npt.NDArray[np.bool_]:
 
 def arrow_batches(source: pl.DataFrame | Path, dictionary: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield a table, or a Parquet file, batch by batch; the columns of ``dictionary`` come as codes."""
-    import pyarrow.parquet as pq
-
     if isinstance(source, Path):
+        import pyarrow.parquet as pq
+
         with pq.ParquetFile(source, read_dictionary=list(dictionary)) as file:
             yield from file.iter_batches(batch_size=BATCH)
         return
@@ -186,9 +190,9 @@ def plain_frame(batch: pl.DataFrame | pa.RecordBatch) -> pl.DataFrame:
 def combine(name: str, columns: Sequence[str], rows: U64) -> str:
     """The hash of a table from the hashes of its rows. Sorts ``rows`` in place."""
     rows.sort()
-    digest = hashlib.sha256()
+    digest = hashlib.blake2b(digest_size=32)
     digest.update("\x1f".join(["table", name, str(rows.size), *sorted(columns)]).encode())
-    digest.update(rows.tobytes())
+    digest.update(rows.astype("<u8", copy=False).data)
     return digest.hexdigest()
 
 

@@ -24,7 +24,7 @@ from heartfelt.study import Study
 from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
 
 SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, FIELDS, MEANS, LEDGER)
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -197,6 +198,17 @@ def _any_twice(parts: list[U64]) -> bool:
     return bool((keys[1:] == keys[:-1]).any())
 
 
+def get_ready() -> None:
+    """Load the compiled kernels in the background, where a large table is about to come."""
+
+    def load() -> None:
+        from heartfelt.snapshot import _kernels_rows as kernels
+
+        del kernels
+
+    Thread(target=load, daemon=True).start()
+
+
 def survey(source: pl.DataFrame | Path, where: str) -> Survey:
     """Look at every rating once. ``where`` names the origin in errors."""
     surveyor = Surveyor(where)
@@ -218,9 +230,7 @@ def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
             yield frame
 
     try:
-        register_io_source(passing, schema=ratings.collect_schema()).sink_parquet(
-            path, compression="zstd", compression_level=1
-        )
+        register_io_source(passing, schema=ratings.collect_schema()).sink_parquet(path, compression="snappy")
     finally:
         found = surveyor.finish()
     return found
@@ -297,7 +307,7 @@ def _text_bits(column: pl.Series) -> U64:
     parts = []
     for chunk in column.get_chunks():
         views = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
-        raw = np.frombuffer(views.buffers()[1], dtype=np.uint8).reshape(-1, 16)
+        raw = np.frombuffer(views.buffers()[1], dtype=np.uint64).reshape(-1, 2)
         parts.append(kernels.short_text_bits(raw[views.offset : views.offset + len(views)]))
     return np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
 
