@@ -129,8 +129,7 @@ class Long(Format):
         spooled, inferred = _coded(spooled, scales, str(path))
         stimuli = _stimuli(table, roles, spooled, path, options)
         raters = _raters(table, roles, spooled, path, options)
-        folder = {**options, "_folder": "yes"} if source.is_dir() else options
-        stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
+        stimuli, root, kind = with_media(stimuli, source, path, options, progress)
         known = study_beside(path, spooled.found.questions) if not any(scales.values()) else None
         study = known or describe(tidy_name(path, options), inferred, stimuli, kind)
         made = Source(self.name, path.name, dict(options), root)

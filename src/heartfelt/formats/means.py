@@ -100,8 +100,7 @@ class Means(Format):
             frame.with_columns(ids(frame[key]).alias(key)).drop(used).rename({key: "stimulus", **rename})
         )
         stimuli = lossless_types(stimuli, keep=["stimulus", "system", "intent", "prompt", "path"])
-        folder = {**options, "_folder": "yes"} if source.is_dir() else options
-        stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
+        stimuli, root, kind = with_media(stimuli, source, path, options, progress)
         scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
         for question, scale in scales.items():
             _on_scale(means, question, scale.bounds(), where)

@@ -215,9 +215,14 @@ def tidy_name(path: Path, options: Mapping[str, str]) -> str:
 
 
 def with_media(
-    stimuli: pl.DataFrame, base: Path, options: Mapping[str, str], progress: Progress | None
+    stimuli: pl.DataFrame, source: Path, table: Path, options: Mapping[str, str], progress: Progress | None
 ) -> tuple[pl.DataFrame, Path | None, str | None]:
-    """The stimuli with their media found and probed, the media root, and the kind of media."""
+    """The stimuli with their media found and probed, the media root, and the kind of media.
+
+    ``source`` is what was to be read, ``table`` the file in it that was: a folder given as source, or named as media,
+    holds this data's media, while a file may lie anywhere.
+    """
+    base = table.parent
     root = base / options["media"] if "media" in options else base
     if "media" in options and not root.is_dir():
         raise InputError(
@@ -229,7 +234,8 @@ def with_media(
             f"'{kind}' is no kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds")
         )
     if "path" not in stimuli.columns:
-        found = find_media(root) if _worth_searching(base, options) else {}
+        near = any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
+        found = find_media(root) if "media" in options or source.is_dir() or near else {}
         by_name = {Path(path).name: path for path in found.values()}
         paths = (
             []
@@ -245,15 +251,6 @@ def with_media(
     report = None if progress is None else lambda done, total: progress("probing media", done, total)
     stimuli = probe_stimuli(stimuli, root, str(base), report)
     return stimuli, root, kind or _kind(stimuli["path"].drop_nulls().head(20).to_list())
-
-
-def _worth_searching(base: Path, options: Mapping[str, str]) -> bool:
-    """A folder given as source, or named as media, holds this data's media; a file may lie anywhere."""
-    return (
-        "media" in options
-        or options.get("_folder") == "yes"
-        or any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
-    )
 
 
 def _kind(names: Sequence[str]) -> str | None:

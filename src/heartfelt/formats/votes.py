@@ -106,8 +106,7 @@ class Votes(Format):
         )
         stimuli = base.select("stimulus").unique(maintain_order=True)
         stimuli, items = _move_constant(stimuli, items, ("system", "intent", "prompt", "path"))
-        folder = {**options, "_folder": "yes"} if source.is_dir() else options
-        stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
+        stimuli, root, kind = with_media(stimuli, source, path, options, progress)
         study = describe(
             tidy_name(path, options),
             dict.fromkeys(base["question"].unique(maintain_order=True), scale),

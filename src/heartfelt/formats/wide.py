@@ -87,8 +87,7 @@ class Wide(Format):
         if "stimuli" in options:
             listed = side_table(path.parent / options["stimuli"], "stimulus", {})
             stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
-        folder = {**options, "_folder": "yes"} if source.is_dir() else options
-        stimuli, root, kind = with_media(stimuli, path.parent, folder, progress)
+        stimuli, root, kind = with_media(stimuli, source, path, options, progress)
         study = describe(tidy_name(path, options), scales, stimuli, kind)
         return Snapshot.build(
             study,
