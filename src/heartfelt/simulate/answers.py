@@ -50,8 +50,8 @@ def ratings(
     laid = lay_out(cell, raters["hazard"].to_numpy(), design, seed)
     questions = truth["question"].unique(maintain_order=True).to_list()
     values = np.stack([_values(truth, stimuli, raters, laid, q, design, seed) for q in questions], axis=1)
-    copied = _copy_answers(values, raters, laid, design, seed)
-    return in_rows(copied, raters, stimuli, questions, laid, design, seed)
+    given = _copy_answers(values, raters, laid, design, seed)
+    return in_rows(given, raters, stimuli, questions, laid, design, seed)
 
 
 def cells(truth: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.Series, Ints]:
@@ -185,12 +185,12 @@ _CARELESS: Mapping[str, Callable[[_Sight, np.random.Generator], Floats]] = {
 def _copy_answers(
     values: Floats, raters: pl.DataFrame, laid: Trials, design: DesignOptions, seed: int
 ) -> Floats:
-    """Give each colluder the copied rater's answers, in order, with lost places and small shifts."""
+    """Give each colluder the copied rater's answers."""
     names, sources = raters["rater"].to_list(), raters["colluder_of"].to_list()
     place = {name: index for index, name in enumerate(names)}
     counts = np.bincount(laid.rater, minlength=len(names))
     starts = np.cumsum(counts) - counts
-    copied = values.copy()
+    out = values.copy()
     for index, source in enumerate(sources):
         if source is None or counts[index] == 0:
             continue
@@ -203,16 +203,20 @@ def _copy_answers(
         if model.shape[0] == 0:
             continue
         mine = slice(starts[index], starts[index] + counts[index])
-        rng = stream(seed, "simulate", "copy", names[index])
-        here = np.arange(counts[index]) + np.cumsum(rng.random(counts[index]) < design.copy_gap)
-        answers = model[here % model.shape[0]]
-        moved = rng.random(answers.shape) < design.copy_shift
-        step = 1.0 if design.integer else (design.scale_high - design.scale_low) / 8.0
-        answers = on_scale(answers + step * moved * rng.choice([-1.0, 1.0], answers.shape), design)
+        answers = copied(model, int(counts[index]), design, stream(seed, "simulate", "copy", names[index]))
         # An item that has no true value is not asked, whoever is copied; one the source was not asked is
         # answered honestly.
-        copied[mine] = np.where(np.isnan(values[mine]) | np.isnan(answers), values[mine], answers)
-    return copied
+        out[mine] = np.where(np.isnan(values[mine]) | np.isnan(answers), values[mine], answers)
+    return out
+
+
+def copied(model: Floats, count: int, design: DesignOptions, rng: np.random.Generator) -> Floats:
+    """What a colluder gives: the model's answers (trials x questions) in order, with lost places and small shifts."""
+    here = np.arange(count) + np.cumsum(rng.random(count) < design.copy_gap)
+    answers = model[here % model.shape[0]]
+    moved = rng.random(answers.shape) < design.copy_shift
+    step = 1.0 if design.integer else (design.scale_high - design.scale_low) / 8.0
+    return on_scale(answers + step * moved * rng.choice([-1.0, 1.0], answers.shape), design)
 
 
 def in_rows(
