@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
 RATERS = 36
-TRIALS_PER_RATER = 24
+DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
 
@@ -59,43 +59,33 @@ def design(demo: Demo) -> str:
     from heartfelt.make.starter import StarterOptions, start_study
 
     with progress_bar("rendering clips") as report:
-        made = start_study("aimoclips", demo.study_folder, StarterOptions(per_cell=1, seed=demo.seed), report)
+        options = StarterOptions(per_cell=1, seed=demo.seed, design=DESIGN)
+        made = start_study("aimoclips", demo.study_folder, options, report)
     study = made.study
     return f"{made.stimuli.height} clips by {len(study.systems)} systems for {len(study.intents)} intents in {demo.study_folder}"
 
 
 def collect(demo: Demo) -> str:
-    """Simulated raters, some of them careless, with known truth behind every answer."""
-    import polars as pl
-
-    from heartfelt.formats.manifest import open_study
+    """Simulated raters, some of them careless, who come in by the study's own web pages."""
+    from heartfelt.cli.screen import progress_bar
     from heartfelt.make.generators.music import MUSIC_SYSTEMS
-    from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, study_ratings
-    from heartfelt.snapshot.snapshot import Snapshot, Source
+    from heartfelt.simulate import RaterMix, TruthOptions
+    from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
-    opened = open_study(demo.study_folder)
-    axes = {q.id: opened.study.reference(str(q.axis)) for q in opened.study.asked}
-    stimuli = opened.stimuli.select("stimulus", "system", "intent").with_columns(
-        pl.col("intent").replace_strict(reference, return_dtype=pl.Float64).alias(question)
-        for question, reference in axes.items()
-    )
-    planted = TruthOptions(systems={name: system.conveyance for name, system in MUSIC_SYSTEMS.items()})
-    made = study_ratings(
-        stimuli,
-        RATERS,
-        truth_options=planted,
+    options = RehearsalOptions(
+        raters=RATERS,
         mix=RaterMix(shares=CARELESS, hazard=0.004),
-        design=DesignOptions(per_rater=TRIALS_PER_RATER, clip_seconds=6.0),
+        planted=TruthOptions(systems={name: system.conveyance for name, system in MUSIC_SYSTEMS.items()}),
         seed=demo.seed,
     )
-    demo.snapshot = Snapshot.build(
-        opened.study,
-        stimuli=opened.stimuli,
-        ratings=made.ratings,
-        raters=made.raters.select("rater"),
-        source=Source("simulation", "demo", {"seed": str(demo.seed)}, opened.media_root),
-    )
-    return f"{made.ratings.height:,} ratings by {RATERS} simulated raters"
+    with progress_bar("simulated raters answer over HTTP") as report:
+        visits, demo.snapshot = rehearse(
+            demo.study_folder,
+            options,
+            lambda done, total: report("simulated raters answer over HTTP", done, total),
+        )
+    left = sum(visit.ending is None for visit in visits)
+    return f"{demo.snapshot.found.ratings:,} ratings by {RATERS} simulated raters ({left} left early), each stored as it was given"
 
 
 def freeze(demo: Demo) -> str:
@@ -121,7 +111,7 @@ def analyse(demo: Demo) -> str:
 
 STAGES: tuple[Stage, ...] = (
     Stage("Designing a study and rendering its clips", design),
-    Stage("Collecting ratings from simulated raters", collect),
+    Stage("Serving the study and collecting ratings over HTTP", collect),
     Stage("Freezing everything into a snapshot", freeze),
     Stage("Screening raters, measuring trust, writing the report", analyse),
 )

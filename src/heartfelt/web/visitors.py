@@ -28,7 +28,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A rater to be. ``say`` is given the stimulus and the number of the trial, from 1."""
+    """A rater to be. ``say`` is given the stimulus and the number of the trial, from 1; 0 is for practice."""
 
     name: str
     say: Callable[[str, int], Said]
@@ -107,7 +107,7 @@ def _answer(
         told = _told(step, study)
         said = Said(dict.fromkeys(step["questions"], told), 2.0)
     else:
-        said = visitor.say(hear(str(step["media"])), int(step["number"]))
+        said = visitor.say(hear(str(step["media"])), 0 if step["sort"] == "practice" else int(step["number"]))
     return {
         "trial": step["trial"],
         "key": uuid.uuid4().hex,

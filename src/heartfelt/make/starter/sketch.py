@@ -17,6 +17,8 @@ class StarterOptions:
     per_cell: int = 1
     media: bool = True
     seed: int | None = None
+    design: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of the recipe's design to change, such as ``ratings_per_item``."""
 
     def __post_init__(self) -> None:
         if self.per_cell < 1:

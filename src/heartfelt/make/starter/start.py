@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def start_study(
             f"There is no recipe called '{recipe}'.", suggestion(recipe, SKETCHES, "Recipes")
         )
     sketch = SKETCHES[recipe](options.per_cell)
-    text = _study_text(recipe, sketch, options.seed)
+    text = _study_text(recipe, sketch, options)
     study = parse_study(text)
     stimuli = pl.DataFrame(
         [{"stimulus": one.ask.stimulus, **one.row, "path": one.path} for one in sketch.stimuli]
@@ -96,12 +97,12 @@ def _render_one(one: Planned, media: Path, seed: int) -> None:
     one.maker.generate(one.ask, seed).save(media / one.path)
 
 
-def _study_text(recipe: str, sketch: Sketch, seed: int | None) -> str:
+def _study_text(recipe: str, sketch: Sketch, options: StarterOptions) -> str:
     """The recipe's own text, with the built-in systems in the place of the published ones."""
     text = recipe_text(recipe)
     published = parse_study(text, f"recipe {recipe}")
-    if seed is not None:
-        text = substitute(text, r"^seed: .*$", f"seed: {seed}")
+    if options.seed is not None:
+        text = substitute(text, r"^seed: .*$", f"seed: {options.seed}")
     words = "What made the example stimuli: parts of the built-in synthesiser. Put your own systems here."
     if published.systems:
         words += f" The published study had {', '.join(system.id for system in published.systems)}."
@@ -112,6 +113,8 @@ def _study_text(recipe: str, sketch: Sketch, seed: int | None) -> str:
     if sketch.anchors:
         text = substitute(text, r"(type: anchor.* stimuli: )\[[^]]*\]", rf"\1[{', '.join(sketch.anchors)}]")
     text = _no_more_than_there_are(text, published, sketch)
+    for key, number in options.design.items():
+        text = substitute(text, rf"^  {re.escape(key)}: .*$", f"  {key}: {number}")
     head = comment(
         f"Made by 'heartfelt new {recipe}'. Edit it freely; 'heartfelt check' holds it to the rules."
     )

@@ -1,0 +1,57 @@
+"""Simulated raters through the front door: what the server said it kept is what the snapshot holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.simulate import RaterMix
+from heartfelt.snapshot import Snapshot
+from heartfelt.web.rehearsal import RehearsalOptions, rehearse
+from heartfelt.web.visitors import Visit
+
+TRIALS, PEOPLE = 10, 6
+
+
+@pytest.fixture(scope="module")
+def rehearsed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Visit], Snapshot]:
+    folder = tmp_path_factory.mktemp("rehearsal") / "study"
+    start_study(
+        "aimoclips",
+        folder,
+        StarterOptions(design={"ratings_per_item": 8, "stimuli_per_rater": TRIALS}, seed=3),
+    )
+    mix = RaterMix(shares={"colluder": 0.34}, hazard=0.0)
+    return rehearse(folder, RehearsalOptions(raters=PEOPLE, mix=mix, at_once=3, seed=3))
+
+
+def test_everybody_comes_to_the_end_and_every_answer_is_there(
+    rehearsed: tuple[list[Visit], Snapshot],
+) -> None:
+    visits, snapshot = rehearsed
+    practice = snapshot.study.design.practice
+    assert {visit.ending for visit in visits} == {"complete"}
+    assert {visit.kept for visit in visits} == {TRIALS + practice}
+    assert snapshot.found.ratings == PEOPLE * TRIALS * len(snapshot.study.asked)
+    assert snapshot.raters.height == PEOPLE
+
+
+def test_answers_come_with_their_time_and_place(rehearsed: tuple[list[Visit], Snapshot]) -> None:
+    _, snapshot = rehearsed
+    assert snapshot.ratings["seconds"].min() > 0  # type: ignore[operator]  # polars types it as any literal
+    for (_rater, question), rows in snapshot.ratings.group_by("rater", "question"):
+        assert sorted(rows["position"]) == list(range(1, TRIALS + 1)), question
+
+
+def test_colluders_give_what_another_gave_in_order(rehearsed: tuple[list[Visit], Snapshot]) -> None:
+    _, snapshot = rehearsed
+    sequences = {
+        str(rater): rows.sort("position", "question")["value"].to_numpy()
+        for (rater,), rows in snapshot.ratings.group_by("rater")
+    }
+    names = sorted(sequences)
+    alike = [
+        float(np.mean(sequences[a] == sequences[b])) for i, a in enumerate(names) for b in names[i + 1 :]
+    ]
+    assert sum(share > 0.6 for share in alike) >= 2, sorted(alike)[-4:]
