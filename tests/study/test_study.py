@@ -143,6 +143,34 @@ def test_mistakes_are_told_with_place_and_fix(old: str, new: str, problem: str, 
     assert fix in caught.value.fix
 
 
+GRID = GOOD.replace(
+    "  - {id: \"{e}/{t}\"", "  - {id: arousal, text: How aroused, scale: nine, axis: arousal}\n  - {id: \"{e}/{t}\""
+)
+
+
+def test_two_questions_make_a_grid() -> None:
+    study = parse_study(GRID.replace("design: {", "design: {affect_grid: [valence, arousal], "))
+    assert study.design.affect_grid == ("valence", "arousal")
+    assert parse_study(study_text(study)) == study
+
+
+@pytest.mark.parametrize(
+    ("grid", "problem", "fix"),
+    [
+        ("[valence, arousl]", "no question is called 'arousl'", "Did you mean 'arousal'?"),
+        ("[valence, Anger/x]", "'Anger/x' has no 9 points", "Both questions of a grid need 9"),
+        ("[valence, valence]", "a grid needs two different questions", "heartfelt schema"),
+        ("[valence]", "design.affect_grid", "heartfelt schema"),
+    ],
+)
+def test_a_grid_of_other_questions_is_told_with_place_and_fix(grid: str, problem: str, fix: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_study(GRID.replace("design: {", f"design: {{affect_grid: {grid}, "), "study.yaml")
+    assert "line 25, design.affect_grid" in caught.value.problem
+    assert problem in caught.value.problem
+    assert fix in caught.value.fix
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -10,41 +10,41 @@ Source: RIFF/WAVE (IBM and Microsoft 1991), EBU Tech 3306 (RF64), RFC 3533 (Ogg)
 from __future__ import annotations
 
 import hashlib
+import io
 import struct
 from collections.abc import Iterator
-from pathlib import Path
+from typing import BinaryIO
 
 _OGG_TAIL = 2 * 65_307
 _OGG_LAST = 0x04
 
 
-def what_is_missing(path: Path) -> str | None:
+def what_is_missing(file: BinaryIO) -> str | None:
     """Say how the file falls short of what its own header promises; None when it does not, or cannot tell."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(12)
-        if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
-            return _wave_shortfall(path, size)
-        if head[:4] == b"OggS":
-            file.seek(max(0, size - _OGG_TAIL))
-            return _ogg_shortfall(file.read())
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    head = file.read(12)
+    if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
+        return _wave_shortfall(file, size)
+    if head[:4] == b"OggS":
+        file.seek(max(0, size - _OGG_TAIL))
+        return _ogg_shortfall(file.read())
     return None
 
 
-def _wave_shortfall(path: Path, size: int) -> str | None:
-    with path.open("rb") as file:
-        at = 12
-        while at + 8 <= size:
-            file.seek(at)
-            name, length = struct.unpack("<4sI", file.read(8))
-            if name == b"data":
-                # A writer that streamed did not know the length and left the largest number, or none.
-                unknown = length in (0, 0xFFFFFFFF) or length >= 0x7FFFFF00
-                there = size - at - 8
-                if length > there and not unknown:
-                    return f"its header promises {length} bytes of sound and {there} are there"
-                return None
-            at += 8 + length + (length & 1)
+def _wave_shortfall(file: BinaryIO, size: int) -> str | None:
+    at = 12
+    while at + 8 <= size:
+        file.seek(at)
+        name, length = struct.unpack("<4sI", file.read(8))
+        if name == b"data":
+            # A writer that streamed did not know the length and left the largest number, or none.
+            unknown = length in (0, 0xFFFFFFFF) or length >= 0x7FFFFF00
+            there = size - at - 8
+            if length > there and not unknown:
+                return f"its header promises {length} bytes of sound and {there} are there"
+            return None
+        at += 8 + length + (length & 1)
     return "it has no sound data after its header"
 
 

@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_bytes
-from heartfelt.make.containers import settle_ogg, what_is_missing
+from heartfelt.make.containers import settle_ogg
+from heartfelt.make.sound_file import read_samples
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 
@@ -77,64 +78,9 @@ class Levelled:
     held_back: str | None = None
 
 
-def read_audio(path: Path | str) -> Audio:
-    """Read a clip whole, or say which file cannot be used and why."""
-    import soundfile
-
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(
-            f"There is no audio file at {path}.", "Check the path, and that the media were fetched."
-        )
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty (0 bytes).", "Fetch or generate this clip again.")
-    try:
-        missing = what_is_missing(path)
-        if missing:
-            raise InputError(f"{path} is cut off: {missing}.", "Fetch or generate this clip again.")
-        with soundfile.SoundFile(str(path)) as file:
-            promised, rate = int(file.frames), int(file.samplerate)
-            samples = file.read(dtype="float32", always_2d=True)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise InputError(
-            f"{path} cannot be read as audio: {_reason(path, error)}.", _read_fix(path)
-        ) from error
-    if samples.shape[0] < promised and promised < 1 << 62:
-        raise InputError(
-            f"{path} is cut off: its header promises {promised} frames and {samples.shape[0]} can be read.",
-            "Fetch or generate this clip again.",
-        )
-    if samples.shape[0] == 0:
-        raise InputError(f"{path} holds no sound (0 frames).", "Fetch or generate this clip again.")
-    if not np.isfinite(samples).all():
-        raise InputError(
-            f"{path} holds samples that are not finite numbers.",
-            "Fetch or generate this clip again.",
-        )
-    return Audio(samples, rate)
-
-
-def _reason(path: Path, error: Exception) -> str:
-    head = path.read_bytes()[:512]
-    printable = sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in head)
-    if head and printable == len(head):
-        first = head.decode("ascii").strip().split("\n")[0][:60].strip()
-        return f"it holds text, beginning '{first}'"
-    text = str(getattr(error, "error_string", error)).strip().rstrip(".")
-    if "lost sync" in text:
-        return f"its sound is cut off or damaged ({text.removeprefix('Error : ')})"
-    # libsndfile calls bytes it can make nothing of a missing file.
-    if "does not exist" in text or "not recognised" in text:
-        return "its content is in no known audio format"
-    return text[:1].lower() + text[1:]
-
-
-def _read_fix(path: Path) -> str:
-    if path.read_bytes()[:40].startswith(b"version https://git-lfs"):
-        return "This is a Git LFS pointer: run 'git lfs pull' where the file came from."
-    if path.suffix.lower() == ".flac":
-        return "Fetch or generate this clip again."
-    return "Replace it with a WAV, FLAC, Ogg (Vorbis, Opus) or MP3 file; convert other formats first."
+def read_audio(source: Path | str | bytes) -> Audio:
+    """Read a clip whole, from a file or from its bytes, or say which cannot be used and why."""
+    return Audio(*read_samples(source))
 
 
 def write_audio(path: Path | str, samples: Samples, rate: int, *, bits: int = 16) -> Path:
@@ -245,13 +191,18 @@ def crop(
 def to_mono(samples: Samples) -> Samples:
     """Average the channels: one column, ``(frames,)``. A clip on both channels keeps its level."""
     samples = _checked(samples)
-    if samples.ndim == 1:
-        return samples
-    total = samples[:, 0].copy()
+    return samples if samples.ndim == 1 else channel_mean(samples)
+
+
+def channel_mean(frames: npt.NDArray[np.float32] | npt.NDArray[np.int16]) -> Samples:
+    """The mean over the channels of ``(frames, channels)``, exact where the sum is (16-bit numbers among them)."""
+    total: Samples = frames[:, 0].astype(np.float32)
     # Adding slices is several times faster than NumPy's mean over the short axis, and gives the same bits.
-    for channel in range(1, samples.shape[1]):
-        total += samples[:, channel]
-    return total / np.float32(samples.shape[1]) if samples.shape[1] > 1 else total
+    for channel in range(1, frames.shape[1]):
+        total += frames[:, channel]
+    if frames.shape[1] > 1:
+        total /= np.float32(frames.shape[1])
+    return total
 
 
 def resample(samples: Samples, rate: int, to_rate: int) -> Samples:

@@ -2,7 +2,11 @@
 
 A predictor is given cases (a stimulus with everything asked of it) and answers every question of every case, in order.
 What it cannot answer is a prediction with a ``problem``, never a missing one. A predictor that is passing through bad
-weather raises :class:`Transient` and is asked again later; any other error of one case becomes that case's problem.
+weather raises :class:`Transient` and is asked again later; any other error of one case becomes that case's problem. Where
+only some questions of a case met bad weather, their predictions carry ``again`` and only they are asked again.
+
+A predictor must survive pickling, so that other processes and machines can have their own: what cannot travel (a session, a
+connection) is left behind and made again when it is first needed.
 """
 
 from __future__ import annotations
@@ -12,15 +16,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import polars as pl
 
-from heartfelt.errors import HeartfeltError
+from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.registry import Registry
-from heartfelt.tables import Column, Contract
+from heartfelt.tables import LEDGER, Column, Contract
 
 if TYPE_CHECKING:
+    from heartfelt.label import Benchmark
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Scale
 
@@ -70,13 +75,17 @@ class Ask:
     words: str = ""
     """The question as raters read it."""
     about: Mapping[str, str] = field(default_factory=dict)
+    """Facts about the question; ``media`` is always there: audio, speech or image."""
 
 
 class Media:
-    """The media file of a case: read once, however many ask for it."""
+    """The media file of a case: read once, however many ask for it. Only the path travels to other processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    def __reduce__(self) -> tuple[type[Media], tuple[Path]]:
+        return type(self), (self.path,)
 
     @cached_property
     def content(self) -> bytes:
@@ -97,6 +106,11 @@ class Media:
 
         return hashlib.sha256(self.content).hexdigest()
 
+    def forget(self) -> None:
+        """Let go of the bytes; the hash stays."""
+        for name in ("content", "base64"):
+            self.__dict__.pop(name, None)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -105,7 +119,7 @@ class Case:
     stimulus: str
     asks: tuple[Ask, ...]
     media: Media | None = None
-    """None where the file is not at hand."""
+    """None where the file is not at hand; ``facts['path']`` then says where it was looked for."""
     system: str | None = None
     intent: str | None = None
     prompt: str | None = None
@@ -127,11 +141,18 @@ class Prediction:
     note: str | None = None
     against: float | None = None
     problem: str | None = None
+    again: float | None = None
+    """Ask this question again after so many seconds: it met bad weather (``problem``), or was not asked yet (no problem)."""
 
     @classmethod
     def failed(cls, problem: str) -> Prediction:
         """No prediction, and why."""
         return cls(problem=problem)
+
+    @classmethod
+    def later(cls, problem: str | None = None, after: float | None = None) -> Prediction:
+        """To be asked again: it failed in a way that may pass, or (without a problem) it was not asked yet."""
+        return cls(problem=problem, again=after or 0.0)
 
 
 class Transient(HeartfeltError):
@@ -150,12 +171,19 @@ class Predictor(ABC):
     about: ClassVar[str]
     argument: ClassVar[str] = ""
     """What the ARG of ``NAME:ARG`` means; empty where there is none."""
-    needs_media: ClassVar[bool] = True
+    options: ClassVar[Mapping[str, str]] = {}
+    """The further options ``make`` understands, each with a line of explanation."""
+    needs_media: bool = True
+    """Whether it looks at the media; a case without them is then not put to it."""
     batch: int = 1
     """How many cases it likes at once."""
     at_once: int = 1
     """How many batches may be under way at the same time."""
     reach: Literal["here", "network"] = "here"
+    lasting: bool = True
+    """Whether its identity decides its answers for good. If not (a server, a function), no cache keeps them beyond a run."""
+    asked: str = ""
+    """The text it was asked for with, such as ``endpoint:http://localhost:8000``."""
 
     @classmethod
     @abstractmethod
@@ -167,16 +195,46 @@ class Predictor(ABC):
     def identity(self) -> str:
         """Everything that decides its answers (weights, version, prompt, settings): the cache is keyed by it."""
 
-    def learn(self, snapshot: Snapshot, labels: pl.DataFrame) -> None:
+    def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look at what people said, where the predictor is made of it. Each item's own label must stay out of its prediction."""
-        del snapshot, labels
+        del source, labels
+
+    def expect(self, cases: Sequence[Case]) -> None:
+        """Look over everything that will be asked, before any of it is."""
+        del cases
 
     @abstractmethod
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Answer every question of every case, in order."""
 
+    def ledger(self) -> pl.DataFrame:
+        """What it holds and could not use, such as rows of a file that belong to no stimulus."""
+        return LEDGER.empty()
+
     def close(self) -> None:  # noqa: B027  # most hold nothing
-        """Let go of what it holds."""
+        """Let go of what it holds; asked once more, it takes it up again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @classmethod
+    def example(cls, folder: Path) -> str:
+        """Write what an instance needs below ``folder`` and return its ARG; the conformance suite makes one of it."""
+        del folder
+        return ""
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, str]) -> None:
+        """Raise for an option this predictor does not know."""
+        for option in options:
+            if option not in cls.options:
+                raise InputError(
+                    f"The predictor '{cls.name}' has no option '{option}'.",
+                    suggestion(option, cls.options, "Options"),
+                )
 
 
 PREDICTORS: Registry[type[Predictor]] = Registry("predictor")

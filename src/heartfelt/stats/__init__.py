@@ -54,6 +54,8 @@ if TYPE_CHECKING:
         permutation_correlation,
         permutation_paired,
         permutation_two_sample,
+        prediction_powered_mean,
+        prediction_powered_slope,
         tukey,
     )
     from heartfelt.stats.inference.anova import anova
@@ -83,7 +85,8 @@ _HOMES = {
     "geometry": ("ellipse", "overlap"),
     "inference": (
         "anova", "equivalence_correlation", "equivalence_mean", "games_howell", "holm", "mixed_model",
-        "permutation_correlation", "permutation_paired", "permutation_two_sample", "tukey",
+        "permutation_correlation", "permutation_paired", "permutation_two_sample", "prediction_powered_mean",
+        "prediction_powered_slope", "tukey",
     ),
     "regression": ("shrinkage_slope",),
     "reliability": ("icc", "raters_needed", "reliability_with", "split_half", "variance_components"),
@@ -98,8 +101,9 @@ __all__ = [
     "f1", "fleiss_kappa", "fleiss_kappa_counts", "games_howell", "gwet_ac1", "gwet_ac2", "holm", "icc", "kendall",
     "leave_one_out", "macro_f1", "mae", "mean", "median", "mixed_model", "mode", "mse", "overlap", "p910", "p913",
     "pairwise_accuracy", "pairwise_balanced_accuracy", "pearson", "permutation_correlation", "permutation_paired",
-    "permutation_two_sample", "precision", "prior_against_majority", "quadratic_kappa", "raters_needed", "recall",
-    "reliability_with", "rmse", "shrinkage_slope", "spearman", "split_half", "tukey", "variance_components",
+    "permutation_two_sample", "precision", "prediction_powered_mean", "prediction_powered_slope",
+    "prior_against_majority", "quadratic_kappa", "raters_needed", "recall", "reliability_with", "rmse", "shrinkage_slope",
+    "spearman", "split_half", "tukey", "variance_components",
 ]  # fmt: skip
 
 

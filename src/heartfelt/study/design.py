@@ -32,6 +32,10 @@ class Design(Part):
     questions_per_page: Annotated[
         Literal["all", "one"], Field(description="all questions at once, or one by one")
     ] = "all"
+    affect_grid: Annotated[
+        tuple[Id, Id] | None,
+        Field(description="two questions on nine points, across then up, shown as one grid of 9 by 9"),
+    ] = None
     listening: Annotated[
         Literal["full", "started", "free"], Field(description="what must be heard before answers unlock")
     ] = "full"

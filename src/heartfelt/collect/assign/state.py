@@ -1,0 +1,305 @@
+"""The state of a collection: what all facts so far add up to. Facts go in one by one; questions come out."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any, cast
+
+from heartfelt.collect.assign.adaptive import Errors
+from heartfelt.collect.assign.journal import Fact
+from heartfelt.collect.assign.layout import Layout
+from heartfelt.collect.assign.plan import Plan
+from heartfelt.collect.assign.pool import Pool
+from heartfelt.collect.assign.rater import Rater, Trial
+from heartfelt.collect.commands import Ending
+
+_ACTS = frozenset(
+    {"arrived", "consented", "told", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
+    | {"renewed", "leased"}
+)
+"""Facts that show the rater is there: they renew the leases."""
+
+
+class State:
+    """Everything the next decision depends on."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.pool = Pool(layout)
+        self.errors = Errors(layout.spans) if layout.adaptive else None
+        self.seq = 0
+        self.next_trial = 1
+        self.raters: dict[int, Rater] = {}
+        self.by_id: dict[str, Rater] = {}
+        self.trials: dict[int, Trial] = {}
+        """Trials that can still be answered."""
+        self.answered: dict[int, int] = {}
+        """Who answered a trial, by trial."""
+        self.settings: dict[str, Any] = {}
+        self.leased = 0
+        self.complete = 0
+        """Valid ratings of ordinary units in all."""
+        self._expiries: list[tuple[float, int]] = []
+        self._apply: dict[str, Callable[[Fact], None]] = {
+            name.removeprefix("_do_"): getattr(self, name) for name in dir(self) if name.startswith("_do_")
+        }
+
+    def apply(self, fact: Fact) -> None:
+        """Take in the next fact."""
+        self.seq = fact.seq
+        if fact.rater is not None and fact.kind != "arrived":
+            rater = self.raters[fact.rater]
+            if fact.kind in _ACTS:
+                rater.last = fact.at
+                rater.until = fact.at + self.layout.lease
+        act = self._apply.get(fact.kind)
+        if act is not None:
+            act(fact)
+
+    def replay(self, facts: Iterable[Fact]) -> None:
+        """Take in many facts, in order."""
+        for fact in facts:
+            self.apply(fact)
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def pick(self, rater: Rater, rng: Random) -> int | None:
+        """The unit the rater should get next. One met in practice comes only when nothing else is left."""
+        unit = self._pick(rater, rng)
+        if unit is None and rater.tried:
+            tried, rater.tried = rater.tried, set()
+            unit = self._pick(rater, rng)
+            rater.tried = tried
+        return unit
+
+    def _pick(self, rater: Rater, rng: Random) -> int | None:
+        unit = self.pool.pick(rater, rng)
+        if unit is None and self.errors is not None and self.budget_left > 0:
+            return self.errors.largest(lambda one: self.pool.allowed(one, rater))
+        return unit
+
+    @property
+    def budget_left(self) -> int:
+        """In an adaptive study, the ratings that are still to be spent."""
+        return self.layout.quota * len(self.layout.units) - self.complete - self.leased
+
+    @property
+    def open(self) -> bool:
+        """Whether any unit wants another rating."""
+        return self.pool.open > 0 or (self.layout.adaptive and self.budget_left > 0)
+
+    def may_retake(self, trial: Trial) -> bool:
+        """Whether a lapsed lease can be taken up again without a unit getting ahead of the others."""
+        if trial.kind != "rating" or trial.unit is None:
+            return True
+        floor = self.pool.floor()
+        if floor is None:
+            return self.layout.adaptive and self.budget_left > 0
+        return self.pool.load(trial.unit) <= floor
+
+    def expired(self, now: float) -> list[int]:
+        """Raters whose leases have run out; each is named once."""
+        out: list[int] = []
+        while self._expiries and self._expiries[0][0] <= now:
+            _, number = heapq.heappop(self._expiries)
+            rater = self.raters[number]
+            if not rater.live:
+                continue
+            if rater.until <= now:
+                out.append(number)
+            else:
+                heapq.heappush(self._expiries, (rater.until, number))
+        return out
+
+    # --- facts --------------------------------------------------------------------------------------------------------
+
+    def _do_arrived(self, fact: Fact) -> None:
+        rater = Rater(cast(int, fact.rater), cast(str, fact.words), fact.at, fact.at + self.layout.lease)
+        self.raters[rater.number] = rater
+        self.by_id[rater.id] = rater
+
+    def _do_consented(self, fact: Fact) -> None:
+        self._rater(fact).agreed = fact.number == 1
+
+    def _do_told(self, fact: Fact) -> None:
+        self._rater(fact).told = True
+
+    def _do_heard(self, fact: Fact) -> None:
+        self._rater(fact).heard = True
+
+    def _do_ready(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        if rater.instructed:
+            rater.rested = True
+        rater.instructed = True
+
+    def _do_planned(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        plan = json.loads(fact.words or "")
+        probes = [(place, (kind, probe, source)) for place, kind, probe, source in plan["probes"]]
+        rater.plan = Plan(plan["length"], probes)
+        rater.planned += plan["length"] - len(probes)
+        rater.target, rater.of = plan["target"], int(fact.number or 0)
+        rater.sessions += 1
+        rater.rested = False
+        rater.session_units = []
+
+    def _do_leased(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        trial = Trial(cast(int, fact.trial), rater.number, fact.unit, session=rater.sessions)
+        if fact.words is not None:
+            for name, value in json.loads(fact.words).items():
+                setattr(trial, name, value)
+        self.next_trial = max(self.next_trial, trial.id + 1)
+        self.trials[trial.id] = trial
+        rater.queue.append(trial)
+        if trial.kind == "practice":
+            rater.practised += 1
+            if trial.unit is not None:
+                rater.tried.add(trial.unit)
+            return
+        rater.plan.take()
+        if trial.unit is not None:
+            rater.times[trial.unit] = rater.times.get(trial.unit, 0) + 1
+        if trial.kind == "rating" and trial.unit is not None:
+            rater.seen.add(trial.unit)
+            rater.latest = trial.unit
+            rater.session_units.append(trial.unit)
+            if self.layout.cell:
+                rater.cells.add(self.layout.cell.get(trial.unit, -1))
+            self._lease(trial, 1)
+
+    def _do_retaken(self, fact: Fact) -> None:
+        trial = self.trials[cast(int, fact.trial)]
+        trial.live = True
+        if trial.kind == "rating":
+            self._lease(trial, 1)
+
+    def _do_shown(self, fact: Fact) -> None:
+        trial = self.trials[cast(int, fact.trial)]
+        rater = self._rater(fact)
+        trial.position = int(fact.number or 0)
+        if trial.position > 0:
+            rater.positions = trial.position
+
+    def _do_answered(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        trial = self.trials.pop(cast(int, fact.trial))
+        self.answered[trial.id] = rater.number
+        self._let_go(rater, trial)
+        if trial.kind == "practice":
+            return
+        rater.answered += 1
+        if trial.kind != "rating" or trial.unit is None:
+            return
+        rater.done.append(trial.unit)
+        values: dict[str, float] = json.loads(fact.words) if fact.words else {}
+        if self.errors is not None:
+            rater.values.append((trial.unit, values))
+        if not rater.excluded:
+            self._valid(trial.unit, values, 1)
+
+    def _do_returned(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        trial = self.trials[cast(int, fact.trial)]
+        self._let_go(rater, trial)
+        trial.over = fact.words != "lapsed"
+        if trial.kind != "rating" or trial.unit is None:
+            return
+        rater.plan.once_more()
+        if trial.unit in rater.session_units:
+            rater.session_units.remove(trial.unit)
+        if not trial.shown:
+            rater.seen.discard(trial.unit)
+            rater.times.pop(trial.unit, None)
+            rater.cells.discard(self.layout.cell.get(trial.unit, -1))
+            del self.trials[trial.id]
+
+    def _do_passed(self, fact: Fact) -> None:
+        self._rater(fact).plan.take()
+
+    def _do_exhausted(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        rater.exhausted = True
+        rater.plan.clear()
+
+    def _do_lapsed(self, fact: Fact) -> None:
+        self._release(self._rater(fact))
+
+    def _do_ended(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        self._release(rater)
+        rater.ended = cast(Ending, fact.words)
+
+    def _do_excluded(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        if rater.excluded:
+            return
+        self._release(rater)
+        rater.excluded = True
+        self._count_all(rater, -1)
+
+    def _do_restored(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        if rater.excluded:
+            rater.excluded = False
+            self._count_all(rater, 1)
+
+    def _do_set(self, fact: Fact) -> None:
+        self.settings.update(json.loads(fact.words or "{}"))
+
+    # --- counting -----------------------------------------------------------------------------------------------------
+
+    def _rater(self, fact: Fact) -> Rater:
+        return self.raters[cast(int, fact.rater)]
+
+    def _lease(self, trial: Trial, change: int) -> None:
+        assert trial.unit is not None
+        self.leased += change
+        self.pool.count(trial.unit, leases=change)
+        self._weigh(trial.unit)
+        if change > 0:
+            rater = self.raters[trial.rater]
+            if not rater.live:
+                rater.live = True
+                heapq.heappush(self._expiries, (rater.until, rater.number))
+
+    def _let_go(self, rater: Rater, trial: Trial) -> None:
+        """Take the trial out of the rater's hands, with its lease if that is live."""
+        if trial in rater.queue:
+            rater.queue.remove(trial)
+            if trial.live and trial.kind == "rating":
+                self._lease(trial, -1)
+        trial.live = False
+
+    def _release(self, rater: Rater) -> None:
+        for trial in rater.queue:
+            if trial.live and trial.kind == "rating":
+                self._lease(trial, -1)
+            trial.live = False
+        rater.live = False
+
+    def _valid(self, unit: int, values: dict[str, float], change: int) -> None:
+        self.complete += change
+        self.pool.count(unit, valid=change)
+        if self.errors is not None:
+            self.errors.add(unit, values, change)
+            self._weigh(unit)
+
+    def _count_all(self, rater: Rater, change: int) -> None:
+        if self.errors is not None:
+            for unit, values in rater.values:
+                self._valid(unit, values, change)
+        else:
+            for unit in rater.done:
+                self._valid(unit, {}, change)
+
+    def _weigh(self, unit: int) -> None:
+        if self.errors is not None:
+            # Ties are settled by a number that looks random and is the same in every process.
+            self.errors.update(
+                unit, self.pool.leases[unit], (unit * 2654435761 + self.seq * 40503) % 1_000_003
+            )

@@ -1,0 +1,144 @@
+"""The state of a collection beside its store: made from the journal, kept in step with it, thrown away when in doubt."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from heartfelt.collect.assign import Fact, State
+from heartfelt.collect.material import make_material, unit_names
+from heartfelt.collect.options import CollectOptions
+from heartfelt.collect.session.researching import first_settings
+from heartfelt.collect.session.work import Context, Work
+from heartfelt.collect.store import Database, tables
+from heartfelt.formats.manifest import OpenStudy
+from heartfelt.streams import derived_seed
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+STORE_SECRET = "store secret"
+_AT_ONCE = 20_000
+_JOURNAL = "SELECT seq, at, kind, rater, trial, unit, number, words FROM journal WHERE seq > {} ORDER BY seq"
+
+
+class Books:
+    """Reads the store into a state, and writes what a transaction came to."""
+
+    def __init__(self, database: Database, opened: OpenStudy, options: CollectOptions) -> None:
+        self.database = database
+        self.opened = opened
+        self.options = options
+        self.context: Context
+        self.state: State | None = None
+        self._raters = 0
+        self._rng = Random(
+            secrets.randbits(64) if options.seed is None else derived_seed(options.seed, "collect")
+        )
+
+    # --- opening ------------------------------------------------------------------------------------------------------
+
+    def found(self, connection: Connection, now: float) -> None:
+        """Make what a store needs before anything happens in it: a secret, settings, units, this version of the study."""
+        secret = self._secret(connection)
+        numbers = self._units(connection)
+        version = self._version(connection, now)
+        material = make_material(self.opened, numbers, secret, self.options)
+        self.context = Context(
+            material, self.options, secret, version, self._rng, {}, {}, set(), self._new_id
+        )
+        if connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() is None:
+            fact = Fact(1, now, "set", words=json.dumps(first_settings()))
+            self.database.insert(connection, tables.journal, [tuple(fact)])
+
+    def _new_id(self) -> str:
+        if self.options.seed is None:
+            return f"r{secrets.token_hex(8)}"
+        return f"r{self._rng.getrandbits(64):016x}"
+
+    def _secret(self, connection: Connection) -> bytes:
+        from sqlalchemy import select
+
+        table = tables.kept
+        found = connection.execute(select(table.c.value).where(table.c.name == STORE_SECRET)).scalar()
+        if found is None:
+            found = secrets.token_hex(32)
+            self.database.insert(connection, table, [(STORE_SECRET, found)])
+        return bytes.fromhex(found)
+
+    def _units(self, connection: Connection) -> dict[tuple[str, str], int]:
+        rows = connection.exec_driver_sql("SELECT unit, stimulus, question FROM units").all()
+        numbers = {(stimulus, question): unit for unit, stimulus, question in rows}
+        new = [name for name in unit_names(self.opened) if name not in numbers]
+        first = max(numbers.values(), default=0) + 1
+        added = {name: first + place for place, name in enumerate(new)}
+        self.database.insert(connection, tables.units, [(n, *name) for name, n in added.items()])
+        return {**numbers, **added}
+
+    def _version(self, connection: Connection, now: float) -> int:
+        from heartfelt.study.load import study_text
+
+        rows = connection.exec_driver_sql("SELECT version, hash FROM versions ORDER BY version").all()
+        for version, known in rows:
+            if known == self.opened.study.hash:
+                return int(version)
+        study = self.opened.study
+        self.database.insert(
+            connection, tables.versions, [(len(rows) + 1, now, study.hash, study_text(study))]
+        )
+        return len(rows) + 1
+
+    # --- keeping in step ----------------------------------------------------------------------------------------------
+
+    def catch_up(self, connection: Connection, pending: Iterable[Fact] = ()) -> State:
+        """Take in what the journal has beyond the state; make the state from the beginning if there is none."""
+        state = self.state
+        if state is None:
+            state = State(self.context.material.layout)
+            self._raters = 0
+            self.context.persons.clear()
+            self.context.languages.clear()
+        news = False
+        result = connection.exec_driver_sql(_JOURNAL.format(state.seq))
+        while rows := result.fetchmany(_AT_ONCE):
+            news = True
+            for row in rows:
+                state.apply(Fact._make(row))
+        if news:
+            self._know_people(connection)
+        for fact in pending:
+            state.apply(fact)
+        self.state = state
+        return state
+
+    def _know_people(self, connection: Connection) -> None:
+        rows = connection.exec_driver_sql(
+            f"SELECT number, rater, person, language FROM raters WHERE number > {self._raters}"
+        ).all()
+        for number, rater, person, language in rows:
+            self._raters = max(self._raters, number)
+            self.know(rater, person, language)
+        invited = connection.exec_driver_sql("SELECT invitation FROM invitations").scalars()
+        self.context.invitations.update(invited)
+
+    def know(self, rater: str, person: str | None, language: str) -> None:
+        """Know a rater again, by the hash of their recruiter's id."""
+        self.context.languages[rater] = language
+        if person is not None:
+            self.context.persons[person] = rater
+
+    def write(self, connection: Connection, work: Work) -> None:
+        """Write all of a transaction's facts and rows."""
+        from sqlalchemy import text
+
+        for table in (tables.raters, *(t for t in tables.metadata.tables.values() if t is not tables.raters)):
+            rows: list[tuple[Any, ...]] | None = work.rows.get(table.name)
+            if rows:
+                self.database.insert(connection, table, rows)
+        for statement, values in work.changes:
+            connection.execute(text(statement), values)
+        if work.facts:
+            self.database.insert(connection, tables.journal, [tuple(fact) for fact in work.facts])

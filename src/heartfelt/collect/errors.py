@@ -1,0 +1,51 @@
+"""Why a collection says no: every refusal names the problem and the fix."""
+
+from __future__ import annotations
+
+from heartfelt.collect.commands import Ending
+from heartfelt.errors import HeartfeltError, InputError
+
+
+class UnknownRater(HeartfeltError):
+    """Somebody the collection has never seen, or an invitation nobody made."""
+
+
+class NotYourTrial(HeartfeltError):
+    """A trial that is not this rater's, or that they have not been shown."""
+
+
+class TrialOver(HeartfeltError):
+    """A trial that takes no more answers, because the rater gave it back."""
+
+
+class OffScale(InputError):
+    """An answer that its question does not allow. The question is named."""
+
+
+class Unanswered(OffScale):
+    """A question that has to be answered and was not."""
+
+
+class StudyClosed(HeartfeltError):
+    """The study takes no new raters now: it is closed, or full."""
+
+    ending: Ending = "closed"
+
+
+class StudyFull(StudyClosed):
+    """The study has all the raters or all the ratings it wants."""
+
+    ending: Ending = "full"
+
+
+class StoreAway(HeartfeltError):
+    """The database cannot be reached, is locked or cannot grow. Nothing was stored; the same may be sent again."""
+
+
+def store_away(why: object) -> StoreAway:
+    """The error for a database that does not do its work now."""
+    text = str(getattr(why, "orig", None) or why).strip().splitlines()
+    return StoreAway(
+        f"The database cannot store anything now: {text[0] if text else type(why).__name__}.",
+        "Nothing was stored. Try again in a moment; if it goes on, check the database and the space left.",
+    )

@@ -1,0 +1,36 @@
+"""What a study folder has collected, as a snapshot, whether or not somebody is serving it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from heartfelt.collect.collection import Collection
+from heartfelt.collect.store.database import find_database
+from heartfelt.errors import InputError
+from heartfelt.formats.manifest import is_study, open_study
+from heartfelt.snapshot import Snapshot
+from heartfelt.study import load_study
+
+
+def has_collected(folder: Path | str) -> bool:
+    """Whether a folder is a study that a store belongs to: a file in it, or a database it names."""
+    home = Path(folder)
+    if not is_study(home):
+        return False
+    source = find_database(home, None, load_study(home).database)
+    return source.exists() if isinstance(source, Path) else True
+
+
+def collected_snapshot(
+    folder: Path | str, progress: Callable[[str, int, int], None] | None = None
+) -> Snapshot:
+    """Freeze what was collected for the study in ``folder`` up to now. A server that runs is not disturbed."""
+    home = Path(folder)
+    if is_study(home) and not has_collected(home):
+        raise InputError(
+            f"{home} has collected nothing yet.", "Start with 'heartfelt serve DIR' and let raters come."
+        )
+    report = None if progress is None else lambda done, total: progress("probing media", done, total)
+    with Collection.of(open_study(home, report)) as collection:
+        return collection.snapshot()

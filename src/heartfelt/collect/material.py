@@ -1,0 +1,250 @@
+"""What a collection shows: the study's units with their media, texts and machine-filled values."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import mimetypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.collect.assign.layout import Layout
+from heartfelt.collect.options import CollectOptions
+from heartfelt.errors import InputError
+from heartfelt.files import inside
+from heartfelt.formats.manifest import OpenStudy
+from heartfelt.study import Study
+from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.question import fill
+
+WHOLE = ""
+"""In the place of a question, for a unit that is a stimulus with all its questions."""
+_TYPES = {".wav": "audio/wav", ".flac": "audio/flac", ".opus": "audio/ogg", ".webp": "image/webp"}
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFile:
+    """A media file of the study."""
+
+    path: Path
+    content_type: str
+    stimulus: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one trial is about: a stimulus with its questions, or one item."""
+
+    number: int
+    stimulus: str
+    questions: tuple[str, ...]
+    media: str | None
+    prompt: str | None
+    machine: Mapping[str, str] = field(default_factory=dict)
+    source: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All units, and what the design makes of them."""
+
+    study: Study
+    opened: OpenStudy
+    units: Mapping[int, Unit]
+    layout: Layout
+    media: Mapping[str, MediaFile]
+    practice: Sequence[int]
+    """Units that are set aside for practice."""
+    anchors: Mapping[str, Sequence[int]]
+    """Units of each anchor probe whose media are there."""
+    playable: frozenset[int]
+    """Units whose media are there, or that have none."""
+    missing: Sequence[tuple[str, str]]
+    """Stimuli that are left out because their media cannot be shown, and why."""
+    others: Mapping[str, Sequence[str]]
+    """Every machine value there is, by question."""
+
+
+def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
+    """The (stimulus, question) names of all units, in the order of the manifest."""
+    if opened.study.design.questions_per_page == "all":
+        asked = set(opened.items["stimulus"].to_list())
+        return [(name, WHOLE) for name in opened.stimuli["stimulus"].to_list() if name in asked]
+    return [(s, q) for s, q in opened.items.select("stimulus", "question").iter_rows()]
+
+
+def make_material(
+    opened: OpenStudy, numbers: Mapping[tuple[str, str], int], secret: bytes, options: CollectOptions
+) -> Material:
+    """Lay out the units under the numbers the store knows them by."""
+    study = opened.study
+    rows = {row["stimulus"]: row for row in opened.stimuli.iter_rows(named=True)}
+    missing = _missing(opened)
+    files = _media(opened, {name for name, _ in missing}, secret)
+    opaque = {file.stimulus: name for name, file in files.items()}
+    asked: dict[str, list[str]] = {}
+    for stimulus, question in opened.items.select("stimulus", "question").iter_rows():
+        asked.setdefault(stimulus, []).append(question)
+    machine, source = _machine(opened)
+    units: dict[int, Unit] = {}
+    for stimulus, question in unit_names(opened):
+        questions = tuple(asked[stimulus]) if question == WHOLE else (question,)
+        units[numbers[stimulus, question]] = Unit(
+            numbers[stimulus, question],
+            stimulus,
+            questions,
+            opaque.get(stimulus),
+            _prompt(study, rows[stimulus]) if _shows_prompt(study, questions) else None,
+            {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine},
+            {q: source[stimulus, q] for q in questions if (stimulus, q) in source},
+        )
+    gone = {name for name, _ in missing}
+    practice = _aside(study.design.practice_stimuli, units, gone, rows, "design.practice_stimuli")
+    anchors = {
+        probe.id: [
+            unit
+            for unit in _aside(probe.stimuli, units, gone, rows, f"probe {probe.id}")
+            if probe.question in units[unit].questions
+        ]
+        for probe in study.probes
+        if isinstance(probe, AnchorProbe)
+    }
+    apart = set(study.design.practice_stimuli) | {
+        name for probe in study.probes if isinstance(probe, AnchorProbe) for name in probe.stimuli
+    }
+    ordinary = [n for n, unit in units.items() if unit.stimulus not in apart and unit.stimulus not in gone]
+    others: dict[str, list[str]] = {}
+    for (_, question), value in machine.items():
+        others.setdefault(question, []).append(value)
+    layout = make_layout(
+        study, {n: units[n] for n in ordinary}, rows, max(numbers.values(), default=0) + 1, options
+    )
+    playable = frozenset(n for n, unit in units.items() if unit.stimulus not in gone)
+    return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
+
+
+def make_layout(
+    study: Study,
+    units: Mapping[int, Unit],
+    rows: Mapping[str, Mapping[str, object]],
+    size: int,
+    options: CollectOptions,
+) -> Layout:
+    """The design in plain numbers."""
+    design = study.design
+
+    def codes(names: Sequence[str]) -> dict[int, int]:
+        known: dict[tuple[object, ...], int] = {}
+        out: dict[int, int] = {}
+        for number, unit in units.items():
+            key = tuple(
+                unit.questions if name == "question" else rows[unit.stimulus].get(name) for name in names
+            )
+            out[number] = known.setdefault(key, len(known))
+        return out
+
+    ordered = design.order in {"blocks", "latin-square"}
+    block = codes([design.block_by or "system"]) if ordered else {}
+    spans: dict[str, float] = {}
+    for question in study.asked:
+        scale = study.scale_of(question.id)
+        bounds = scale.bounds()
+        if scale.level in {"interval", "ordinal"} and bounds:
+            spans[question.id] = bounds[1] - bounds[0]
+        elif scale.level == "nominal":
+            spans[question.id] = 0.0
+    return Layout(
+        size=size,
+        units=sorted(units),
+        quota=design.ratings_per_item,
+        cell=codes(design.distinct) if design.distinct else {},
+        block=block,
+        order=design.order,
+        lease=max(options.least_lease, 4 * design.expected_seconds),
+        adaptive=design.adaptive,
+        minimum=max(2, design.minimum_ratings),
+        spans=spans if design.adaptive else {},
+    )
+
+
+def opaque_id(secret: bytes, stimulus: str) -> str:
+    """The name a stimulus has for raters: tells nothing, and is the same as long as the store lives."""
+    return hmac.new(secret, b"media\0" + stimulus.encode(), hashlib.sha256).hexdigest()[:24]
+
+
+def _missing(opened: OpenStudy) -> list[tuple[str, str]]:
+    lost = set(opened.missing_media)
+    if not lost:
+        return []
+    reasons: dict[str, str | None] = {}
+    if "media_problem" in opened.stimuli.columns:
+        reasons = dict(opened.stimuli.select("stimulus", "media_problem").iter_rows())
+    return [
+        (n, reasons.get(n) or "file not found") for n in opened.stimuli["stimulus"].to_list() if n in lost
+    ]
+
+
+def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaFile]:
+    if "path" not in opened.stimuli.columns:
+        return {}
+    out: dict[str, MediaFile] = {}
+    for stimulus, path in opened.stimuli.select("stimulus", "path").iter_rows():
+        if path is None or stimulus in gone:
+            continue
+        file = inside(opened.media_root, path, str(opened.folder))
+        kind = _TYPES.get(file.suffix.lower()) or mimetypes.guess_type(file.name)[0]
+        out[opaque_id(secret, stimulus)] = MediaFile(file, kind or "application/octet-stream", stimulus)
+    return out
+
+
+def _aside(
+    names: Sequence[str],
+    units: Mapping[int, Unit],
+    gone: set[str],
+    rows: Mapping[str, object],
+    where: str,
+) -> list[int]:
+    for name in names:
+        if name not in rows:
+            raise InputError(
+                f"study.yaml, {where}: there is no stimulus '{name}' in the manifest.",
+                "Add it to the manifest, or name another.",
+            )
+    wanted = set(names) - gone
+    return [number for number, unit in units.items() if unit.stimulus in wanted]
+
+
+def _shows_prompt(study: Study, questions: Sequence[str]) -> bool:
+    return any("prompt" in study.question(question).shows for question in questions)
+
+
+def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
+    given = row.get("prompt")
+    if given is None:
+        return None
+    for prompt in study.prompts:
+        if prompt.id == given:
+            return fill(prompt.text, {"intent": str(row.get("intent") or "")})
+    return str(given)
+
+
+def _machine(opened: OpenStudy) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]]:
+    """Machine values and their sources by item: the items' column ``machine``, else a manifest column so named."""
+    values: dict[tuple[str, str], str] = {}
+    sources: dict[tuple[str, str], str] = {}
+    first = {question.id for question in opened.study.asked if question.machine_first}
+    if not first:
+        return values, sources
+    for question in first & set(opened.stimuli.columns):
+        for row in opened.stimuli.filter(pl.col(question).is_not_null()).iter_rows(named=True):
+            values[row["stimulus"], question] = str(row[question])
+            sources[row["stimulus"], question] = str(row.get(f"{question}_source") or "manifest")
+    if "machine" in opened.items.columns:
+        for row in opened.items.filter(pl.col("machine").is_not_null()).iter_rows(named=True):
+            if row["question"] in first:
+                values[row["stimulus"], row["question"]] = str(row["machine"])
+                sources[row["stimulus"], row["question"]] = str(row.get("source") or "items")
+    return values, sources

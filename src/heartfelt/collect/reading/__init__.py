@@ -1,0 +1,1 @@
+"""The read side: tables of what was collected, read at one moment without holding up the writer."""

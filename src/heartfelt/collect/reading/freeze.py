@@ -1,0 +1,127 @@
+"""A collection as a snapshot: what was collected up to one moment, with everything left out in the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from heartfelt.collect.material import Material
+from heartfelt.collect.reading import frames
+from heartfelt.collect.reading.progress import progress_in
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
+from heartfelt.study.probe import AttentionProbe
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_EXTRAS = (
+    "kind",
+    "probe",
+    "late",
+    "counts",
+    "plays",
+    "first_play",
+    "focus_losses",
+    "device",
+    "comment",
+    "study_version",
+)
+_COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
+
+
+def freeze(connection: Connection, material: Material) -> Snapshot:
+    """The snapshot of what ``connection`` sees."""
+    people = frames.raters(connection, progress_in(connection))
+    study, opened = material.study, material.opened
+    everything = frames.ratings(connection, None if study.design.adaptive else study.design.ratings_per_item)
+    asked = {question.id for question in study.asked}
+    stimuli = set(opened.stimuli["stimulus"].to_list())
+    known = pl.col("question").is_in(list(asked)) & pl.col("stimulus").is_in(list(stimuli))
+    recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))
+    stays = recorded.filter(known)
+    verified = pl.col("shown").is_not_null()
+    rated = stays.filter(~verified)
+    extras = [name for name in _EXTRAS if rated[name].null_count() < rated.height]
+    columns: list[Any] = [*_COLUMNS, *extras]
+    if study.design.batch is not None:
+        columns.append(pl.col("session").cast(pl.String).alias("batch"))
+    return Snapshot.build(
+        study,
+        stimuli=opened.stimuli,
+        ratings=rated.select(columns),
+        raters=_raters(people, everything, material),
+        items=opened.items if study.stimuli.items else None,
+        fields=_fields(stays.filter(verified), material),
+        ledger=_ledger(people, recorded.filter(~known), material),
+        source=Source("collection", study.name, {}, opened.media_root),
+    )
+
+
+def _raters(people: pl.DataFrame, everything: pl.DataFrame, material: Material) -> pl.DataFrame:
+    """Raters with how they did on attention trials; what only the running of a study needs is left out."""
+    keep = people.drop("step", "of", "trials").rename({"state": "ended"})
+    probes = [probe for probe in material.study.probes if isinstance(probe, AttentionProbe)]
+    if not probes:
+        return keep
+    right = pl.lit(False)
+    for probe in probes:
+        value, words = material.study.scale_of(probe.question).read(probe.answer)
+        same = pl.col("value") == value if value is not None else pl.col("answer") == words
+        right = right | ((pl.col("probe") == probe.id) & same)
+    judged = (
+        everything.filter(pl.col("kind") == "attention")
+        .group_by("rater")
+        .agg(
+            pl.len().cast(pl.Int64).alias("attention_asked"),
+            right.sum().cast(pl.Int64).alias("attention_right"),
+        )
+    )
+    return keep.join(judged, on="rater", how="left", maintain_order="left")
+
+
+def _fields(verified: pl.DataFrame, material: Material) -> pl.DataFrame | None:
+    if not verified.height:
+        return None
+    sources = {(u.stimulus, q): source for u in material.units.values() for q, source in u.source.items()}
+    values = {(u.stimulus, q): value for u in material.units.values() for q, value in u.machine.items()}
+    rows = []
+    for row in verified.iter_rows(named=True):
+        key = (row["stimulus"], row["question"])
+        machine = row["machine"] if row["shown"] != "hidden" else values.get(key)
+        source = "planted" if row["shown"] == "planted" else sources.get(key, "manifest")
+        final = row["answer"] if row["answer"] is not None else _number(row["value"])
+        rows.append((*key, machine, source, row["verdict"], final, row["rater"], row["at"], row["shown"]))
+    names = ("stimulus", "field", "machine", "source", "verdict", "final", "verified_by")
+    schema: dict[str, Any] = {
+        **dict.fromkeys(names, pl.String),
+        "at": verified.schema["at"],
+        "shown": pl.String,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.12g}"
+
+
+def _ledger(people: pl.DataFrame, strange: pl.DataFrame, material: Material) -> pl.DataFrame:
+    names = ("what", "rater", "stimulus", "question", "reason", "stage")
+    rows: list[tuple[str | None, ...]] = [
+        ("rater", row["rater"], None, None, f"left out by a researcher: {row['reason']}", "collect")
+        for row in people.filter("excluded").iter_rows(named=True)
+    ]
+    rows += [
+        ("rater", row["rater"], None, None, _ENDS[row["state"]], "collect")
+        for row in people.filter(pl.col("state").is_in(list(_ENDS))).iter_rows(named=True)
+    ]
+    rows += [("stimulus", None, name, None, f"media: {why}", "collect") for name, why in material.missing]
+    rows += [
+        ("rating", rater, stimulus, question, "the study no longer asks this", "collect")
+        for rater, stimulus, question in strange.select("rater", "stimulus", "question").iter_rows()
+    ]
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+_ENDS = {"no-consent": "did not agree to take part", "screened-out": "screened out before rating"}

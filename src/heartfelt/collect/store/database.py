@@ -1,0 +1,211 @@
+"""One database: how it is found, opened, locked for writing and read at one moment.
+
+Writing goes through one connection, one transaction at a time: ``BEGIN IMMEDIATE`` on SQLite, an advisory lock for the
+length of the transaction on PostgreSQL. A study has a PostgreSQL schema of its own, so that many can share a database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heartfelt.collect.errors import store_away
+from heartfelt.collect.store.migrate import migrate
+from heartfelt.errors import InputError, MissingPartError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Table
+
+STORE_FILE = "collected.sqlite"
+VARIABLE = "HEARTFELT_DATABASE"
+_WAIT = 10.0
+_MOST_PARAMETERS = 30_000
+
+
+class Database:
+    """A store that can be written to by one at a time and read by many."""
+
+    def __init__(self, source: str | Path, study: str, *, durable: bool = True) -> None:
+        try:
+            from sqlalchemy.engine import URL, make_url
+            from sqlalchemy.exc import ArgumentError
+        except ImportError as error:
+            raise MissingPartError(
+                "Collecting ratings needs SQLAlchemy, which is not installed.",
+                "Install it with: pip install 'heartfelt[web]'.",
+            ) from error
+        try:
+            self.url = (
+                URL.create("sqlite", database=str(source)) if isinstance(source, Path) else make_url(source)
+            )
+        except ArgumentError as error:
+            raise InputError(
+                "The database's address cannot be read.",
+                f"Write it as postgresql://user:password@host/name (in {VARIABLE} or 'database' in study.yaml).",
+            ) from error
+        self.kind = self.url.get_backend_name()
+        if self.kind not in {"sqlite", "postgresql"}:
+            raise InputError(
+                f"heartfelt does not store ratings in {self.kind}.", "Use sqlite:///FILE or postgresql://…"
+            )
+        self.schema = schema_name(study)
+        self._durable = durable
+        self._engine = self._make_engine()
+        self._texts: dict[tuple[str, int], str] = {}
+
+    @property
+    def lock_number(self) -> int:
+        """The number of the study's advisory lock."""
+        return int.from_bytes(hashlib.sha256(self.schema.encode()).digest()[:8], "big", signed=True)
+
+    def _make_engine(self) -> Engine:
+        from sqlalchemy import create_engine, event
+
+        if self.kind == "sqlite":
+            engine = create_engine(
+                self.url, connect_args={"timeout": _WAIT, "check_same_thread": False}, pool_size=8
+            )
+        else:
+            url = self.url.set(drivername="postgresql+psycopg")
+            arguments = {
+                "connect_timeout": 5,
+                "options": f"-csearch_path={self.schema} -cclient_min_messages=warning",
+                "application_name": "heartfelt",
+            }
+            try:
+                engine = create_engine(url, connect_args=arguments, pool_size=8, pool_pre_ping=True)
+            except ImportError as error:
+                raise MissingPartError(
+                    "PostgreSQL needs psycopg, which is not installed.",
+                    "Install it with: pip install 'heartfelt[web]'.",
+                ) from error
+        event.listen(engine, "connect", self._prepare)
+        if self.kind == "sqlite":
+            event.listen(engine, "begin", _begin)
+        return engine
+
+    def _prepare(self, raw: Any, record: object) -> None:
+        del record
+        if self.kind == "sqlite":
+            raw.isolation_level = None
+            cursor = raw.cursor()
+            for pragma in (
+                "journal_mode=WAL",
+                f"synchronous={'FULL' if self._durable else 'OFF'}",
+                "foreign_keys=ON",
+                "temp_store=MEMORY",
+            ):
+                cursor.execute(f"PRAGMA {pragma}")
+            cursor.close()
+
+    def prepare(self) -> None:
+        """Make the store if there is none, and bring it to this version's layout."""
+        from sqlalchemy.exc import DBAPIError
+
+        try:
+            with self._engine.connect() as connection:
+                self._write_mode(connection)
+                with connection.begin():
+                    self._lock(connection)
+                    if self.kind == "postgresql":
+                        connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
+                    migrate(connection)
+        except DBAPIError as error:
+            if "not a database" in str(error):
+                raise InputError(
+                    f"{self.url.database} is not a database.",
+                    "Move the file away, or bring back a copy of the store.",
+                ) from error
+            raise store_away(error) from error
+
+    def _write_mode(self, connection: Connection) -> None:
+        connection.info["begin"] = "BEGIN IMMEDIATE"
+
+    def _lock(self, connection: Connection) -> None:
+        if self.kind == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({self.lock_number})")
+
+    def connect(self) -> Connection:
+        """The connection that writes. Whoever holds it closes it."""
+        connection = self._engine.connect()
+        self._write_mode(connection)
+        return connection
+
+    @contextmanager
+    def writing(self, connection: Connection) -> Iterator[Connection]:
+        """A transaction that nobody else writes beside."""
+        with connection.begin():
+            self._lock(connection)
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Everything read inside is from one moment; nothing waits for it."""
+        from sqlalchemy.exc import DBAPIError
+
+        try:
+            with self._engine.connect() as connection:
+                connection.info["begin"] = "BEGIN"
+                if self.kind == "postgresql":
+                    connection = connection.execution_options(
+                        isolation_level="REPEATABLE READ", postgresql_readonly=True
+                    )
+                with connection.begin():
+                    yield connection
+        except DBAPIError as error:
+            raise store_away(error) from error
+
+    def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows, given as tuples in the order of the table's columns, in as few statements as fit.
+
+        One statement for many rows: the driver lets other threads in between two statements, and under load each of
+        those costs a turn.
+        """
+        width = len(table.columns)
+        most = max(1, _MOST_PARAMETERS // width)
+        for begin in range(0, len(rows), most):
+            chunk = rows[begin : begin + most]
+            values = tuple(value for row in chunk for value in row)
+            connection.exec_driver_sql(self._insert_text(table, len(chunk)), values)
+
+    def _insert_text(self, table: Table, rows: int) -> str:
+        key = (table.name, rows)
+        text = self._texts.get(key)
+        if text is None:
+            mark = "?" if self.kind == "sqlite" else "%s"
+            row = f"({','.join([mark] * len(table.columns))})"
+            names = ",".join(f'"{column.name}"' for column in table.columns)
+            text = f'INSERT INTO "{table.name}" ({names}) VALUES {",".join([row] * rows)}'
+            if len(self._texts) < 1000:
+                self._texts[key] = text
+        return text
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+    def forget(self) -> None:
+        """Let go of connections that may be broken; the next one is new."""
+        self._engine.dispose()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.info.get("begin", "BEGIN"))
+
+
+def schema_name(study: str) -> str:
+    """The PostgreSQL schema of a study: its name in plain letters, told apart by a hash where that loses something."""
+    plain = re.sub(r"[^a-z0-9]+", "_", study.lower()).strip("_")[:30]
+    if plain == study:
+        return f"heartfelt_{plain}"
+    return f"heartfelt_{plain}_{hashlib.sha256(study.encode()).hexdigest()[:8]}"
+
+
+def find_database(folder: Path, given: str | None, of_study: str | None) -> str | Path:
+    """Where the store is: what was given, else the environment, else ``study.yaml``, else a file in the folder."""
+    return given or os.environ.get(VARIABLE) or of_study or folder / STORE_FILE

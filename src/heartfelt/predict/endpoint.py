@@ -1,0 +1,289 @@
+"""A server that speaks EmoLia's contract: POST a text and an audio file, get a similarity.
+
+One request is ``{"text", "audio_filename", "audio_base64"}``, or ``audio_stem`` in place of the last two where audio is not to
+be sent; the answer is ``{"similarity"}``, ``{"score"}`` or ``{"logit"}``. heartfelt's own variant sends all texts of a
+stimulus at once: the same request with ``"texts"`` beside ``"text"`` (the first of them), answered with
+``{"similarities": [...]}``. A server that does not know it answers the first text as ever, or refuses; the rest is then asked
+one by one, and so is everything after.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from heartfelt.errors import InputError
+from heartfelt.predict.exchange import Exchange
+from heartfelt.predict.names import file_name_of, stem_of
+from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
+
+KEYS = ("similarity", "score", "logit")
+PASSING = frozenset({429, 500, 502, 503, 504})
+"""What a server may answer when it is only passing through bad weather."""
+_REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 500, 501})
+"""What a server may answer to a batch it does not know."""
+_MAKING = threading.Lock()
+
+
+class Endpoint(Predictor):
+    """A server behind a URL."""
+
+    name: ClassVar[str] = "endpoint"
+    about: ClassVar[str] = (
+        "a server that answers a text and a media file with a similarity (EmoLia's contract)"
+    )
+    argument: ClassVar[str] = "the URL to post to"
+    options: ClassVar[Mapping[str, str]] = {
+        "audio": "'send' the media (the usual), or only the 'stem' of their name",
+        "names": "'unique' file names (the usual), or 'plain' ones as EmoLia's client sends them",
+        "batch": "'auto' tries all texts of a stimulus at once (the usual), 'never' sends one text a request",
+        "timeout": "seconds to wait for an answer, 60 if left out",
+        "token_from": "the environment variable that holds a bearer token",
+        "version": "the version of what answers; with it, answers may be kept between runs",
+    }
+    reach = "network"
+    at_once = 8
+
+    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
+        given = {"audio": "send", "names": "unique", "batch": "auto", "timeout": "60", **(options or {})}
+        for name, words in (
+            ("audio", ("send", "stem")),
+            ("names", ("unique", "plain")),
+            ("batch", ("auto", "never")),
+        ):
+            if given[name] not in words:
+                raise InputError(
+                    f"The option '{name}' of the endpoint is '{given[name]}'.",
+                    f"Give one of: {', '.join(words)}.",
+                )
+        self._url = _checked_url(url)
+        self._sends = given["audio"] == "send"
+        self._unique = given["names"] == "unique"
+        self._batches: bool | None = None if given["batch"] == "auto" else False
+        self._timeout = _seconds(given["timeout"])
+        self._token_from = given.get("token_from")
+        self._version = given.get("version", "")
+        self.lasting = bool(self._version) and self._sends
+        self.needs_media = self._sends
+        self._exchange: Exchange | None = None
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Endpoint:
+        """From a URL."""
+        return cls(argument, options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_exchange": None}
+
+    @property
+    def identity(self) -> str:
+        """The URL, the version it was given, and what is sent."""
+        sent = ("audio" if self._sends else "stem") + (", unique names" if self._unique else ", plain names")
+        return f"endpoint {self._url} version {self._version or 'unknown'}, sends {sent}"
+
+    @property
+    def exchange(self) -> Exchange:
+        """The connections, kept open between requests; made when first needed."""
+        with _MAKING:
+            if self._exchange is None:
+                headers = {"content-type": "application/json", "accept": "application/json"}
+                if self._token_from:
+                    headers["authorization"] = f"Bearer {_token(self._token_from)}"
+                self._exchange = Exchange(self._url, headers, self._timeout)
+            return self._exchange
+
+    def expect(self, cases: Sequence[Case]) -> None:
+        """Look for the token, so that a missing one is told before anything is asked."""
+        del cases
+        _ = self.exchange
+
+    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
+        """Ask everything of every case."""
+        return [self._case(case) for case in cases]
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._exchange is not None:
+            self._exchange.close()
+            self._exchange = None
+
+    def _case(self, case: Case) -> list[Prediction]:
+        done: list[Prediction] = []
+        together = len(case.asks) > 1 and self._batches is not False and len(self._names(case)) == 1
+        if together:
+            done = self._together(case)
+        while len(done) < len(case.asks):
+            one = self._single(case, case.asks[len(done)])
+            done.append(one)
+            if together and one.problem is None:
+                self._batches = False
+            if one.again is not None:
+                done += [Prediction.later(None, one.again)] * (len(case.asks) - len(done))
+        return done
+
+    def _names(self, case: Case) -> set[str]:
+        """What the stimulus is called in each of its questions."""
+        return {file_name_of(case, ask, unique=self._unique) for ask in case.asks}
+
+    def _together(self, case: Case) -> list[Prediction]:
+        """All texts in one request; what the server's answer settles, in order, which may be nothing."""
+        try:
+            status, answer = self._posted(self._content(case, case.asks[0], [ask.text for ask in case.asks]))
+        except Transient as error:
+            if not self._batches and "answered 500" in error.problem:
+                return []
+            return [Prediction.later(error.problem, error.after)] * len(case.asks)
+        except _Garbled as error:
+            return [Prediction.failed(str(error))] * len(case.asks)
+        if status in _REFUSALS and not self._batches:
+            return []
+        if status != 200:
+            return [Prediction.failed(_refused(status, answer))] * len(case.asks)
+        many = answer.get("similarities") if isinstance(answer, dict) else None
+        if many is None and not self._batches:
+            self._batches = False
+            return [_read(answer)]
+        if not isinstance(many, list) or len(many) != len(case.asks):
+            wrong = f"the server gave {len(many) if isinstance(many, list) else 'no'} similarities for {len(case.asks)} texts"
+            return [Prediction.failed(wrong)] * len(case.asks)
+        self._batches = True
+        return [_number(one, "similarities") for one in many]
+
+    def _single(self, case: Case, ask: Ask) -> Prediction:
+        try:
+            status, answer = self._posted(self._content(case, ask))
+        except Transient as error:
+            return Prediction.later(error.problem, error.after)
+        except _Garbled as error:
+            return Prediction.failed(str(error))
+        return _read(answer) if status == 200 else Prediction.failed(_refused(status, answer))
+
+    def _content(self, case: Case, ask: Ask, texts: Sequence[str] = ()) -> bytes:
+        """The body of a request; base64 needs no escaping, so the audio goes in as it is."""
+        said: dict[str, Any] = {"text": ask.text, **({"texts": list(texts)} if texts else {})}
+        name = file_name_of(case, ask, unique=self._unique)
+        if not self._sends:
+            stem = stem_of(case, ask) if self._unique else PurePosixPath(name).stem
+            return json.dumps({**said, "audio_stem": stem}).encode()
+        head = json.dumps({**said, "audio_filename": name}).encode()
+        audio = case.media.base64 if case.media else ""
+        return b'%s, "audio_base64": "%s"}' % (head[:-1], audio.encode("ascii"))
+
+    def _posted(self, content: bytes) -> tuple[int, Any]:
+        """The status and the answer of one request; bad weather is raised."""
+        said = self.exchange.post(content)
+        if said.status in PASSING:
+            raise Transient(_refused(said.status, said.text), after=_after(said.retry_after))
+        if said.status >= 300:
+            return said.status, said.text
+        if not said.body.strip():
+            raise _Garbled(f"the server answered {said.status} with nothing")
+        try:
+            return 200, json.loads(said.body)
+        except ValueError:
+            raise _Garbled(f"the server's answer is not JSON: '{_short(said.text)}'") from None
+
+
+class _Garbled(Exception):
+    """An answer that cannot be read."""
+
+
+def _read(answer: Any) -> Prediction:
+    """The number in an answer, whatever it is called."""
+    if not isinstance(answer, dict):
+        return Prediction.failed(f"the server's answer is {_kind(answer)}, not an object")
+    for key in KEYS:
+        if key in answer:
+            return _number(answer[key], key)
+    has = ", ".join(f"'{_short(str(key))}'" for key in answer) or "nothing"
+    return Prediction.failed(f"the server's answer has no similarity, score or logit; it has {has}")
+
+
+def _number(value: Any, key: str) -> Prediction:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Prediction.failed(f"the server's {key} is {_kind(value)}, not a number")
+    if not math.isfinite(value):
+        return Prediction.failed(f"the server's {key} is {value}")
+    return Prediction(score=float(value))
+
+
+def _kind(value: Any) -> str:
+    names = {str: "text", bool: "true or false", list: "a list", dict: "an object", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _refused(status: int, answer: Any) -> str:
+    from http import HTTPStatus
+
+    try:
+        words = f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        words = str(status)
+    text = " ".join(str(answer).split())
+    return f"the server answered {words}" + (f": {_short(text)}" if text else "")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _after(header: str | None) -> float | None:
+    """Seconds in a Retry-After header, which may be a number or a date."""
+    if header is None:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url.strip())
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise InputError(
+            f"'{url}' is no address of a server." if url else "The endpoint has no address.",
+            "Write endpoint:http://localhost:8000/similarity, with the address to post to.",
+        )
+    if "@" in parts.netloc:
+        raise InputError(
+            "The address of the endpoint holds a password, which would be written into every result.",
+            "Put a token into an environment variable, and name it: endpoint[token_from=VARIABLE]:URL.",
+        )
+    return url.strip()
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(f"A timeout of '{text}' seconds cannot be.", "Give a number above 0, such as 60.")
+    return seconds
+
+
+def _token(variable: str) -> str:
+    token = os.environ.get(variable)
+    if not token:
+        raise InputError(
+            f"The environment variable {variable} is empty.", "Set it to the token the server wants."
+        )
+    return token
+
+
+PREDICTORS.add(Endpoint.name, Endpoint)

@@ -1,0 +1,107 @@
+"""The journal of a run: a line for every finished case, on disk before the next is reported.
+
+A line is JSON with a checksum. A torn line (the machine went down in the middle of it) is dropped when the journal is opened
+again, and its case asked again; so is a line whose checksum does not hold. Later lines go before earlier ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from heartfelt.errors import InputError
+from heartfelt.predict.predictor import Prediction
+from heartfelt.predict.record import Entry, plain
+
+NAME = "journal.jsonl"
+_HEAD = '{"crc":"'
+_SYNC_EVERY = 1.0
+
+
+class Journal:
+    """Finished cases in a folder. One run at a time writes to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self.dropped = 0
+        """Lines that could not be read again."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = self.path.open("ab+")
+        except OSError as error:
+            raise InputError(
+                f"Cannot write to {folder}: {error.strerror}.", "Choose a folder you can write to."
+            ) from error
+        self._locked()
+        self.entries = self._read()
+        self._synced = time.monotonic()
+
+    def _locked(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # where there is no such lock, nobody is kept out
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise InputError(
+                f"Another run is writing to {self.path.parent}.",
+                "Wait for it to end, or choose another folder.",
+            ) from error
+
+    def _read(self) -> dict[str, Entry]:
+        """Every finished item by its key; what is torn off at the end is cut away."""
+        self._file.seek(0)
+        content = self._file.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            self.dropped += 1
+            self._file.truncate(whole)
+        found: dict[str, Entry] = {}
+        for line in content[:whole].decode("utf-8", "replace").splitlines():
+            row = _row(line)
+            if row is None:
+                self.dropped += 1
+                continue
+            for key, attempts, said in row["answers"]:
+                found[key] = Entry(Prediction(**said), attempts, row["seconds"])
+        self._file.seek(0, os.SEEK_END)
+        return found
+
+    def add(self, stimulus: str, entries: Mapping[str, Entry], seconds: float) -> None:
+        """Write one finished case: its entries by key."""
+        answers = [[key, entry.attempts, plain(entry.prediction)] for key, entry in entries.items()]
+        row = {"stimulus": stimulus, "seconds": seconds, "answers": answers}
+        body = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        crc = zlib.crc32(body.encode())
+        self._file.write(f'{_HEAD}{crc:08x}","row":{body}}}\n'.encode())
+        self._file.flush()
+        now = time.monotonic()
+        if now - self._synced > _SYNC_EVERY:
+            os.fsync(self._file.fileno())
+            self._synced = now
+
+    def close(self) -> None:
+        """Bring everything to the disk and let others write."""
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    start = len(_HEAD)
+    crc, body = line[start : start + 8], line[start + 8 + len('","row":') : -1]
+    try:
+        if int(crc, 16) != zlib.crc32(body.encode()):
+            return None
+        found = json.loads(body)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

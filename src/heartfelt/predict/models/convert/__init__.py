@@ -1,0 +1,1 @@
+"""Weights as published, made into ONNX graphs: one file per architecture."""

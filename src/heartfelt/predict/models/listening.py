@@ -1,0 +1,186 @@
+"""A sound file as the models hear it: its tags, and how good its speech sounds.
+
+A long file is never held whole: music is decoded block by block, speech is judged on windows read where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+from heartfelt.make.media import channel_mean, resample
+from heartfelt.make.sound_file import not_finite, opened
+from heartfelt.predict.decode import decode
+from heartfelt.predict.models import distillmos, dnsmos, musicnn
+from heartfelt.predict.models.loading import load_model
+from heartfelt.predict.models.session import Model
+from heartfelt.predict.models.speech import RATE, Windows
+from heartfelt.stats.estimate import Estimate
+
+Array = npt.NDArray[np.float32]
+
+_LONG_SECONDS = 120.0
+_BLOCK_SECONDS = 10
+_NO_INTERVAL = "the model gives a value without an interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What models say of one file."""
+
+    file: str
+    seconds: float
+    values: Mapping[str, Estimate]
+    models: tuple[str, ...]
+    """The models that spoke, with everything that decides their numbers."""
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain object for strict JSON."""
+        return {
+            "file": self.file,
+            "seconds": round(self.seconds, 3),
+            "values": {name: estimate.to_json() for name, estimate in self.values.items()},
+            "models": list(self.models),
+            "warnings": list(self.warnings),
+        }
+
+
+def tags(path: Path | str, *, model: str = "musicnn-msd") -> Heard:
+    """The tags of a music file with their mean probability over patches of three seconds, the most probable first."""
+    loaded = load_model(model)
+    clip = _Clip.of(path)
+    features = musicnn.embed(sound_blocks(path), model=loaded)
+    method = f"{loaded.name}: mean probability over patches of 3 s"
+    values = {
+        tag: _estimate(share, method, {"patches": len(features.starts)})
+        for tag, share in features.mean_tags().items()
+    }
+    return Heard(str(path), features.seconds, values, (loaded.identity,), clip.warnings() + features.warnings)
+
+
+def speech_quality(path: Path | str, *, models: tuple[str, ...] = ("dnsmos", "distillmos")) -> Heard:
+    """How good the speech in a file sounds, from 1 to 5: ``sig``, ``bak``, ``ovrl``, ``p808`` and ``distillmos``."""
+    clip = _Clip.of(path)
+    samples = None if clip.seconds > _LONG_SECONDS else decode(path, RATE)
+    values: dict[str, Estimate] = {}
+    warnings = list(clip.warnings())
+    loaded = [load_model(name) for name in models]
+    for model in loaded:
+        if model.name not in _JUDGES:
+            raise InputError(f"'{model.name}' does not judge speech.", f"Choose from: {', '.join(_JUDGES)}.")
+        found, said = _JUDGES[model.name](model, clip, samples)
+        values |= found
+        warnings += [warning for warning in said if warning not in warnings]
+    return Heard(str(path), clip.seconds, values, tuple(model.identity for model in loaded), tuple(warnings))
+
+
+def sound_blocks(path: Path | str, rate: int = RATE) -> Iterator[Array]:
+    """A file's channels averaged, at ``rate``, in blocks: the same samples as decoding it whole."""
+    import soxr
+
+    with opened(path) as file:
+        found = int(file.samplerate)
+        promised, read = int(file.frames), 0
+        stream = soxr.ResampleStream(found, rate, 1, dtype="float32", quality="HQ") if found != rate else None
+        while True:
+            frames = file.read(_BLOCK_SECONDS * found, dtype="float32", always_2d=True)
+            read += len(frames)
+            block = _mono(frames, path)
+            last = len(frames) < _BLOCK_SECONDS * found
+            yield block if stream is None else stream.resample_chunk(block, last=last)
+            if last:
+                break
+    if read < promised and promised < 1 << 62:
+        raise InputError(
+            f"{path} is cut off: its header promises {promised} frames and {read} can be read.",
+            "Fetch or generate this clip again.",
+        )
+    if read == 0:
+        raise InputError(f"{path} holds no sound (0 frames).", "Fetch or generate this clip again.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Clip:
+    """What a sound file says of itself."""
+
+    path: Path | str
+    seconds: float
+    rate: int
+
+    @classmethod
+    def of(cls, path: Path | str) -> _Clip:
+        with opened(path) as file:
+            return cls(path, float(file.frames) / float(file.samplerate), int(file.samplerate))
+
+    def warnings(self) -> tuple[str, ...]:
+        if self.rate >= RATE:
+            return ()
+        return (
+            f"the file has {self.rate:,} samples a second; the models were made for {RATE:,}, and nothing above "
+            f"{self.rate // 2:,} Hz is in it",
+        )
+
+    def excerpts(self, windows: Windows) -> Iterator[Array]:
+        """The windows of a long file, each read where it stands."""
+        with opened(self.path) as file:
+            for start in windows.starts:
+                file.seek(start * self.rate // RATE)
+                frames = file.read(
+                    -(-windows.length * self.rate // RATE) + 1, dtype="float32", always_2d=True
+                )
+                samples = resample(_mono(frames, self.path), self.rate, RATE)[: windows.length]
+                yield np.pad(samples, (0, windows.length - len(samples)))
+
+
+_Judged: TypeAlias = tuple[dict[str, Estimate], tuple[str, ...]]
+_SCALES = {
+    "sig": "the speech, P.835",
+    "bak": "the background, P.835",
+    "ovrl": "overall, P.835",
+    "p808": "overall, P.808",
+}
+
+
+def _dnsmos(model: Model, clip: _Clip, samples: Array | None) -> _Judged:
+    if samples is None:
+        windows = dnsmos.windows_of(int(clip.seconds * RATE))
+        scores = dnsmos.score_windows(clip.excerpts(windows), model=model, warnings=windows.warnings)
+    else:
+        scores = dnsmos.score(samples, model=model)
+    counts = {"windows": scores.windows}
+    return {
+        scale: _estimate(getattr(scores, scale), f"DNSMOS: {words}", counts)
+        for scale, words in _SCALES.items()
+    }, scores.warnings
+
+
+def _distillmos(model: Model, clip: _Clip, samples: Array | None) -> _Judged:
+    if samples is None:
+        windows = distillmos.windows_of(int(clip.seconds * RATE))
+        quality = distillmos.score_windows(clip.excerpts(windows), model=model, warnings=windows.warnings)
+    else:
+        quality = distillmos.score(samples, model=model)
+    estimate = _estimate(quality.score, "DistillMOS: overall quality", {"windows": quality.windows})
+    return {"distillmos": estimate}, quality.warnings
+
+
+_JUDGES = {"dnsmos": _dnsmos, "distillmos": _distillmos}
+
+
+def _estimate(value: float, method: str, counts: Mapping[str, int]) -> Estimate:
+    return Estimate(value, method=method, counts=counts, why_no_interval=_NO_INTERVAL)
+
+
+def _mono(frames: Array, path: Path | str) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        mono: Array = channel_mean(frames)
+    if not np.isfinite(mono.sum(dtype=np.float64)):
+        raise not_finite(path)
+    return mono

@@ -1,0 +1,149 @@
+"""A bench from end to end: ask every model, score what it said, write it all down.
+
+What a model answered lies below ``runs/`` and is kept: the same bench into the same folder asks only for what is missing,
+and writes the outputs anew. These are there when a bench has come to its end, each whole.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.label import Benchmark, labels
+from heartfelt.predict import Run, RunOptions, cases, predictor_from, run
+from heartfelt.report.bench.told import FILE
+from heartfelt.report.bench.write import PAGE, fill_bench
+from heartfelt.score import ScoreOptions, Scores, Truth, score, truth_of
+from heartfelt.score.emolia import write_emolia_bench
+from heartfelt.score.musiceval import write_musiceval
+from heartfelt.score.truth import ITEM
+from heartfelt.snapshot import Snapshot
+
+RUNS = "runs"
+LAYOUTS = ("emolia", "musiceval")
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """How models are asked and scored; ``layout`` also writes a published system's own files."""
+
+    score: ScoreOptions = field(default_factory=ScoreOptions)
+    run: RunOptions = field(default_factory=RunOptions)
+    questions: tuple[str, ...] | None = None
+    layout: str | None = None
+    layout_folder: Path | None = None
+    """Where those files go, if not into the bench's own folder."""
+    notes: tuple[str, ...] = ()
+    """What else the page should say of how this was made."""
+
+    def __post_init__(self) -> None:
+        if self.layout is not None and self.layout not in LAYOUTS:
+            raise InputError(
+                f"There is no layout called '{self.layout}'.", suggestion(self.layout, LAYOUTS, "Layouts")
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bench:
+    """What came of a bench."""
+
+    scores: Scores
+    runs: tuple[Run, ...]
+    folder: Path
+
+
+def run_bench(
+    source: Snapshot | Benchmark,
+    models: Sequence[str],
+    folder: Path | str,
+    options: BenchOptions | None = None,
+    progress: Progress | None = None,
+) -> Bench:
+    """Ask the models (``NAME[:ARG]``) about everything that can be scored, and write the outputs to ``folder``."""
+    options = options or BenchOptions()
+    target = Path(folder)
+    _check(target, models)
+    if options.layout == "emolia" and isinstance(source, Benchmark):
+        raise InputError("A benchmark holds no votes for emolia's files.", "Point to the ratings instead.")
+    truth = truth_of(source, options.score)
+    asked = _asked(truth, options.questions)
+    # All are made before any is asked: a mistake in the last name costs nothing.
+    made = [predictor_from(name) for name in models]
+    put = cases(source, items=asked)
+    known = source.items if isinstance(source, Benchmark) else labels(source).table
+    runs = []
+    for predictor in made:
+        with predictor:
+            predictor.learn(source, known)
+            place = target / RUNS / re.sub(r"[^\w.-]+", "_", predictor.asked)[:120]
+            runs.append(run(predictor, put, place, options.run, progress))
+    predictions = pl.concat([one.table for one in runs], how="vertical")
+    scores = score(truth, predictions, options.score, progress=progress)
+    scores = replace(scores, notes=(*options.notes, *scores.notes))
+    _write(source, scores, predictions, target, options)
+    return Bench(scores, tuple(runs), target)
+
+
+def _check(target: Path, models: Sequence[str]) -> None:
+    if not models:
+        raise InputError("There is no model to ask.", "Name one or more with --model NAME[:ARG].")
+    twice = sorted({name for name in models if list(models).count(name) > 1})
+    if twice:
+        raise InputError(f"The model '{twice[0]}' is named twice.", "Name each once.")
+    ours = (target / RUNS).is_dir() or (target / FILE).is_file()
+    if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(
+            f"{target} already exists and holds no bench.", "Choose another folder, or remove this one first."
+        )
+
+
+def _asked(truth: Truth, questions: Sequence[str] | None) -> pl.DataFrame:
+    items = truth.items.select(ITEM)
+    if questions is None:
+        return items
+    for name in questions:
+        truth.study.question(name)
+    kept = items.filter(pl.col("question").is_in(list(questions)))
+    if not kept.height:
+        raise InputError("Nobody rated anything under these questions.", "Name other questions.")
+    return kept
+
+
+def _write(
+    source: Snapshot | Benchmark,
+    scores: Scores,
+    predictions: pl.DataFrame,
+    target: Path,
+    options: BenchOptions,
+) -> None:
+    """Fill a folder beside the runs, then put its files in their places, the page last."""
+    snapshot = source if isinstance(source, Snapshot) else None
+    scratch = Path(tempfile.mkdtemp(prefix=".new.", dir=target))
+    try:
+        if options.layout == "emolia" and snapshot is not None:
+            for made in write_emolia_bench(snapshot, predictions, scores, scratch / "own", options.score):
+                _put(made, (options.layout_folder or target) / made.relative_to(scratch / "own"))
+            shutil.rmtree(scratch / "own")
+        fill_bench(scores, predictions, scratch, target / PAGE, snapshot)
+        if options.layout == "musiceval":
+            write_musiceval(scores, scratch)
+        for made in sorted(scratch.iterdir(), key=lambda path: path.name == PAGE):
+            _put(made, target / made.name)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _put(made: Path, place: Path) -> None:
+    """Move a file or folder to its place, instead of what is there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir():
+        shutil.rmtree(place)
+    made.replace(place)

@@ -1,0 +1,52 @@
+"""A bench as a folder: predictions, scores and a page."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.files import whole_folder, write_bytes, write_json, write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.report.bench.page import bench_page
+from heartfelt.report.bench.told import FILE
+from heartfelt.report.page import render
+from heartfelt.score import Scores
+from heartfelt.snapshot import Snapshot
+
+PAGE = "report.html"
+ITEMS = "items.parquet"
+
+
+def write_bench(
+    scores: Scores,
+    predictions: pl.DataFrame,
+    folder: Path | str,
+    *,
+    snapshot: Snapshot | None = None,
+    replace: bool = False,
+) -> Path:
+    """Write predictions, scores, items beside their labels, the ledger and report.html; return the folder.
+
+    It is there whole, or not at all. Media play where a ``snapshot`` says where they lie.
+    """
+    target = Path(folder)
+    with whole_folder(target, replace=replace) as made:
+        fill_bench(scores, predictions, made, target / PAGE, snapshot)
+    return target
+
+
+def fill_bench(
+    scores: Scores, predictions: pl.DataFrame, made: Path, page: Path, snapshot: Snapshot | None
+) -> None:
+    """Put the files of a bench into a folder that is there; ``page`` is where the page will lie."""
+    for name, frame in (("predictions.parquet", predictions), (ITEMS, scores.rows)):
+        content = io.BytesIO()
+        frame.write_parquet(content, compression="zstd")
+        write_bytes(made / name, content.getvalue())
+    write_text(made / "predictions.csv", csv_text(predictions))
+    write_json(made / FILE, scores.to_json())
+    write_text(made / "scores.csv", csv_text(scores.table()))
+    write_text(made / "ledger.csv", csv_text(scores.ledger))
+    write_text(made / PAGE, render(bench_page(scores, snapshot, page)))

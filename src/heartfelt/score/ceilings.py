@@ -1,0 +1,93 @@
+"""The ceiling of each task: how well anything can be expected to do against labels made of these ratings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import polars as pl
+
+from heartfelt.score.metrics import METRICS, converted
+from heartfelt.score.sheet import yes
+from heartfelt.score.tasks import Task
+from heartfelt.score.truth import ITEM, NO_RATINGS, Truth
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.noise_ceiling import Ceiling, Metric, ceiling
+
+WITHIN = "within cells"
+
+
+@dataclass(slots=True, eq=False)
+class Ceilings:
+    """Ceilings, each computed when it is first asked for."""
+
+    truth: Truth
+    seed: int = 0
+    level: float = 0.95
+    wanted: bool = True
+    _found: dict[tuple[str, str], Ceiling | str] = field(default_factory=dict)
+
+    def of(self, task: Task, metric: str, level: str = "item") -> Estimate:
+        """The ceiling of a metric, or the reason there is none."""
+        name = f"ceiling, {metric}"
+        base = METRICS[metric].base
+        if not self.wanted:
+            return Estimate.missing("ceilings were not asked for", name)
+        if base is None or level == "system" or (task.kind == "text"):
+            what = "system means" if level == "system" else "this metric"
+            return Estimate.missing(f"no ceiling of {what} is known", name)
+        if task.kind == "ordinal":
+            return Estimate.missing("no ceiling of most frequent degrees is known", name)
+        key = (task.id, base)
+        if key not in self._found:
+            self._found[key] = self._made(task, base)
+        found = self._found[key]
+        if isinstance(found, str):
+            return Estimate.missing(found, name)
+        if level == WITHIN and metric != "pearson":
+            return Estimate.missing("a ceiling within cells is known for Pearson's correlation only", name)
+        return converted(metric, found.within_cells if level == WITHIN else found.overall)
+
+    def human(self, task: Task, metric: str) -> Estimate:
+        """What one more rater reaches, where the ceiling was computed."""
+        found = self._found.get((task.id, METRICS[metric].base or ""))
+        if found is None or isinstance(found, str):
+            return Estimate.missing(found or "no ceiling of this metric is known", "one more rater")
+        return found.human
+
+    def _made(self, task: Task, base: str) -> Ceiling | str:
+        """The ceiling over the items that are scored."""
+        kept = self.truth.items.filter(pl.col("question").is_in(task.questions))
+        kept = kept.filter(pl.col("present" if task.kind == "binary" else "label").is_not_null())
+        ratings = self.truth.answers.join(
+            kept.select(*ITEM, "system", "intent"), on=ITEM, how="inner", maintain_order="left"
+        )
+        if not ratings.height:
+            return NO_RATINGS
+        if (
+            task.kind == "numbers"
+            and kept["method"].n_unique() == 1
+            and kept["method"][0] not in ("mean", "p910")
+        ):
+            return f"no ceiling of labels made by '{kept['method'][0]}' is known"
+        value: Any = ratings["value"].to_numpy()
+        if task.kind == "binary":
+            value = yes(task, value)
+        single = len(task.questions) == 1
+        item = (
+            ratings["stimulus"]
+            if single
+            else ratings.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
+        )
+        cells = ratings.select(pl.col("system", "intent").fill_null("")).rows()
+        named = len(set(cells)) > 1 and task.kind == "numbers"
+        cell = pl.Series(["\x1f".join(pair) for pair in cells]) if named else None
+        return ceiling(
+            ratings["rater"],
+            item,
+            value,
+            cell=cell,
+            metric=cast("Metric", base),
+            confidence=self.level,
+            seed=self.seed,
+        )

@@ -1,0 +1,178 @@
+"""Scoring: predictions held against labels, every figure with its interval, its ceiling and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.label import Benchmark, Labels
+from heartfelt.predict.predictor import PREDICTIONS
+from heartfelt.score.binary import binary, decided
+from heartfelt.score.categories import categories, ordinal
+from heartfelt.score.ceilings import Ceilings
+from heartfelt.score.compare import ELSEWHERE, CompareOptions, Entrant, compare, ranks
+from heartfelt.score.measure import Bench
+from heartfelt.score.numbers import numbers
+from heartfelt.score.numbers import said as numbers_said
+from heartfelt.score.options import ScoreOptions
+from heartfelt.score.scores import Comparison, Rank, Score, Scores, Slice
+from heartfelt.score.sheet import Floats, Sheet, sheet_of
+from heartfelt.score.slices import columns_of, slices
+from heartfelt.score.tasks import Task, tasks_of
+from heartfelt.score.truth import ITEM, Truth, truth_of
+from heartfelt.score.words import words
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.text import cider
+from heartfelt.study.model import say
+
+Progress = Callable[[str, int, int], None]
+
+
+def score(
+    source: Snapshot | Benchmark | Labels | Truth,
+    predictions: pl.DataFrame,
+    options: ScoreOptions | None = None,
+    *,
+    snapshot: Snapshot | None = None,
+    progress: Progress | None = None,
+) -> Scores:
+    """Score a table of predictions (``heartfelt.predict.predictor.PREDICTIONS``) of one or more models."""
+    options = options or ScoreOptions()
+    truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
+    predictions = PREDICTIONS.check(predictions, "predictions")
+    models = predictions["model"].unique(maintain_order=True).to_list()
+    known = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi")
+    if not known.height:
+        raise InputError(
+            f"No prediction is about an item of '{truth.study.name}' that is scored.",
+            "Stimulus and question of the predictions must be those of the source; check both, and the selection.",
+        )
+    present = set(truth.items["question"].unique())
+    tasks, notes = tasks_of(truth.study, [q.id for q in truth.study.asked if q.id in present])
+    silent = [task for task in tasks if not _attempted(task, known)]
+    notes += [f"No model predicts '{task.id}'." for task in silent]
+    tasks = [task for task in tasks if task not in silent]
+    beside = predictions.height - known.height
+    if beside:
+        notes.append(
+            f"{beside:,} predictions are about items without ratings, or left out, and are not scored."
+        )
+    ceilings = Ceilings(truth, options.seed, options.level, options.ceilings)
+    made = _Made(Bench(options, ceilings), truth)
+    total = len(tasks) * len(models)
+    for place, task in enumerate(tasks):
+        sheets = (sheet_of(truth, known, task, model) for model in models)
+        for done in made.add(task, sheets):
+            if progress is not None:
+                progress("scoring", place * len(models) + done, total)
+    return made.scores(models, tasks, [*truth.notes, *notes])
+
+
+def _attempted(task: Task, known: pl.DataFrame) -> bool:
+    """Whether any prediction is about a task; degrees are predicted by values or answers, not by scores."""
+    mine = known.filter(pl.col("question").is_in(task.questions))
+    if task.kind == "ordinal":
+        mine = mine.filter(pl.col("value").is_not_null() | pl.col("answer").is_not_null() | ~pl.col("ok"))
+        return bool(mine["ok"].any())
+    return mine.height > 0
+
+
+class _Made:
+    """Scores as they come in, task by task."""
+
+    def __init__(self, bench: Bench, truth: Truth) -> None:
+        self.bench, self.truth = bench, truth
+        self.found: list[Score] = []
+        self.slices: list[Slice] = []
+        self.comparisons: list[Comparison] = []
+        self.ranks: list[Rank] = []
+        self.coverage: dict[str, dict[str, Any]] = {}
+        self.details: dict[str, dict[str, Any]] = {}
+        self.rows: list[pl.DataFrame] = []
+
+    def add(self, task: Task, sheets: Iterable[Sheet]) -> Iterator[int]:
+        """Everything about one task; yields how many models are done."""
+        options = self.bench.options
+        columns = columns_of(self.truth, task, options.slices)
+        self.details[task.id] = {"models": {}}
+        entrants = []
+        for sheet in sheets:
+            made, details = self._scores(sheet)
+            self.found += made
+            rows = _rows(sheet, self._said(sheet))
+            entrants.append(_entrant(sheet, rows, next(one for one in made if one.metric == task.headline)))
+            self.details[task.id]["models"][sheet.model] = details
+            self.coverage.setdefault(sheet.model, {})[task.id] = sheet.coverage
+            self.slices += slices(sheet, self.bench, columns)
+            self.rows.append(rows)
+            yield len(entrants)
+        asked = CompareOptions(
+            task.id, task.kind, task.headline, options.resamples, options.seed, options.level
+        )
+        pairs = compare(entrants, asked)
+        self.comparisons += pairs
+        self.ranks += ranks(entrants, pairs, asked)
+        self.details[task.id]["one_rater"] = self._human(task)
+
+    def _scores(self, sheet: Sheet) -> tuple[list[Score], dict[str, Any]]:
+        kind = sheet.task.kind
+        if kind == "binary":
+            return binary(sheet, self.bench)
+        if kind == "categories":
+            return categories(sheet, self.bench, self.truth)
+        if kind == "ordinal":
+            return ordinal(sheet, self.bench)
+        return numbers(sheet, self.bench) if kind == "numbers" else words(sheet, self.bench, self.truth)
+
+    def _human(self, task: Task) -> dict[str, Any]:
+        return self.bench.ceilings.human(task, task.headline).to_json()
+
+    def _said(self, sheet: Sheet) -> Floats:
+        """What the headline is made of: decisions, numbers, codes, or each caption's own score."""
+        if sheet.task.kind == "binary":
+            said = decided(sheet, self.bench.options.threshold)[0]
+        elif sheet.task.kind == "numbers":
+            said = numbers_said(sheet)
+        elif sheet.task.kind == "text":
+            texts = [text or "" for text in sheet.rows["answer"].to_list()]
+            said = cider(texts, [self.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()])
+        else:
+            said = sheet.code
+        return np.where(sheet.answered, said, np.nan)
+
+    def scores(self, models: Sequence[str], tasks: Sequence[Task], notes: Sequence[str]) -> Scores:
+        """All of it."""
+        study = self.truth.study
+        return Scores(
+            study.name, say(study.title) or study.name, self.truth.hash, tuple(models), tuple(tasks),
+            tuple(self.found), tuple(self.slices), tuple(self.comparisons), tuple(self.ranks),
+            self.coverage, self.details, self.bench.options.to_json(), tuple(notes), self.truth.ledger,
+            pl.concat(self.rows, how="vertical") if self.rows else pl.DataFrame(),
+        )  # fmt: skip
+
+
+def _rows(sheet: Sheet, said: Floats) -> pl.DataFrame:
+    """A sheet as the page shows it; ``said`` is what the headline is made of."""
+    return sheet.rows.select(
+        pl.lit(sheet.task.id).alias("task"),
+        pl.lit(sheet.model).alias("model"),
+        *ITEM,
+        pl.col("system").cast(pl.String),
+        pl.col("intent").cast(pl.String),
+        "truth",
+        "code",
+        "score",
+        "answer",
+        pl.Series("said", said).fill_nan(None),
+        pl.Series("answered", sheet.answered),
+        "problem",
+    )
+
+
+def _entrant(sheet: Sheet, rows: pl.DataFrame, headline: Score) -> Entrant:
+    why = ELSEWHERE if sheet.held_elsewhere else headline.estimate.why_missing
+    return Entrant(sheet.model, rows.filter(pl.col("said").is_not_null()), headline.estimate.value, why)

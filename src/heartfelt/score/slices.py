@@ -1,0 +1,83 @@
+"""Slices: the same metrics on the items of one system, intent, task type, bucket, language and so on.
+
+Intervals of slices are the delta method's (influence values), over stimuli: they draw nothing, so that there can be many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.score import binary as two_sided
+from heartfelt.score import numbers as numeric
+from heartfelt.score.measure import Bench
+from heartfelt.score.metrics import Kind
+from heartfelt.score.scores import Slice
+from heartfelt.score.sheet import Floats, Sheet
+from heartfelt.score.tasks import Task
+from heartfelt.score.truth import Truth
+
+MOST_VALUES = 60
+_METRICS: dict[Kind, tuple[str, ...]] = {
+    "binary": ("balanced_accuracy", "accuracy", "auroc"),
+    "categories": ("accuracy", "macro_f1"),
+    "ordinal": ("quadratic_kappa",),
+    "numbers": ("pearson", "spearman", "rmse"),
+    "text": (),
+}
+
+
+def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
+    """The columns a task is sliced by."""
+    known = [name for name in ("question", "bucket", *truth.facts) if name in truth.items.columns]
+    for name in wanted or ():
+        if name not in known:
+            raise InputError(
+                f"There is nothing called '{name}' to slice by.", suggestion(name, known, "There are")
+            )
+    rows = truth.items.filter(pl.col("question").is_in(task.questions))
+    if wanted is not None:
+        return [name for name in wanted if rows[name].n_unique() > 1]
+    out = []
+    for name in known:
+        column = rows[name].drop_nulls()
+        distinct = column.n_unique() if column.dtype in (pl.String, pl.Boolean) else 0
+        if 2 <= distinct <= MOST_VALUES and distinct < rows.height:
+            out.append(name)
+    return out
+
+
+def slices(sheet: Sheet, bench: Bench, columns: Sequence[str]) -> Iterator[Slice]:
+    """Every slice of one sheet."""
+    if not _METRICS[sheet.task.kind]:
+        return
+    values = {name: _values(sheet, bench, name) for name in _METRICS[sheet.task.kind]}
+    for column in columns:
+        cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
+        for value in cells.drop_nulls().unique().sort().to_list():
+            rows = (cells == value).fill_null(False).to_numpy()
+            for metric, y in values.items():
+                kept = rows & sheet.answered & np.isfinite(y)
+                group = None if sheet.stimulus is None or not kept.any() else sheet.stimulus[kept]
+                if group is not None and np.unique(group).size == group.size:
+                    group = None
+                found = bench.number(metric, sheet.truth[kept], y[kept], group, interval="delta")
+                yield Slice(
+                    sheet.model, sheet.task.id, column, value, metric, int(rows.sum()), int(kept.sum()), found
+                )
+
+
+def _values(sheet: Sheet, bench: Bench, metric: str) -> Floats:
+    if sheet.task.kind == "binary":
+        return (
+            two_sided.ordering(sheet)
+            if metric == "auroc"
+            else two_sided.decided(sheet, bench.options.threshold)[0]
+        )
+    if sheet.task.kind == "numbers":
+        off = metric == "rmse" and not sheet.on_scale
+        return np.full(sheet.truth.size, np.nan) if off else numeric.said(sheet)
+    return sheet.code

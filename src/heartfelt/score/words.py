@@ -1,0 +1,61 @@
+"""Texts: BLEU, ROUGE-L and CIDEr-D against what people wrote."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from heartfelt.score.measure import Bench, Pairing
+from heartfelt.score.scores import Score
+from heartfelt.score.sheet import Sheet
+from heartfelt.score.truth import ITEM, Truth
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.text import bleu, cider, lexical, rouge_l
+
+_NONE = "not computed for texts"
+
+
+def words(sheet: Sheet, bench: Bench, truth: Truth) -> tuple[list[Score], dict[str, Any]]:
+    """The caption metrics. BLEU belongs to the corpus, the others are means over items."""
+    keys = list(sheet.rows.select(ITEM).iter_rows())
+    references = [truth.texts[key] for key in keys]
+    said = [text or "" for text in sheet.rows["answer"].to_list()]
+    answered = sheet.answered
+    kept = np.flatnonzero(answered).tolist()
+    own, theirs = [said[place] for place in kept], [references[place] for place in kept]
+    told = [text if ok else "" for text, ok in zip(said, answered, strict=True)]
+    out = []
+    for name, measure in (("cider", cider), ("rouge_l", rouge_l)):
+        values, full = np.full(len(said), np.nan), np.zeros(len(said))
+        if kept:
+            values[kept] = measure(own, theirs)
+            full = measure(told, references)
+        why = None if kept else "no text was given"
+        if name == "cider" and len(kept) == 1:
+            why = "one item: nothing to be particular about"
+        out.append(
+            bench.score(sheet, Pairing(name, np.zeros(values.size), values, full, mean=True, why_none=why))
+        )
+    out += [_bleu(sheet, bench, order, (own, theirs), (told, references)) for order in (1, 4)]
+    figures = asdict(lexical(own))
+    return out, {
+        "lexical": figures,
+        "lexical_of_people": asdict(lexical([t for own in references for t in own])),
+    }
+
+
+def _bleu(sheet: Sheet, bench: Bench, order: int, answered: Any, everything: Any) -> Score:
+    options, name = bench.options, f"bleu_{order}"
+
+    def number(pair: Any) -> Estimate:
+        return bleu(
+            *pair, order=order, resamples=min(options.resamples, 2000), seed=options.seed, level=options.level
+        )
+
+    one = number(answered)
+    two = one if sheet.answered.all() else number(everything)
+    ceiling = bench.ceilings.of(sheet.task, name)
+    gone = Estimate.missing(_NONE, name)
+    return Score(sheet.model, sheet.task.id, "item", name, "", one, two, gone, ceiling, gone)

@@ -1,0 +1,1 @@
+"""The web application: rater pages, researcher dashboard, API."""

@@ -1,0 +1,100 @@
+"""The API's description: OpenAPI for programs, and the same as a page for people that asks nothing of other sites."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+_METHODS = ("get", "post", "patch", "put", "delete")
+_ABOUT = (
+    "Everything the dashboard can do, for programs. Send a token as 'Authorization: Bearer …'; make one in the dashboard"
+    " or with 'heartfelt token DIR --name NAME'. Refusals are {problem, fix} with a fitting status."
+)
+
+
+def add_to(app: FastAPI) -> None:
+    """Add the description and its page."""
+    app.description = _ABOUT
+    app.servers = [{"url": app.state.options.prefix or "/"}]
+    app.root_path_in_servers = False
+    app.add_route("/api/v1/openapi.json", described, methods=["GET"], include_in_schema=False)
+    app.add_route("/api/v1/docs", page, methods=["GET"], include_in_schema=False)
+
+
+async def described(request: Request) -> Response:
+    """The OpenAPI description."""
+    return JSONResponse(request.app.openapi())
+
+
+async def page(request: Request) -> Response:
+    """The description as a page."""
+    whole = request.app.openapi()
+    text = (
+        _environment()
+        .get_template("docs.html")
+        .render(
+            title=whole["info"]["title"],
+            about=whole["info"]["description"],
+            base=request.app.state.options.prefix,
+            parts=_parts(whole),
+            models=whole["components"]["schemas"],
+            type_of=type_of,
+        )
+    )
+    return HTMLResponse(text)
+
+
+def _parts(whole: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    out: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in whole["paths"].items():
+        for method in _METHODS:
+            if method not in methods:
+                continue
+            one = methods[method]
+            body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            good = next((r for status, r in one["responses"].items() if status.startswith("2")), {})
+            out.setdefault(one["tags"][0], []).append(
+                {
+                    "method": method.upper(),
+                    "path": path,
+                    "words": one.get("description") or one.get("summary", ""),
+                    "parameters": one.get("parameters", []),
+                    "body": None if body is None else type_of(body),
+                    "gives": {
+                        kind: type_of(c.get("schema", {})) for kind, c in good.get("content", {}).items()
+                    },
+                }
+            )
+    return out
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    """A schema in a few words."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rsplit("/", 1)[-1])
+    if "anyOf" in schema:
+        return " or ".join(type_of(one) for one in schema["anyOf"])
+    if "enum" in schema or "const" in schema:
+        return " | ".join(str(one) for one in schema.get("enum", [schema.get("const")]))
+    kind = str(schema.get("type", "anything"))
+    if kind == "array":
+        inside = schema.get("items") or {}
+        return f"list of {type_of(inside)}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {type_of(schema['additionalProperties'])}"
+    return f"{kind} ({schema['format']})" if "format" in schema else kind
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("heartfelt.web.api"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )

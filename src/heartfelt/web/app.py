@@ -1,0 +1,58 @@
+"""The application: one FastAPI app around one collection."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from heartfelt import __version__
+from heartfelt.collect import Collection
+from heartfelt.web.options import WebOptions
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+__all__ = ["WebOptions", "create_app"]
+
+
+def create_app(collection: Collection, options: WebOptions, *, closes: bool = False) -> FastAPI:
+    """The rater pages, the dashboard and the API of one study; ``closes`` the collection when it stops.
+
+    Every part finds what it needs in ``app.state``: ``collection``, ``options``, ``signer``.
+    """
+    from fastapi import FastAPI
+    from starlette.middleware import Middleware
+
+    from heartfelt.web import api, errors, media, rater, study
+    from heartfelt.web.security.cookies import Signer
+    from heartfelt.web.security.guard import Guard
+    from heartfelt.web.security.limits import RateLimit
+    from heartfelt.web.study.events import Pulse
+    from heartfelt.web.study.figures import Figures
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        if closes:
+            collection.close()
+
+    app = FastAPI(
+        title=f"heartfelt: {collection.study.name}",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, options=options)],
+    )
+    app.state.collection = collection
+    app.state.options = options
+    app.state.signer = Signer(options.secret)
+    app.state.login_limit = RateLimit(options.logins_per_minute)
+    app.state.pulse = Pulse(collection)
+    app.state.figures = Figures(collection, options.refresh_seconds)
+    errors.add_to(app)
+    for part in (rater, media, study, api):
+        part.add_to(app)
+    return app

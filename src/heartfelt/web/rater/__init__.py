@@ -1,0 +1,22 @@
+"""What raters see: from the link they were given to the code at the end.
+
+The shell of the page comes from a template with everything the study says in the rater's language; native modules in
+``static`` show one step at a time and talk to the JSON routes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+__all__ = ["add_to"]
+
+
+def add_to(app: FastAPI) -> None:
+    """Give the application the rater pages; it finds collection, options and signer in ``app.state``."""
+    from heartfelt.web.rater import arrive, assets, pages, routes
+
+    app.state.rater_pages = pages.Pages(app.state.collection)
+    app.router.routes.extend([*routes.routes(), *arrive.routes(), *pages.routes(), *assets.routes()])

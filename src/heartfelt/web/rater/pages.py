@@ -1,0 +1,148 @@
+"""The shell of the rating page: one document that holds every screen as a template and the step the rater is at."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+import orjson
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from heartfelt.collect.commands import Next
+from heartfelt.collect.errors import UnknownRater
+from heartfelt.errors import InputError
+from heartfelt.files import inside
+from heartfelt.study.model import say
+from heartfelt.study.scale import Points
+from heartfelt.web.errors import Refused
+from heartfelt.web.rater.assets import digest, modules, packed
+from heartfelt.web.rater.language import LANGUAGE_COOKIE, language_of
+from heartfelt.web.rater.present import demographic, present
+from heartfelt.web.rater.steps import step_json
+from heartfelt.web.rater.texts import Texts, texts_for
+from heartfelt.web.security.cookies import rater_of
+
+if TYPE_CHECKING:
+    from heartfelt.collect import Collection
+
+_YEAR = 365 * 24 * 3600
+_KEEP = "private, max-age=86400"
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
+    room = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    return room.get_template("rate.html")
+
+
+class Pages:
+    """Renders pages of one study; what does not change from rater to rater is made once a language."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._texts: dict[str, Texts] = {}
+        self._presented: dict[str, bytes] = {}
+        for language in collection.study.languages:
+            self._texts[language] = texts_for(language, collection.folder)
+
+    def shell(self, request: Request, rater: str, step: dict[str, Any]) -> Response:
+        """The page of a rater at a step."""
+        who = hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12]
+        return self._page(request, step, who)
+
+    def notice(self, request: Request, ending: str, status: int) -> Response:
+        """The page of somebody who cannot go on, with the reason."""
+        step = {"kind": "end", "ending": ending, "code": None, "url": None}
+        return self._page(request, step, "", status)
+
+    def _page(self, request: Request, step: dict[str, Any], who: str, status: int = 200) -> Response:
+        study = self._collection.study
+        language = language_of(request, study.languages)
+        texts = self._texts[language]
+        base = request.scope.get("root_path", "")
+        data = {
+            "base": base,
+            "who": who,
+            "step": step,
+            "study": orjson.Fragment(self._study(language)),
+            "texts": texts["live"],
+        }
+        html = _template().render(
+            base=base,
+            static=f"{base}/static/rater/{digest()}",
+            modules=modules(),
+            language=language,
+            languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
+            t=texts,
+            title=say(study.title, language) or study.name,
+            media=study.media,
+            audio=study.media != "image",
+            consent="" if study.consent is None else say(study.consent.text, language),
+            instructions=say(study.instructions, language),
+            practice=study.design.practice,
+            facts=[demographic(fact, language, texts) for fact in study.demographics],
+            data=orjson.dumps(data).decode().replace("<", "\\u003c"),
+        )
+        headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
+        response = packed(request, html.encode(), "text/html", headers)
+        response.status_code = status
+        if request.query_params.get("lang") == language:
+            options = request.app.state.options
+            response.set_cookie(
+                LANGUAGE_COOKIE, language, _YEAR, path=options.prefix or "/", secure=options.secure_cookies,
+                httponly=True, samesite="lax",
+            )  # fmt: skip
+        return response
+
+    def _study(self, language: str) -> bytes:
+        if language not in self._presented:
+            told = present(self._collection.study, language, self._texts[language])
+            self._presented[language] = orjson.dumps(told)
+        return self._presented[language]
+
+
+def routes() -> list[Route]:
+    """The page and the pictures of its scales."""
+    return [
+        Route("/rate", rate, methods=["GET"], name="rater-page"),
+        Route("/rate/picture/{scale}/{point:int}", picture, methods=["GET"], name="rater-picture"),
+    ]
+
+
+async def rate(request: Request) -> Response:
+    """The page, at the step the rater is at."""
+    pages: Pages = request.app.state.rater_pages
+    rater = rater_of(request)
+    if rater is None:
+        return pages.notice(request, "stranger", 401)
+    try:
+        step = await request.app.state.collection.ask(Next(rater))
+    except UnknownRater:
+        return pages.notice(request, "stranger", 404)
+    return pages.shell(request, rater, step_json(step))
+
+
+async def picture(request: Request) -> Response:
+    """A picture at a point of a scale, where the study brings its own."""
+    if rater_of(request) is None:
+        raise Refused(401, "This page does not know you.", "Open the link you were given.")
+    collection: Collection = request.app.state.collection
+    scale = collection.study.scales.get(request.path_params["scale"])
+    name = None
+    if isinstance(scale, Points) and isinstance(scale.pictures, dict):
+        name = scale.pictures.get(request.path_params["point"])
+    if name is None:
+        raise Refused(404)
+    try:
+        path = inside(collection.folder, name, "the picture")
+    except InputError as error:
+        raise Refused(404) from error
+    if not path.is_file():
+        raise Refused(404)
+    return FileResponse(path, headers={"cache-control": _KEEP})

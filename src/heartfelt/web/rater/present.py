@@ -1,0 +1,103 @@
+"""What a page must know of a study to ask it: plain data in one language, without a word on systems or intents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heartfelt.study import Question, Scale, Study
+from heartfelt.study.design import Demographic
+from heartfelt.study.model import say
+from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.web.rater.texts import Texts
+
+
+def present(study: Study, language: str, texts: Texts) -> dict[str, Any]:
+    """The study as the page's modules take it."""
+    design = study.design
+    return {
+        "media": study.media,
+        "listening": design.listening,
+        "replays": design.replays,
+        "onePerPage": design.questions_per_page == "one",
+        "grid": list(design.affect_grid or ()),
+        "practice": design.practice,
+        "scales": {name: _scale(name, scale, language, texts) for name, scale in study.scales.items()},
+        **_questions(study, language),
+    }
+
+
+def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any]:
+    """One question about the rater, for the template."""
+    return {
+        "id": fact.id,
+        "text": say(fact.text, language),
+        "type": fact.type,
+        "required": fact.required,
+        "choices": [(choice, _choice(choice, texts)) for choice in fact.choices],
+    }
+
+
+def _choice(name: str, texts: Texts) -> str:
+    return str(texts["choices"].get(name.lower(), name))
+
+
+def _questions(study: Study, language: str) -> dict[str, Any]:
+    """Questions by id. Those that read the same to raters are told once: a design may ask one for several reasons."""
+    forms: list[dict[str, Any]] = []
+    places: dict[str, int] = {}
+    asked: dict[str, int] = {}
+    for question in study.asked:
+        form = _question(question, language)
+        key = repr(form)
+        if key not in places:
+            places[key] = len(forms)
+            forms.append(form)
+        asked[question.id] = places[key]
+    return {"forms": forms, "questions": asked}
+
+
+def _question(question: Question, language: str) -> dict[str, Any]:
+    told = {
+        "text": say(question.text, language),
+        "scale": question.scale,
+        "required": question.required,
+        "emotion": question.emotion,
+        "help": None if question.help is None else say(question.help, language),
+        "rubric": None
+        if question.rubric is None or "rubric" not in question.shows
+        else say(question.rubric, language),
+        "prompt": "prompt" in question.shows,
+        "machine": question.machine_first,
+    }
+    return {name: value for name, value in told.items() if value not in (None, False)}
+
+
+def _scale(name: str, scale: Scale, language: str, texts: Texts) -> dict[str, Any]:
+    if isinstance(scale, Points):
+        pictures = scale.pictures
+        told: dict[str, Any] = {"options": [[point, str(point)] for point in range(scale.first, scale.last + 1)]}
+        told["anchors"] = {str(point): say(text, language) for point, text in scale.anchors.items()}
+        if isinstance(pictures, str):
+            told["figures"] = pictures
+        elif pictures:
+            told["pictures"] = {str(point): f"/rate/picture/{name}/{point}" for point in pictures}
+        return {"type": "points", **told}
+    if isinstance(scale, Numeric):
+        return {
+            "type": "numeric", "low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit,
+        }  # fmt: skip
+    if isinstance(scale, Ordered | Categories):
+        options = [_category(category, language) for category in scale.categories]
+        return {"type": scale.type, "options": options}
+    if isinstance(scale, YesNo):
+        return {"type": "yes-no", "options": [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]}
+    if isinstance(scale, FreeText):
+        return {"type": "text", "least": scale.min_words, "most": scale.max_words}
+    assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
+    return {"type": "tags", "tags": scale.tags, "open": scale.open, "separator": scale.separator}
+
+
+def _category(category: Category | str, language: str) -> list[str]:
+    if isinstance(category, str):
+        return [category, category]
+    return [category.id, category.id if category.text is None else say(category.text, language)]

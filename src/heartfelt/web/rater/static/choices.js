@@ -1,0 +1,108 @@
+// Questions answered by choosing one of several: points, categories, yes or no. Native radio buttons in a fieldset.
+import { address } from "./server.js";
+import { figure, make } from "./dom.js";
+
+let made = 0;
+
+// The key that gives each option: its own digit where it has one, else its place, with 0 for the tenth.
+export function digits(options) {
+  const own = options.every(([value]) => Number.isInteger(value) && value >= 0 && value <= 9);
+  return options.map(([value], place) => {
+    if (own) return String(value);
+    return place < 10 && options.length <= 10 ? String((place + 1) % 10) : null;
+  });
+}
+
+const FIGURES = 5;
+
+function pictureAt(scale, place) {
+  const last = scale.options.length - 1;
+  if (scale.pictures) {
+    const source = scale.pictures[scale.options[place][0]];
+    return source ? make("img", { class: "figure", src: address(source), alt: "" }) : null;
+  }
+  if (!scale.figures) return null;
+  for (let which = 0; which < FIGURES; which += 1) {
+    if (Math.round((which * last) / (FIGURES - 1)) === place) return figure(`${scale.figures}-${which + 1}`);
+  }
+  return null;
+}
+
+export class Choices {
+  constructor(id, form, scale, changed) {
+    made += 1;
+    this.id = id;
+    this.form = form;
+    this.scale = scale;
+    this.changed = changed;
+    this.keys = digits(scale.options);
+    this.inputs = [];
+    const name = `choice-${made}`;
+    const row = make("div", { class: "options" });
+    scale.options.forEach(([value, text], place) => row.append(this.#option(name, value, text, place)));
+    row.style.setProperty("--options", scale.options.length);
+    this.body = [row];
+    if (scale.type === "points") this.body.push(this.#anchors());
+    this.kind = scale.type === "points" ? "points" : "list";
+    if (scale.figures || scale.pictures) this.kind += " pictured";
+    if (scale.type === "points" && Object.keys(scale.anchors).length === scale.options.length) this.kind += " worded";
+    if (scale.options.length > 5 && scale.type !== "points") this.kind += " many";
+  }
+
+  #option(name, value, text, place) {
+    const input = make("input", {
+      type: "radio", name, value, autocomplete: "off", onchange: () => this.changed(this, this.value),
+    });
+    this.inputs.push(input);
+    const key = this.keys[place];
+    if (this.scale.type !== "points") {
+      const shown = key === null ? null : make("kbd", { "aria-hidden": "true", text: key });
+      return make("label", { class: "option" }, input, shown, make("span", { class: "label", text }));
+    }
+    const anchor = this.scale.anchors[value];
+    const spoken = anchor ? make("span", { class: "sr", text: `, ${anchor}` }) : null;
+    const inner = [pictureAt(this.scale, place), make("span", { class: "point", text }), spoken];
+    return make("label", { class: "option" }, input, ...inner);
+  }
+
+  #anchors() {
+    const row = make("div", { class: "anchors", "aria-hidden": "true" });
+    row.style.setProperty("--options", this.scale.options.length);
+    this.scale.options.forEach(([value], place) => {
+      const words = this.scale.anchors[value];
+      if (!words) return;
+      const one = make("span", { text: words });
+      one.style.setProperty("--at", place + 1);
+      one.dataset.place = place === 0 ? "first" : place === this.scale.options.length - 1 ? "last" : "mid";
+      row.append(one);
+    });
+    return row;
+  }
+
+  get value() {
+    const place = this.inputs.findIndex((input) => input.checked);
+    return place < 0 ? undefined : this.scale.options[place][0];
+  }
+
+  set(value) {
+    const place = this.scale.options.findIndex((option) => option[0] === value);
+    if (place >= 0) this.inputs[place].checked = true;
+  }
+
+  get problem() {
+    return null;
+  }
+
+  // Answers by key; true when the key means something here.
+  key(pressed) {
+    const place = this.keys.indexOf(pressed);
+    if (place < 0) return false;
+    this.inputs[place].checked = true;
+    this.changed(this, this.value);
+    return true;
+  }
+
+  get entry() {
+    return null;
+  }
+}

@@ -1,0 +1,164 @@
+// The rating page: shows the step the server is at, one after the other.
+import { notice, watch } from "./connection.js";
+import { dialogOpen, openDialog } from "./dialogs.js";
+import { find } from "./dom.js";
+import { Library } from "./library.js";
+import { Queue } from "./queue.js";
+import { BreakScreen, ConsentScreen, EndScreen, FactsScreen, HeadphoneScreen, InstructionScreen, WaitScreen } from "./screens.js";
+import { Refused, askUntilAnswered, setBase } from "./server.js";
+import { Trial } from "./trial.js";
+import { setWish, wish } from "./wishes.js";
+import { setWords, words } from "./words.js";
+
+const SCREENS = {
+  consent: ConsentScreen,
+  demographics: FactsScreen,
+  headphones: HeadphoneScreen,
+  instructions: InstructionScreen,
+  trial: Trial,
+  break: BreakScreen,
+  end: EndScreen,
+};
+
+class Page {
+  constructor(data) {
+    Object.assign(this, { study: data.study, step: data.step, played: false });
+    this.library = new Library();
+    this.queue = new Queue(data.who);
+    this.stage = find("#stage");
+  }
+
+  async begin() {
+    if (this.queue.size) {
+      this.#put(new WaitScreen(words("last_answers")));
+      await this.drain();
+    } else this.show(this.step);
+  }
+
+  // Sends what is in the queue; goes on only when all of it has arrived.
+  async drain() {
+    const { receipt, refused } = await this.queue.drain(() => {
+      if (!(this.screen instanceof WaitScreen)) this.#put(new WaitScreen(words("kept")));
+    });
+    if (refused.some((one) => one.status === 401)) return this.#stranger();
+    for (const one of refused) notice(words("refused", { problem: one.problem }), "away", 12);
+    if (receipt?.then) this.show(receipt.then);
+    else await this.refresh();
+  }
+
+  async refresh() {
+    await this.#stepping(() => askUntilAnswered("/rate/step"));
+  }
+
+  // Tells the server something that leads to the next step.
+  async send(path, body) {
+    await this.#stepping(() => askUntilAnswered(path, body));
+  }
+
+  async #stepping(asking) {
+    try {
+      this.show((await asking()).step);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      if (error.status === 401) this.#stranger();
+      else notice(`${error.problem} ${error.fix}`, "away", 12);
+    }
+  }
+
+  #stranger() {
+    this.show({ kind: "end", ending: "stranger" });
+  }
+
+  show(step) {
+    if (step.kind === "end" && this.queue.size) {
+      this.#put(new WaitScreen(words("last_answers")));
+      this.drain();
+      return;
+    }
+    this.step = step;
+    this.#head(step);
+    this.#put(new SCREENS[step.kind](step, this));
+  }
+
+  #put(screen) {
+    this.screen?.close();
+    this.screen = screen;
+    screen.show(this.stage);
+    document.body.dataset.step = this.step.kind;
+  }
+
+  #head(step) {
+    const trial = step.kind === "trial";
+    const practice = trial && step.sort === "practice";
+    find("#tools").hidden = !trial;
+    const chooser = find("#languages");
+    if (chooser) chooser.hidden = trial;
+    find("#progress").hidden = !trial;
+    if (!trial) return;
+    const bar = find("#bar");
+    const count = words("of", { number: step.number, of: step.of });
+    find("#count").textContent = practice ? `${find("#head").dataset.practice}: ${count}` : count;
+    bar.max = step.of || 1;
+    bar.value = step.number - 1;
+  }
+
+  async pause() {
+    const goOn = this.screen.pause?.();
+    await openDialog("pause");
+    goOn?.();
+  }
+
+  async flag() {
+    const { trial } = this.step;
+    const goOn = this.screen.pause?.();
+    const given = await openDialog("flag", {}, (dialog) => {
+      const send = find("button.main", dialog);
+      send.disabled = true;
+      dialog.querySelectorAll("input[name=reason]").forEach((input) => (input.onchange = () => (send.disabled = false)));
+    });
+    goOn?.();
+    if (!given?.reason) return;
+    const body = { trial, reason: given.reason, comment: given.comment.trim() || null, skip: given.skip };
+    try {
+      const { step } = await askUntilAnswered("/rate/flag", body);
+      notice(words("flagged"));
+      if (step.kind !== "trial" || step.trial !== trial) this.show(step);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      notice(error.problem, "away");
+    }
+  }
+
+  async menu() {
+    const given = await openDialog("menu", { keys: wish("keys"), autoplay: wish("autoplay") });
+    if (!given) return;
+    setWish("keys", given.keys);
+    document.body.classList.toggle("keyless", !given.keys);
+    if (given.autoplay !== undefined) setWish("autoplay", given.autoplay);
+    if (given.how === "leave" && (await openDialog("leave"))) await this.send("/rate/leave", {});
+  }
+}
+
+function start() {
+  const data = JSON.parse(find("#page-data").textContent);
+  setBase(data.base);
+  setWords(data.texts);
+  const page = new Page(data);
+  watch();
+  document.body.classList.toggle("keyless", !wish("keys"));
+  for (const button of document.querySelectorAll("#tools button")) {
+    button.addEventListener("click", () => page[button.dataset.does]());
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialogOpen()) return;
+    if (page.screen?.key(event)) event.preventDefault();
+  });
+  // Coming back with the browser's own button shows a page from memory: ask where the rater is by now.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) page.refresh();
+  });
+  addEventListener("unhandledrejection", () => notice(words("fault"), "away", 60));
+  page.begin();
+}
+
+start();

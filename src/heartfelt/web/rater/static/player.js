@@ -1,0 +1,145 @@
+// Plays a clip to its very end and remembers which stretches were heard.
+import { does, find, part } from "./dom.js";
+import { words } from "./words.js";
+
+const SLACK = 0.15; // seconds that may be missing from a clip heard in full: clocks of decoders differ by that much
+
+export class Player {
+  constructor(root, rule, replays, listeners, past = {}) {
+    this.root = root;
+    this.rule = rule;
+    this.replays = replays;
+    this.listeners = listeners;
+    this.button = does("play", root);
+    this.audio = new Audio();
+    this.audio.preload = "auto";
+    this.plays = past.plays ?? 0;
+    this.intervals = past.intervals ?? [];
+    this.firstPlay = past.first_play ?? null;
+    this.since = null;
+    this.button.addEventListener("click", () => this.toggle());
+    this.audio.addEventListener("playing", () => this.#began());
+    for (const stop of ["pause", "ended", "waiting"]) this.audio.addEventListener(stop, () => this.#stopped(stop));
+    this.audio.addEventListener("timeupdate", () => this.#draw());
+    this.frame = 0;
+  }
+
+  load(url) {
+    return new Promise((resolve, reject) => {
+      this.audio.addEventListener("canplaythrough", () => {
+        this.button.disabled = !this.mayPlay;
+        this.#draw();
+        resolve();
+      }, { once: true });
+      this.audio.addEventListener("error", () => reject(new Error(this.audio.error?.message || "cannot be decoded")));
+      this.audio.src = url;
+    });
+  }
+
+  get seconds() {
+    return Number.isFinite(this.audio.duration) ? this.audio.duration : 0;
+  }
+
+  get mayPlay() {
+    return this.midway || this.replays === null || this.plays <= this.replays;
+  }
+
+  get midway() {
+    return this.audio.currentTime > 0 && !this.audio.ended;
+  }
+
+  get playing() {
+    return !this.audio.paused && !this.audio.ended;
+  }
+
+  // Whether the study's listening rule is met.
+  get unlocked() {
+    if (this.rule === "free") return true;
+    if (this.rule === "started") return this.plays > 0;
+    return this.heardAll;
+  }
+
+  get heardAll() {
+    if (!this.seconds) return this.intervals.length > 0 && this.audio.ended;
+    let reach = 0;
+    for (const [from, to] of [...this.intervals].sort((a, b) => a[0] - b[0])) {
+      if (from > reach + SLACK) return false;
+      reach = Math.max(reach, to);
+    }
+    return reach >= this.seconds - SLACK;
+  }
+
+  toggle() {
+    if (this.playing) this.audio.pause();
+    else this.play();
+  }
+
+  async play() {
+    if (this.button.disabled || !this.mayPlay) return;
+    try {
+      await this.audio.play();
+    } catch (error) {
+      if (error.name === "NotSupportedError") this.listeners.broken(error);
+    }
+  }
+
+  stop() {
+    this.audio.pause();
+    cancelAnimationFrame(this.frame);
+  }
+
+  close() {
+    this.stop();
+    this.audio.removeAttribute("src");
+    this.audio.load();
+  }
+
+  #began() {
+    const at = this.audio.currentTime;
+    this.since = at;
+    if (at < 0.05) {
+      this.since = 0;
+      this.plays += 1;
+    }
+    this.listeners.began();
+    const tick = () => {
+      this.#draw();
+      if (this.playing) this.frame = requestAnimationFrame(tick);
+    };
+    tick();
+  }
+
+  #stopped(how) {
+    if (this.since !== null) {
+      const to = how === "ended" ? this.seconds || this.audio.currentTime : this.audio.currentTime;
+      if (to > this.since) this.intervals.push([round(this.since), round(to)]);
+      this.since = null;
+    }
+    this.#draw();
+    this.listeners.stopped();
+  }
+
+  #draw() {
+    const { audio, button } = this;
+    const state = this.playing ? "pause" : audio.ended || (this.plays && !this.midway) ? "replay" : "play";
+    if (button.dataset.state !== state) {
+      button.dataset.state = state;
+      button.setAttribute("aria-label", button.dataset[state]);
+    }
+    if (audio.readyState > 0) button.disabled = !this.playing && !this.mayPlay;
+    const share = this.seconds ? Math.min(1, audio.currentTime / this.seconds) : 0;
+    find(".line i", this.root).style.setProperty("--share", share);
+    part("time", this.root).textContent = `${clock(audio.currentTime)} / ${clock(this.seconds)}`;
+    part("state", this.root).textContent = this.#words();
+  }
+
+  #words() {
+    if (!this.unlocked) return words(`locked_${this.rule}`);
+    if (this.replays === null || this.playing || this.midway) return "";
+    const left = this.replays + 1 - this.plays;
+    return left > 0 ? words("plays_left", { count: left }) : words("no_more_plays");
+  }
+}
+
+const round = (seconds) => Math.round(seconds * 1000) / 1000;
+const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

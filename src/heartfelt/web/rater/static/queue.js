@@ -1,0 +1,79 @@
+// Answers are written down here before they are sent, and struck out when the server has said that it has them.
+// They survive a reload; the same key is the same answer, so sending one twice does no harm.
+import { away, pause } from "./connection.js";
+import { Away, Refused, ask } from "./server.js";
+
+const lasting = () => {
+  try {
+    localStorage.setItem("heartfelt:test", "1");
+    localStorage.removeItem("heartfelt:test");
+    return localStorage;
+  } catch {
+    return null;
+  }
+};
+
+export class Queue {
+  constructor(who) {
+    this.prefix = `heartfelt:${who}:answer:`;
+    this.store = lasting();
+    this.here = new Map();
+    this.running = null;
+    for (const name of this.#names()) this.here.set(name, JSON.parse(this.store.getItem(name)));
+  }
+
+  get size() {
+    return this.here.size;
+  }
+
+  put(answer) {
+    const name = `${this.prefix}${String(Date.now()).padStart(15, "0")}:${answer.key}`;
+    this.here.set(name, answer);
+    try {
+      this.store?.setItem(name, JSON.stringify(answer));
+    } catch {
+      // A full store: the answer is still in memory and is sent from there.
+    }
+  }
+
+  // Sends everything, oldest first. Ends with the last receipt, and with what was refused on the way.
+  drain(whenAway = () => {}) {
+    this.running ??= this.#run(whenAway).finally(() => (this.running = null));
+    return this.running;
+  }
+
+  async #run(whenAway) {
+    let receipt = null;
+    const refused = [];
+    for (let tries = 0; this.here.size; ) {
+      const [name, answer] = [...this.here].sort()[0];
+      try {
+        receipt = await ask("/rate/answer", { ...answer, go_on: this.here.size === 1 });
+        this.#strike(name);
+        tries = 0;
+      } catch (error) {
+        if (error instanceof Refused) {
+          refused.push(error);
+          receipt = null;
+          this.#strike(name);
+        } else if (error instanceof Away) {
+          away();
+          whenAway();
+          await pause(tries);
+          tries += 1;
+        } else throw error;
+      }
+    }
+    return { receipt, refused };
+  }
+
+  #strike(name) {
+    this.here.delete(name);
+    this.store?.removeItem(name);
+  }
+
+  #names() {
+    if (!this.store) return [];
+    return Object.keys(this.store).filter((name) => name.startsWith(this.prefix));
+  }
+}

@@ -1,0 +1,211 @@
+// Everything that is not a trial: consent, facts, headphones, instructions, break, end.
+import { copy, does, find, make, part, tell } from "./dom.js";
+import { shuffled, threeTones, twoNotes } from "./sound.js";
+import { words } from "./words.js";
+
+function once(button, action) {
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      await action();
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+class Screen {
+  constructor(id) {
+    this.node = copy(id);
+  }
+
+  show(stage) {
+    stage.replaceChildren(this.node);
+    const title = find("h1", this.node);
+    title.tabIndex = -1;
+    title.focus({ preventScroll: true });
+  }
+
+  key(event) {
+    if (event.key !== "Enter" || event.target.matches?.("button, a, input, select, textarea, summary")) return false;
+    const main = find("button.main:not(:disabled)", this.node);
+    main?.click();
+    return Boolean(main);
+  }
+
+  close() {}
+}
+
+export class ConsentScreen extends Screen {
+  constructor(step, page) {
+    super("screen-consent");
+    once(does("agree", this.node), () => page.send("/rate/consent", { agreed: true }));
+    once(does("decline", this.node), () => page.send("/rate/consent", { agreed: false }));
+  }
+
+  // Agreeing is done on purpose, not by pressing Enter on the page.
+  key() {
+    return false;
+  }
+}
+
+const NUMBER = /^\s*[+-]?\d+([.,]\d+)?\s*$/;
+
+export class FactsScreen extends Screen {
+  constructor(step, page) {
+    super("screen-demographics");
+    const form = find("form", this.node);
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const answers = this.#answers();
+      if (!answers) return;
+      find("button.main", form).disabled = true;
+      await page.send("/rate/demographics", { answers });
+      find("button.main", form).disabled = false;
+    });
+  }
+
+  #answers() {
+    const answers = {};
+    let wrong = null;
+    for (const fact of this.node.querySelectorAll(".fact")) {
+      const input = find("input, select", fact);
+      const given = input.value.trim();
+      const { type } = fact.dataset;
+      let problem = null;
+      if (!given && "required" in fact.dataset) problem = find("form", this.node).dataset.missing;
+      else if (given && type === "number" && !NUMBER.test(given)) problem = words("not_a_number");
+      const note = find(".note", fact);
+      note.hidden = problem === null;
+      note.textContent = problem ?? "";
+      input.toggleAttribute("aria-invalid", problem !== null);
+      if (problem !== null) wrong ??= input;
+      if (!given) continue;
+      if (type === "number") answers[fact.dataset.fact] = Number(given.replace(",", "."));
+      else if (type === "languages") answers[fact.dataset.fact] = given.split(/[,，、;]/).map((one) => one.trim()).filter(Boolean);
+      else answers[fact.dataset.fact] = given;
+    }
+    wrong?.focus();
+    return wrong ? null : answers;
+  }
+}
+
+export class HeadphoneScreen extends Screen {
+  constructor(step, page) {
+    super("screen-headphones");
+    Object.assign(this, { step, page, given: [], right: [] });
+    const { node } = this;
+    once(does("sound", node), async () => {
+      await twoNotes();
+      does("heard", node).disabled = false;
+    });
+    does("heard", node).addEventListener("click", () => this.#rounds());
+    once(does("tones", node), () => this.#play());
+    this.tones = [...node.querySelectorAll(".tone")];
+    this.tones.forEach((button, place) => button.addEventListener("click", () => this.#answer(place + 1)));
+  }
+
+  #rounds() {
+    part("sound", this.node).hidden = true;
+    part("rounds", this.node).hidden = false;
+    this.#round();
+    does("tones", this.node).focus();
+  }
+
+  #round() {
+    const place = part("round", this.node);
+    place.textContent = place.dataset.text.replace("{number}", this.given.length + 1).replace("{of}", this.step.trials);
+    this.order = shuffled(["plain", "opposite", "quiet"]);
+    this.heard = false;
+    for (const button of this.tones) button.disabled = true;
+    does("tones", this.node).hidden = false;
+  }
+
+  async #play() {
+    await threeTones(this.order, (number) => {
+      this.tones.forEach((button, place) => button.classList.toggle("sounding", place + 1 === number));
+    });
+    for (const button of this.tones) {
+      button.classList.remove("sounding");
+      button.disabled = false;
+    }
+    this.heard = true;
+  }
+
+  async #answer(number) {
+    if (!this.heard) return;
+    this.given.push(number);
+    this.right.push(this.order.indexOf("quiet") + 1);
+    tell(words("of", { number: this.given.length, of: this.step.trials }));
+    if (this.given.length < this.step.trials) {
+      this.#round();
+      does("tones", this.node).focus();
+      return;
+    }
+    this.heard = false;
+    for (const button of this.tones) button.disabled = true;
+    does("tones", this.node).hidden = true;
+    await this.page.send("/rate/headphones", { probe: this.step.probe, given: this.given, right: this.right });
+  }
+
+  key(event) {
+    if (/^[123]$/.test(event.key) && this.heard) {
+      this.tones[Number(event.key) - 1].click();
+      return true;
+    }
+    return super.key(event);
+  }
+}
+
+export class InstructionScreen extends Screen {
+  constructor(step, page) {
+    super("screen-instructions");
+    const sound = does("sound", this.node);
+    if (sound) once(sound, twoNotes);
+    once(does("ready", this.node), () => page.send("/rate/ready", {}));
+  }
+}
+
+export class BreakScreen extends Screen {
+  constructor(step, page) {
+    super("screen-break");
+    part("done", this.node).textContent = words("done_so_far", step);
+    once(does("ready", this.node), () => page.send("/rate/ready", {}));
+  }
+}
+
+export class EndScreen extends Screen {
+  constructor(step) {
+    super(`end-${step.ending}`);
+    if (step.code) {
+      const place = part("code", this.node);
+      place.hidden = false;
+      find("output", place).textContent = step.code;
+      does("copy", place).addEventListener("click", async () => {
+        await navigator.clipboard?.writeText(step.code).catch(() => {});
+        tell(words("copied"));
+      });
+    }
+    if (step.url && /^https?:/i.test(step.url)) {
+      const link = part("url", this.node);
+      link.href = step.url;
+      link.hidden = false;
+    }
+  }
+}
+
+export class WaitScreen {
+  constructor(text) {
+    this.node = make("section", { class: "card screen kept" }, make("p", { class: "prose", text }));
+  }
+
+  show(stage) {
+    stage.replaceChildren(this.node);
+  }
+
+  key() {
+    return false;
+  }
+
+  close() {}
+}

@@ -1,0 +1,68 @@
+// Requests to the study's server. Away: try again, nothing was decided. Refused: it was, and trying again is no use.
+import { away, pause, reached } from "./connection.js";
+
+let base = "";
+
+export function setBase(given) {
+  base = given;
+}
+
+export const address = (path) => base + path;
+
+export class Away extends Error {}
+
+export class Refused extends Error {
+  constructor(status, problem, fix) {
+    super(problem);
+    Object.assign(this, { status, problem, fix });
+  }
+}
+
+const PATIENCE = 20_000;
+const passing = (status) => status === 408 || status === 425 || status === 429 || status >= 500;
+
+async function once(path, body, options) {
+  let response;
+  try {
+    response = await fetch(address(path), {
+      method: body === undefined ? "GET" : "POST",
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+      cache: body === undefined && !options.kept ? "no-store" : "default",
+      signal: AbortSignal.timeout(options.patience ?? PATIENCE),
+    });
+  } catch (error) {
+    throw new Away(String(error));
+  }
+  if (passing(response.status)) throw new Away(`status ${response.status}`);
+  if (!response.ok) {
+    const told = await response.json().catch(() => ({}));
+    throw new Refused(response.status, told.problem ?? `status ${response.status}`, told.fix ?? "");
+  }
+  try {
+    return options.kept ? await response.blob() : await response.json();
+  } catch (error) {
+    throw new Away(String(error));
+  }
+}
+
+// One try.
+export async function ask(path, body, options = {}) {
+  const found = await once(path, body, options);
+  reached();
+  return found;
+}
+
+// As many tries as it takes; only a refusal ends them.
+export async function askUntilAnswered(path, body, options = {}) {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await ask(path, body, options);
+    } catch (error) {
+      if (!(error instanceof Away)) throw error;
+      if (!options.quiet) away();
+      await pause(tries);
+    }
+  }
+}

@@ -1,0 +1,329 @@
+// One trial: the stimulus, the questions, the keys, and what is written down about it all.
+import { copy, does, find, freshKey, make, part, tell } from "./dom.js";
+import { notice } from "./connection.js";
+import { openDialog } from "./dialogs.js";
+import { Form, settled } from "./form.js";
+import { Log, round } from "./log.js";
+import { Player } from "./player.js";
+import { Refused, ask } from "./server.js";
+import { wish } from "./wishes.js";
+import { words } from "./words.js";
+
+const drafts = (trial) => `heartfelt:draft:${trial}`;
+
+export class Trial {
+  constructor(step, page) {
+    Object.assign(this, { step, page, study: page.study, comment: null, sent: false });
+    this.node = copy("screen-trial");
+    this.part = (name) => part(name, this.node);
+    this.draft = this.#draft();
+    this.form = new Form(this.node, step, this.study, (...told) => this.#changed(...told));
+    this.watching = new AbortController();
+  }
+
+  async show(stage) {
+    const { step, study, node } = this;
+    this.#texts();
+    node.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.goOn();
+    });
+    does("back", node).addEventListener("click", () => this.#turn(this.form.page - 1));
+    does("comment", node).addEventListener("click", () => this.#comment());
+    node.addEventListener("focusin", (event) => {
+      const one = this.form.of(event.target);
+      if (one) this.form.activate(one);
+    });
+    const audio = step.media && study.media !== "image";
+    if (audio) this.#player();
+    this.form.lock(true);
+    if (this.draft.values) this.form.restore(this.draft.values, this.draft.verdicts);
+    this.comment = this.draft.comment ?? null;
+    stage.replaceChildren(node);
+    this.stage = stage;
+    this.#lay();
+    addEventListener("resize", () => this.#lay(), { signal: this.watching.signal });
+    this.part("hint").textContent = step.media ? words("loading") : "";
+    this.log = new Log(this.draft.log);
+    if (!(await this.#load(audio))) return;
+    if (!this.draft.log) {
+      this.log.close();
+      this.log = new Log();
+    }
+    this.#beat();
+    this.#unlock();
+    (audio && !this.player.unlocked ? this.player.button : this.form.active?.entry ?? this.form.active?.node ?? node).focus({ preventScroll: true });
+    if (audio && this.page.played && wish("autoplay") && !this.player.plays) this.player.play();
+  }
+
+  #texts() {
+    const { step, study } = this;
+    const forms = step.questions.map((id) => study.forms[study.questions[id]]);
+    const fill = (name, text) => {
+      const place = this.part(name);
+      place.hidden = !text;
+      (find("blockquote", place) ?? place).textContent = text ?? "";
+    };
+    fill("words", step.words);
+    fill("prompt", forms.some((form) => form.prompt) ? step.prompt : null);
+    fill("rubric", [...new Set(forms.map((form) => form.rubric).filter(Boolean))].join("\n"));
+    const kinds = new Set(forms.map((form) => form.emotion).filter(Boolean));
+    const about = this.part("about");
+    if (kinds.size === 1) fill("about", about.dataset[[...kinds][0]]);
+    else if (kinds.size > 1) {
+      for (const one of this.form.controls) {
+        const legend = find("legend", one.node);
+        if (one.form.emotion) legend.append(make("small", { class: "help", text: about.dataset[one.form.emotion] }));
+      }
+    }
+  }
+
+  #player() {
+    const { study } = this;
+    this.part("player").hidden = false;
+    this.player = new Player(this.part("player"), study.listening, study.replays, {
+      began: () => {
+        this.page.played = true;
+        this.player.firstPlay ??= round(this.log.elapsed);
+        this.#unlock();
+        this.#keep();
+      },
+      stopped: () => {
+        this.#unlock();
+        this.#keep();
+      },
+      broken: (error) => this.#broken(error),
+    }, this.draft.heard);
+  }
+
+  // Brings the media in; false when it cannot be shown, and the trial is given back.
+  async #load(audio) {
+    const { step, page } = this;
+    if (!step.media) return true;
+    try {
+      const coming = page.library.get(step.media);
+      page.library.ahead(step.media, step.upcoming);
+      const url = await coming;
+      if (audio) await this.player.load(url);
+      else {
+        const image = this.part("image");
+        image.src = url;
+        image.alt = words("stimulus_image");
+        await image.decode();
+        image.hidden = false;
+        this.#lay();
+      }
+    } catch (error) {
+      return this.#broken(error);
+    }
+    return !this.closed;
+  }
+
+  async #broken(error) {
+    if (this.closed) return false;
+    notice(words("media_problem"));
+    this.close();
+    await this.page.send("/rate/media-problem", { trial: this.step.trial, problem: String(error.message || error).slice(0, 500) || "does not play" });
+    return false;
+  }
+
+  #lay() {
+    if (this.closed) return;
+    this.form.lay(() => this.stage.scrollHeight <= this.stage.clientHeight);
+    this.#foot();
+  }
+
+  get locked() {
+    return this.player ? !this.player.unlocked : false;
+  }
+
+  #unlock() {
+    const was = this.node.dataset.locked !== undefined;
+    if (was && !this.locked) {
+      this.form.lock(false);
+      if (this.player && this.player.rule !== "free") tell(words("unlocked"));
+    }
+    this.#foot();
+  }
+
+  #foot() {
+    const { form, node } = this;
+    const submit = does("submit", node);
+    submit.textContent = form.last ? submit.dataset.submit : submit.dataset.next;
+    does("back", node).hidden = form.page === 0;
+    const ready = !this.locked && form.here.every(settled);
+    submit.classList.toggle("waiting", !ready);
+    this.part("hint").textContent = this.locked || !ready || !form.last ? "" : words("complete");
+  }
+
+  #changed(one, value, typed = false, quiet = false) {
+    this.form.clear(one);
+    if (typed) this.log.typed(one.id, value);
+    else this.log.change(one.id, value);
+    this.#keep();
+    this.#foot();
+    if (!typed && !quiet && one.inputs) this.#moveOn(one);
+  }
+
+  // After a choice the next open question becomes the active one. Focus goes to its fieldset, not to a radio button,
+  // where the space bar would answer instead of play.
+  #moveOn(one) {
+    const next = this.form.following(one);
+    if (one.entry) this.form.focus(one);
+    else if (this.keyed) this.form.focus(next ?? one);
+    else this.form.activate(next ?? one);
+  }
+
+  #turn(page) {
+    if (page < 0 || page >= this.form.pages.length) return;
+    this.form.turn(page);
+    this.stage.scrollTop = 0;
+    this.#foot();
+    if (this.form.active) this.form.focus(this.form.active);
+  }
+
+  goOn() {
+    if (this.sent || this.closed) return;
+    if (this.locked) {
+      tell(words(`locked_${this.player.rule}`));
+      this.player.button.focus();
+      return;
+    }
+    for (const one of this.form.here) (one.editor ?? one).take?.();
+    const wrong = this.form.check();
+    if (wrong) {
+      this.form.focus(wrong);
+      return;
+    }
+    if (!this.form.last) this.#turn(this.form.page + 1);
+    else this.#submit();
+  }
+
+  async #submit() {
+    const { step, form, log, player, page } = this;
+    this.sent = true;
+    player?.stop();
+    const answer = {
+      trial: step.trial, key: freshKey(), values: form.values, verdicts: form.verdicts, comment: this.comment, heard: log.heard(player),
+    };
+    page.queue.put(answer);
+    sessionStorage.removeItem(drafts(step.trial));
+    this.close();
+    form.lock(true);
+    this.part("hint").textContent = words("saving");
+    await page.drain();
+  }
+
+  // The keys. Returns true when the key was meant for the trial.
+  key(event) {
+    const { target, key } = event;
+    const typing = target.matches?.("input[type=text], textarea, select");
+    if (key === "Enter") {
+      if (event.isComposing || target.matches?.("button, a, summary, select") || (target.matches?.("textarea") && event.shiftKey)) return false;
+      const one = this.form.of(target);
+      if (typing && (one?.editor ?? one)?.take?.()) return true;
+      const next = typing && one && one.problem === null && settled(one) ? this.form.following(one) : null;
+      if (next && !this.locked) this.form.focus(next);
+      else this.goOn();
+      return true;
+    }
+    if (typing || !wish("keys")) return false;
+    if (key === " ") {
+      if (!this.player || target.matches?.("button, a, summary, input[type=range], input[type=checkbox], input[type=radio]:not(:checked)")) return false;
+      this.player.toggle();
+      return true;
+    }
+    if (key === "Backspace") {
+      this.#back();
+      return true;
+    }
+    if (/^[0-9]$/.test(key)) return this.#digit(key);
+    return false;
+  }
+
+  #digit(key) {
+    if (this.locked) {
+      tell(words(`locked_${this.player.rule}`));
+      return true;
+    }
+    const one = this.form.active;
+    if (!one) return false;
+    this.keyed = true;
+    const used = one.key(key);
+    this.keyed = false;
+    if (!used && one.entry && document.activeElement !== one.entry) {
+      // The digit goes on into the field that is now in focus.
+      one.entry.focus({ preventScroll: true });
+      return false;
+    }
+    return used;
+  }
+
+  #back() {
+    const here = this.form.here;
+    const place = here.indexOf(this.form.active);
+    if (place > 0) this.form.focus(here[place - 1]);
+    else if (this.form.page > 0) {
+      this.#turn(this.form.page - 1);
+      this.form.focus(this.form.here.at(-1));
+    }
+  }
+
+  async #comment() {
+    const given = await openDialog("comment", { comment: this.comment ?? "" });
+    if (given) {
+      this.comment = given.comment.trim() || null;
+      does("comment", this.node).classList.toggle("has", Boolean(this.comment));
+      this.#keep();
+    }
+  }
+
+  pause() {
+    const playing = this.player?.playing;
+    this.player?.stop();
+    this.log.pause();
+    return () => {
+      this.log.goOn();
+      if (playing) this.player.play();
+    };
+  }
+
+  #beat() {
+    const every = Math.max(15, Math.min(60, this.step.lease_seconds / 3)) * 1000;
+    this.beating = setInterval(() => {
+      ask("/rate/beat", { trial: this.step.trial }).catch((error) => {
+        if (error instanceof Refused) clearInterval(this.beating);
+      });
+    }, every);
+  }
+
+  // What has been answered so far outlives a reload of this tab; it belongs to this trial and to no other.
+  #keep() {
+    if (this.sent || this.closed) return;
+    const { log, player, form } = this;
+    const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses };
+    const heard = player && { plays: player.plays, intervals: player.intervals, first_play: player.firstPlay };
+    try {
+      sessionStorage.setItem(drafts(this.step.trial), JSON.stringify({ values: form.values, verdicts: form.verdicts, comment: this.comment, log: past, heard }));
+    } catch {
+      // Without room for a draft a reload begins the trial anew.
+    }
+  }
+
+  #draft() {
+    try {
+      return JSON.parse(sessionStorage.getItem(drafts(this.step.trial))) ?? {};
+    } catch {
+      return {};
+    }
+  }
+
+  close() {
+    if (this.closed) return;
+    this.closed = true;
+    clearInterval(this.beating);
+    this.watching.abort();
+    this.player?.close();
+    this.log?.close();
+  }
+}

@@ -1,0 +1,75 @@
+// A field that a machine filled in first: accept it, fix it or reject it. What was done is kept beside the value.
+import { make } from "./dom.js";
+import { words } from "./words.js";
+
+const VERDICTS = [["accepted", "accept"], ["fixed", "fix"], ["rejected", "reject"]];
+let made = 0;
+
+export class Verify {
+  kind = "verify";
+
+  constructor(editor, machine, changed) {
+    made += 1;
+    this.id = editor.id;
+    this.form = editor.form;
+    this.editor = editor;
+    this.machine = machine;
+    this.changed = changed;
+    this.inputs = VERDICTS.map(([verdict]) => make("input", {
+      type: "radio", name: `verdict-${made}`, value: verdict, autocomplete: "off", onchange: () => this.#turned(),
+    }));
+    const options = VERDICTS.map(([, word], place) => make("label", { class: "option" }, this.inputs[place],
+      make("kbd", { "aria-hidden": "true", text: place + 1 }), make("span", { class: "label", text: words(word) })));
+    const shown = editor.kind === "tags" ? machine.split(editor.scale.separator) : [machine];
+    const chips = shown.map((text) => make("span", { class: "chip machine", text: text.trim() }));
+    this.room = make("div", { class: "editor", hidden: true }, ...editor.body.filter(Boolean));
+    this.body = [
+      make("p", { class: "said" }, make("span", { class: "sr", text: words("machine_says") }), ...chips),
+      make("div", { class: "options" }, ...options), this.room,
+    ];
+  }
+
+  get verdict() {
+    return this.inputs.find((input) => input.checked)?.value;
+  }
+
+  #turned() {
+    const fixing = this.verdict === "fixed";
+    this.room.hidden = !fixing;
+    if (fixing && this.editor.value === undefined) this.editor.set(this.machine);
+    this.changed(this, `${this.verdict}: ${this.value ?? ""}`);
+  }
+
+  get value() {
+    if (this.verdict === "accepted") return this.editor.kind === "number" ? Number(this.machine) : this.machine;
+    return this.verdict === "fixed" ? this.editor.value : undefined;
+  }
+
+  get answered() {
+    return this.verdict !== undefined && (this.verdict !== "fixed" || this.editor.value !== undefined);
+  }
+
+  set({ verdict, value }) {
+    const input = this.inputs.find((one) => one.value === verdict);
+    if (!input) return;
+    input.checked = true;
+    this.room.hidden = verdict !== "fixed";
+    if (verdict === "fixed" && value !== undefined) this.editor.set(value);
+  }
+
+  get problem() {
+    return this.verdict === "fixed" ? this.editor.problem : null;
+  }
+
+  key(pressed) {
+    const input = this.inputs[Number(pressed) - 1];
+    if (!input) return false;
+    input.checked = true;
+    this.#turned();
+    return true;
+  }
+
+  get entry() {
+    return this.verdict === "fixed" ? this.editor.entry : null;
+  }
+}

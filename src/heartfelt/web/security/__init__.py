@@ -1,0 +1,1 @@
+"""Who may do what: signed cookies, passwords, tokens, limits, and headers on every answer."""

@@ -1,0 +1,95 @@
+"""Signed texts that expire: cookies, personal links, form tokens.
+
+A signed text opens only for the purpose it was made for, so a rater's cookie is nothing to the researcher's door.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Literal
+
+import itsdangerous
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from heartfelt.web.options import WebOptions
+
+RATER_COOKIE = "heartfelt_rater"
+STUDY_COOKIE = "heartfelt_study"
+RATER_SECONDS = 90 * 24 * 3600
+STUDY_SECONDS = 12 * 3600
+INVITE_SECONDS = 180 * 24 * 3600
+_LONGEST = 4096
+
+
+class Signer:
+    """Signs values for a purpose and a time, and reads them back."""
+
+    def __init__(self, secret: bytes, clock: Callable[[], float] = time.time) -> None:
+        self._secret = secret
+        self._clock = clock
+        self._signers: dict[str, itsdangerous.Signer] = {}
+
+    def sign(self, purpose: str, value: str, seconds: int) -> str:
+        """``value`` as a text that ``read`` opens for ``purpose`` during the next ``seconds``; fit for URLs and cookies."""
+        plain = urlsafe_b64encode(value.encode()).rstrip(b"=")
+        expires = format(int(self._clock()) + seconds, "x")
+        return self._signer(purpose).sign(f"{expires}.{plain.decode()}").decode()
+
+    def read(self, purpose: str, text: str | None) -> str | None:
+        """The value, or None for anything forged, expired or made for another purpose."""
+        if not text or len(text) > _LONGEST:
+            return None
+        try:
+            expires, _, plain = self._signer(purpose).unsign(text).decode().partition(".")
+            if int(expires, 16) <= self._clock():
+                return None
+            return urlsafe_b64decode(plain + "=" * (-len(plain) % 4)).decode()
+        except (itsdangerous.BadData, ValueError):
+            return None
+
+    def _signer(self, purpose: str) -> itsdangerous.Signer:
+        if purpose not in self._signers:
+            self._signers[purpose] = itsdangerous.Signer(
+                self._secret, salt=f"heartfelt {purpose}", key_derivation="hmac", digest_method=sha256
+            )
+        return self._signers[purpose]
+
+
+def set_cookie(response: Response, options: WebOptions, name: str, signed: str, seconds: int) -> None:
+    """Give a browser a signed text that scripts cannot read and other sites cannot send.
+
+    Raters come by a link from another site, so theirs is lax; the researcher's is strict.
+    """
+    same_site: Literal["lax", "strict"] = "strict" if name == STUDY_COOKIE else "lax"
+    response.set_cookie(
+        name,
+        signed,
+        max_age=seconds,
+        path=options.prefix or "/",
+        secure=options.secure_cookies,
+        httponly=True,
+        samesite=same_site,
+    )
+
+
+def drop_cookie(response: Response, options: WebOptions, name: str) -> None:
+    """Take a cookie back."""
+    response.delete_cookie(
+        name, path=options.prefix or "/", secure=options.secure_cookies, httponly=True, samesite="lax"
+    )
+
+
+def rater_of(request: HTTPConnection) -> str | None:
+    """The rater whose cookie comes with a request."""
+    signer: Signer = request.app.state.signer
+    return signer.read("rater", request.cookies.get(RATER_COOKIE))
+
+
+def is_researcher(request: HTTPConnection) -> bool:
+    """Whether a request comes with the cookie of a login."""
+    signer: Signer = request.app.state.signer
+    return signer.read("study", request.cookies.get(STUDY_COOKIE)) is not None

@@ -1,0 +1,96 @@
+"""The dashboard's heavier figures: computed once for a state of the study, and at most every few seconds.
+
+Whoever asks while they are being computed gets the last ones, with the number of the state they speak of.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from heartfelt.analysis.material import lay_out
+from heartfelt.collect import Collection
+from heartfelt.panel import Panel, screen
+from heartfelt.snapshot import Snapshot
+from heartfelt.web.study.reliability import reliability
+from heartfelt.web.study.systems import system_means
+
+IDLE_SHARE = 10
+"""After computing for a second the figures rest for ten, so that raters never wait for them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Board:
+    """Everything computed from one state of the study."""
+
+    change: int
+    at: float
+    took: float
+    reliability: list[dict[str, Any]]
+    systems: list[dict[str, Any]]
+    ranking: pl.DataFrame
+    flagged: dict[str, list[str]]
+    notes: tuple[str, ...]
+
+
+class Figures:
+    """Keeps the last board and makes the next one when it is due."""
+
+    def __init__(
+        self, collection: Collection, seconds: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._collection = collection
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last: Board | None = None
+
+    def board(self, *, fresh: bool = False) -> Board:
+        """The figures of now, or of a moment ago; ``fresh`` waits for those of now."""
+        last = self._last
+        if last is not None and not self._due(last, fresh):
+            return last
+        if not self._lock.acquire(blocking=last is None or fresh):
+            assert last is not None
+            return last
+        try:
+            if self._last is None or self._due(self._last, fresh):
+                self._last = self._make()
+            return self._last
+        finally:
+            self._lock.release()
+
+    def _due(self, last: Board, fresh: bool) -> bool:
+        rest = 0.0 if fresh else max(self._seconds, IDLE_SHARE * last.took)
+        return self._clock() - last.at >= rest and self._collection.change() != last.change
+
+    def _make(self) -> Board:
+        began, change = self._clock(), self._collection.change()
+        kept, everybody = snapshots(self._collection)
+        material = lay_out(kept)
+        panel: Panel = screen(everybody)
+        return Board(
+            change,
+            self._clock(),
+            self._clock() - began,
+            reliability(material),
+            system_means(material),
+            panel.ranking,
+            panel.flagged(),
+            panel.notes,
+        )
+
+
+def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:
+    """The ratings of raters who count, and those of everybody: to be measured, and to be ranked."""
+    everybody = collection.snapshot()
+    gone = everybody.raters.filter("excluded")["rater"].to_list()
+    if not gone:
+        return everybody, everybody
+    ratings = everybody.ratings.filter(~pl.col("rater").is_in(gone))
+    return Snapshot.build(everybody.study, stimuli=everybody.stimuli, ratings=ratings), everybody

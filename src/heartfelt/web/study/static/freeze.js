@@ -1,0 +1,58 @@
+// Freezing to a snapshot, and taking the data away in any format.
+import { element, moment, whole } from "./draw.js";
+import { dialog, status } from "./dialog.js";
+import { base, complain, get, say, send } from "./net.js";
+
+const listed = (list, snapshots) => {
+  list.replaceChildren();
+  if (!snapshots.length) element("li", "note", list, "None yet.");
+  for (const one of snapshots) {
+    const item = element("li", "", list, `${moment(one.made)}, ${whole(one.ratings)} ratings by ${whole(one.raters)} raters, ${one.hash.slice(0, 12)} `);
+    const link = element("a", "", item, "download");
+    link.href = `${base}/api/v1/snapshots/${encodeURIComponent(one.name)}/download`;
+    link.setAttribute("aria-label", `Download the snapshot of ${moment(one.made)}`);
+  }
+};
+
+// A format that cannot hold this study says so here rather than on a page of its own.
+const take = async (href, told) => {
+  say("Writing…", told);
+  const answer = await fetch(`${base}/api/v1/${href}`, { credentials: "same-origin" });
+  if (!answer.ok) { const why = await answer.json().catch(() => ({})); say(`${why.problem || "It could not be written."} ${why.fix || ""}`, told); return; }
+  const link = element("a", "");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") || "")?.[1] || "export.zip";
+  link.click();
+  URL.revokeObjectURL(link.href);
+  say("Written.", told);
+};
+
+export const freeze = async () => {
+  const box = dialog("Freeze and export");
+  box.id = "freezing";
+  element("p", "", box, "A snapshot is the study at this moment: whole, hashed, and kept in the study folder. Rating goes on meanwhile.");
+  const now = element("button", "main", element("div", "row", box), "Freeze now");
+  now.type = "button";
+  const told = status(box);
+  element("h3", "", box, "Snapshots");
+  const list = element("ul", "", box);
+  element("h3", "", box, "Export the ratings of this moment");
+  const row = element("p", "row", box);
+  const refresh = async () => listed(list, (await get("snapshots")).snapshots);
+  now.addEventListener("click", async () => {
+    now.disabled = true;
+    say("Freezing…", told);
+    try { const made = await send("POST", "snapshots"); say(`Frozen: ${made.name}.`, told); await refresh(); } catch (problem) { complain(problem, told); }
+    now.disabled = false;
+  });
+  try {
+    await refresh();
+    const formats = (await get("formats")).formats;
+    for (const [href, words, about] of [...formats.map((f) => [`export/${f.name}`, f.name, f.about]), ["ratings?as=csv", "ratings.csv", "every rating with all that was logged"], ["ratings?as=parquet", "ratings.parquet", "the same as Parquet"]]) {
+      const link = element("a", "", row, words);
+      link.href = `${base}/api/v1/${href}`;
+      link.title = about;
+      if (href.startsWith("export/")) link.addEventListener("click", (event) => { event.preventDefault(); take(href, told); });
+    }
+  } catch (problem) { complain(problem, told); }
+};

@@ -1,0 +1,137 @@
+// Raters ranked by joint carelessness, with exclude and restore, what that would change, and every trial of one.
+import { ago, button, element, estimate, moment, number, whole } from "./draw.js";
+import { dialog, field, status } from "./dialog.js";
+import { complain, get, say, send } from "./net.js";
+import { home, play } from "./player.js";
+
+const short = (name) => (name.length > 12 ? `${name.slice(0, 10)}…` : name);
+
+const cell = (row, words, className) => element("td", className || "", row, words);
+
+// Means and alphas before and after, largest change first.
+const changes = (parent, found) => {
+  element("h3", "", parent, "What it would change");
+  const table = element("table", "", parent), head = element("tr", "", element("thead", "", table));
+  for (const words of ["", "now", "then", "change"]) { const th = element("th", words && "number", head, words); th.scope = "col"; }
+  const body = element("tbody", "", table);
+  const row = (name, before, after, digits) => {
+    const line = element("tr", "", body);
+    element("th", "", line, name).scope = "row";
+    cell(line, estimate(before, digits), "number");
+    cell(line, estimate(after, digits), "number");
+    const moved = before?.value === null || after?.value === null || !before || !after ? null : after.value - before.value;
+    cell(line, moved === null ? "–" : `${moved > 0 ? "+" : ""}${number(moved, 3)}`, "number");
+  };
+  for (const one of found.alpha) row(`α ${one.question}`, one.before, one.after, 3);
+  const size = (one) => (one.before?.value === null || one.after?.value === null || !one.before || !one.after ? 0 : Math.abs(one.after.value - one.before.value));
+  for (const one of found.systems.toSorted((a, b) => size(b) - size(a)).slice(0, 8)) row(`mean ${one.question}, ${one.system}`, one.before, one.after, 2);
+  if (found.systems.length > 8) element("p", "note", parent, `The 8 system means that move most, of ${found.systems.length}.`);
+};
+
+const judge = async (rater, reload) => {
+  const out = !rater.excluded, box = dialog(out ? `Exclude ${rater.rater}?` : `Take ${rater.rater} back?`);
+  box.id = "judge";
+  if (rater.reasons.length) {
+    element("h3", "", box, "What was seen");
+    const list = element("ul", "", box);
+    for (const words of rater.reasons) element("li", "", list, words);
+  }
+  const wait = element("p", "note", box, "Computing what it would change…");
+  const form = element("form", "", box), row = element("div", "row", form);
+  const reason = out ? field(row, "Reason, kept with the data", "text", rater.flagged_by.length ? `careless: ${rater.flagged_by.join(", ")}` : "", "field wide") : null;
+  if (reason) { reason.required = true; reason.maxLength = 500; }
+  const go = element("button", "main", row, out ? "Exclude" : "Restore");
+  go.type = "submit";
+  const told = status(form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    go.disabled = true;
+    try {
+      const done = await send("POST", `raters/${encodeURIComponent(rater.rater)}/${out ? "exclude" : "restore"}`, out ? { reason: reason.value } : undefined);
+      box.close();
+      say(out ? `${rater.rater} is left out; ${whole(done.slots)} slots are open again.` : `${rater.rater} is back; ${whole(done.slots)} ratings count again.`);
+      reload();
+    } catch (problem) { go.disabled = false; complain(problem, told); }
+  });
+  try {
+    const found = await get(`raters/${encodeURIComponent(rater.rater)}/effect`);
+    const part = element("div", "");
+    element("p", "", part, out ? `${whole(found.ratings.before - found.ratings.after)} of ${whole(found.ratings.before)} ratings would no longer count; their slots open again.` : `${whole(found.ratings.after - found.ratings.before)} ratings would count again.`);
+    changes(part, found);
+    wait.replaceWith(part);
+  } catch (problem) { wait.textContent = `${problem.message} ${problem.fix}`; }
+};
+
+const trials = async (rater, reload, image) => {
+  const box = dialog(`Rater ${rater.rater}`, "drawer");
+  box.id = "drawer";
+  box.addEventListener("close", home);
+  const facts = [["came", moment(rater.arrived)], ["by", rater.recruiter], ["state", rater.state], ["evidence of carelessness", rater.score === null ? "–" : number(rater.score, 1)]];
+  element("p", "note", box, facts.map(([name, words]) => `${name} ${words}`).join(" · "));
+  if (rater.reason) element("p", "warn", box, `Excluded: ${rater.reason}`);
+  for (const words of rater.reasons) element("p", "", box, words);
+  button(rater.excluded ? "Take back…" : "Exclude…", element("div", "row", box), () => { box.close(); judge(rater, reload); });
+  const wait = element("p", "note", box, "Loading the trials…");
+  try {
+    const found = await get(`raters/${encodeURIComponent(rater.rater)}/trials`);
+    wait.textContent = `${found.trials.length} trials`;
+    const table = element("table", "", box), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
+    for (const words of ["#", "stimulus", "kind", "answers", "seconds", "plays", "left the page", "when", "comment"]) element("th", "", head, words).scope = "col";
+    for (const one of found.trials) {
+      const line = element("tr", one.late ? "late" : "", body);
+      cell(line, one.position ?? "–", "number");
+      const what = cell(line, null);
+      if (one.media) button("▶", what, () => play(one.media, one.stimulus, image), "media").setAttribute("aria-label", `Play ${one.stimulus}`);
+      what.append(one.stimulus || "–");
+      cell(line, one.kind + (one.late ? ", late" : ""));
+      cell(line, Object.entries(one.answers).map(([name, value]) => `${name} ${value ?? "–"}`).join(", ") || one.status || "–");
+      cell(line, number(one.seconds, 1), "number");
+      cell(line, one.plays ?? "–", "number");
+      cell(line, one.focus_losses ?? "–", "number");
+      cell(line, moment(one.at));
+      cell(line, one.comment || "", "long").title = one.comment || "";
+    }
+  } catch (problem) { wait.textContent = `${problem.message} ${problem.fix}`; }
+};
+
+export const raters = (host, hint, reload, image) => {
+  const table = element("table", "", host), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
+  for (const [words, kind] of [["#", "number"], ["rater"], ["evidence"], ["flagged by"], ["trials", "number"], ["state"], ["seen"], [""]]) {
+    const th = element("th", kind || "", head, words);
+    th.scope = "col";
+    if (!words) th.append(Object.assign(document.createElement("span"), { className: "unseen", textContent: "action" }));
+  }
+  return (data) => {
+    hint.textContent = data.raters.length ? ["Evidence in powers of ten, summed over the rules: read from the top, it is no test.", ...data.notes].join(" ") : "Nobody has come yet.";
+    const most = Math.max(4, ...data.raters.map((r) => r.score || 0));
+    const held = document.activeElement?.dataset?.rater, kind = document.activeElement?.className;
+    const top = host.scrollTop;
+    body.replaceChildren();
+    for (const one of data.raters) {
+      const line = element("tr", one.excluded ? "out" : "", body);
+      cell(line, one.rank ?? "–", "number");
+      const name = element("th", "", line);
+      name.scope = "row";
+      const open = button(short(one.rater), name, () => trials(one, reload, image), "link");
+      open.title = one.rater;
+      open.dataset.rater = one.rater;
+      open.setAttribute("aria-label", `Every trial of ${one.rater}`);
+      const evidence = cell(line, null, "tight");
+      const bar = element("span", "evidence", evidence);
+      bar.setAttribute("aria-hidden", "true");
+      element("i", "", bar).style.width = `${(100 * (one.score || 0)) / most}%`;
+      evidence.append(one.score === null ? "–" : number(one.score, 1));
+      const why = cell(line, null, "plain chips");
+      if (one.excluded && one.reason) element("span", "chip", why, `excluded: ${one.reason.length > 40 ? `${one.reason.slice(0, 38)}…` : one.reason}`).title = one.reason;
+      else for (const rule of one.flagged_by) element("span", "chip", why, rule).title = one.reasons.filter((r) => r.startsWith(`${rule}:`)).join("\n");
+      cell(line, whole(one.trials), "number");
+      cell(line, one.state, "tight");
+      cell(line, ago(one.seen), "tight");
+      const act = button(one.excluded ? "Restore" : "Exclude", cell(line, null, "number"), () => judge(one, reload));
+      act.dataset.rater = one.rater;
+      act.setAttribute("aria-label", `${one.excluded ? "Restore" : "Exclude"} ${one.rater}`);
+    }
+    host.scrollTop = top;
+    if (held) [...body.querySelectorAll("button")].find((b) => b.dataset.rater === held && b.className === kind)?.focus();
+  };
+};

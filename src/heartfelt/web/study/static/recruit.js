@@ -1,0 +1,68 @@
+// How raters come: the open link, personal links, Prolific and MTurk, the codes, the cap, closed or open.
+import { button, element, whole } from "./draw.js";
+import { copyable, dialog, field, status } from "./dialog.js";
+import { complain, get, say, send } from "./net.js";
+
+const links = (box, study) => {
+  element("h3", "", box, "Links");
+  for (const [name, words] of [["open", "For anybody"], ["prolific", "For Prolific"], ["mturk", "For Mechanical Turk"]]) {
+    element("p", "note", box, words);
+    copyable(box, study.links[name]);
+  }
+};
+
+const settings = (box, now, changed) => {
+  element("h3", "", box, "Taking raters");
+  const form = element("form", "", box), row = element("div", "row", form), codes = element("div", "row", form);
+  const open = field(row, "Open to raters", "checkbox", now.open);
+  open.id = "is-open";
+  const cap = field(row, "Most raters (empty: no limit)", "number", now.cap);
+  cap.min = 1;
+  const back = field(row, "Send raters back to ({code} is the code)", "text", now.return_url, "field wide");
+  back.placeholder = "https://app.prolific.com/submissions/complete?cc={code}";
+  const code = ["complete", "screened_out", "no_consent"].map((name) => field(codes, `Code: ${name.replaceAll("_", " ")}`, "text", now[`code_${name}`]));
+  const save = element("button", "main", element("div", "row", form), "Save");
+  save.type = "submit";
+  const told = status(form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const wanted = { open: open.checked, cap: cap.value ? Number(cap.value) : null, return_url: back.value || null, code_complete: code[0].value, code_screened_out: code[1].value, code_no_consent: code[2].value };
+    try { await send("PATCH", "settings", wanted); say("Saved.", told); changed(); } catch (problem) { complain(problem, told); }
+  });
+};
+
+const invite = (box) => {
+  element("h3", "", box, "Personal links");
+  element("p", "note", box, "Each opens the study for one person, who can come back to it on any device.");
+  const form = element("form", "", box), row = element("div", "row", form);
+  const count = field(row, "How many", "number", 10), note = field(row, "Note, for you", "text", "", "field wide");
+  count.min = 1;
+  count.max = 1000;
+  count.required = true;
+  element("button", "", row, "Make links").type = "submit";
+  const told = status(form), out = element("div", "", box);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      const made = await send("POST", "invitations", { count: Number(count.value), note: note.value || null });
+      const text = made.invitations.map((one) => one.link).join("\n");
+      out.replaceChildren();
+      const area = element("pre", "code", out, text);
+      area.tabIndex = 0;
+      area.setAttribute("aria-label", "Personal links");
+      button("Copy all", out, async (event) => { try { await navigator.clipboard.writeText(text); event.target.textContent = "Copied"; } catch { say("Select and copy them."); } });
+      say(`${whole(made.invitations.length)} links made.`, told);
+    } catch (problem) { complain(problem, told); }
+  });
+};
+
+export const recruit = async (changed) => {
+  const box = dialog("Recruit raters");
+  box.id = "recruiting";
+  try {
+    const [study, now] = await Promise.all([get("study"), get("settings")]);
+    settings(box, now, changed);
+    links(box, study);
+    invite(box);
+  } catch (problem) { complain(problem, status(box)); }
+};

@@ -1,0 +1,139 @@
+"""People who take part: they walk through a collection step by step, and small studies for them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from heartfelt.collect import Collection
+from heartfelt.collect.commands import (
+    Answer,
+    Arrive,
+    AskConsent,
+    AskDemographics,
+    AskHeadphones,
+    Consent,
+    Demographics,
+    Headphones,
+    Heard,
+    Next,
+    Ready,
+    Receipt,
+    ShowTrial,
+    Step,
+    TheEnd,
+)
+
+_KEYS = itertools.count()
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def write_study(folder: Path, name: str, stimuli: int = 6, **parts: Any) -> Path:
+    """A study folder without media: ``parts`` are keys of study.yaml; ``rows`` replace the manifest's."""
+    folder.mkdir(parents=True)
+    rows = parts.pop("rows", None) or ["stimulus", *(f"s{n}" for n in range(stimuli))]
+    items = parts.pop("items", None)
+    study: dict[str, Any] = {
+        "heartfelt": 1,
+        "name": name,
+        "scales": {"nine": {"type": "points", "points": 9}, "ten": {"type": "points", "points": 10}},
+        "questions": [{"id": "valence", "text": "How pleasant?", "scale": "nine"}],
+        **parts,
+    }
+    study["design"] = {"ratings_per_item": 2, "practice": 0, **parts.get("design", {})}
+    if items is not None:
+        study["stimuli"] = {"items": "items.csv"}
+        (folder / "items.csv").write_text("\n".join(items) + "\n", encoding="utf-8")
+    (folder / "study.yaml").write_text(yaml.safe_dump(study, allow_unicode=True), encoding="utf-8")
+    (folder / "stimuli.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return folder
+
+
+class Person:
+    """Somebody who takes part; ``step`` is where they are."""
+
+    def __init__(self, collection: Collection, **arrival: Any) -> None:
+        self.collection = collection
+        self.id = collection.do(Arrive(**arrival)).rater
+        self.step: Step = collection.do(Next(self.id))
+        self.shown: list[ShowTrial] = []
+
+    def begin(self) -> Step:
+        """Go through everything that comes before the first trial."""
+        while not isinstance(self.step, ShowTrial | TheEnd):
+            self.go_on()
+        return self.step
+
+    def go_on(self) -> Step:
+        """Do what the step before the trials, or the break, asks for."""
+        do, step = self.collection.do, self.step
+        if isinstance(step, AskConsent):
+            self.step = do(Consent(self.id, True))
+        elif isinstance(step, AskDemographics):
+            answers = {
+                one.id: 30 if one.type == "number" else one.choices[0] if one.choices else "x"
+                for one in self.collection.study.demographics
+            }
+            self.step = do(Demographics(self.id, answers))
+        elif isinstance(step, AskHeadphones):
+            self.step = do(Headphones(self.id, step.probe, [1] * step.trials, [1] * step.trials))
+        else:
+            self.step = do(Ready(self.id))
+        return self.step
+
+    @property
+    def trial(self) -> ShowTrial:
+        """The trial in front of the person."""
+        assert isinstance(self.step, ShowTrial), self.step
+        return self.step
+
+    def answer(self, value: Any = 5, **more: Any) -> Receipt:
+        """Answer every question of the trial with the same value."""
+        trial = self.trial
+        self.shown.append(trial)
+        given = more.pop("values", dict.fromkeys(trial.questions, value))
+        key = more.pop("key", f"key-{next(_KEYS)}")
+        receipt = self.collection.do(
+            Answer(self.id, trial.trial, key, given, heard=more.pop("heard", Heard(seconds=2.0, plays=1)), **more)
+        )
+        if receipt.then is not None:
+            self.step = receipt.then
+        return receipt
+
+    def rate(self, most: int = 10_000) -> Iterator[ShowTrial]:
+        """Rate up to ``most`` trials, resting where told to; yields each trial before it is answered."""
+        self.begin()
+        while most and not isinstance(self.step, TheEnd):
+            if not isinstance(self.step, ShowTrial):
+                self.go_on()
+                continue
+            yield self.step
+            self.answer()
+            most -= 1
+
+    def finish(self) -> TheEnd:
+        """Rate until the end."""
+        for _ in self.rate():
+            pass
+        assert isinstance(self.step, TheEnd)
+        return self.step
+
+
+def loads(collection: Collection) -> dict[str, int]:
+    """Complete ratings and leases of every stimulus."""
+    items = collection.coverage().items
+    rows = items.select("stimulus", "complete", "extra", "leased").iter_rows()
+    return {stimulus: complete + extra + leased for stimulus, complete, extra, leased in rows}

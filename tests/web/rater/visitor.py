@@ -1,0 +1,198 @@
+"""A rater in a real browser: by keyboard, or by touch on a phone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from tests.web.rater.serving import Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ElementHandle, Page, Request
+
+WAIT = 30_000
+SENTENCE = "soft shapes on a calm ground"
+
+
+class Visitor:
+    """Somebody at the pages, with everything the pages complained about and sent."""
+
+    def __init__(
+        self, browser: Browser, served: Served, hand: Literal["keyboard", "touch"] = "keyboard", **context: Any
+    ) -> None:
+        size = {"width": 1280, "height": 720} if hand == "keyboard" else {"width": 390, "height": 844}
+        phone = {} if hand == "keyboard" else {"has_touch": True, "is_mobile": True}
+        self.hand = hand
+        self.served = served
+        self.context = browser.new_context(viewport=size, reduced_motion="reduce", **phone, **context)
+        self.complaints: list[str] = []
+        self.sent: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+        self.page = self.tab()
+
+    def tab(self) -> Page:
+        """One more tab of the same browser."""
+        page = self.context.new_page()
+        page.set_default_timeout(WAIT)
+        page.on("console", lambda told: self._complain(told.text) if told.type in {"error", "warning"} else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", self._noted)
+        return page
+
+    def _complain(self, text: str) -> None:
+        if "net::ERR_INTERNET_DISCONNECTED" not in text and "net::ERR_CONNECTION_REFUSED" not in text:
+            self.complaints.append(text)
+
+    def _noted(self, request: Request) -> None:
+        self.asked.append(request.url)
+        if request.url.endswith("/rate/answer"):
+            body: dict[str, Any] = json.loads(request.post_data or "{}")
+            if body["key"] not in {one["key"] for one in self.sent}:
+                self.sent.append(body)
+
+    def quiet(self) -> None:
+        """Nothing was complained about, and nobody else was asked for anything."""
+        assert self.complaints == []
+        beyond = [url for url in self.asked if not url.startswith((self.served.url, "blob:", "data:"))]
+        assert beyond == []
+
+    def close(self) -> None:
+        self.context.close()
+
+    # --- ways of doing things ---------------------------------------------------------------------------------------
+
+    def press(self, selector: str) -> None:
+        """Use a button."""
+        found = self.page.locator(selector).first
+        if self.hand == "touch":
+            found.tap()
+        else:
+            found.focus()
+            self.page.keyboard.press("Enter")
+
+    def still(self) -> None:
+        """Nothing scrolls: neither the page nor its stage, up or sideways."""
+        beyond = self.page.evaluate(
+            "() => { const stage = document.querySelector('#stage'), page = document.documentElement;"
+            " return [stage.scrollHeight - stage.clientHeight, stage.scrollWidth - stage.clientWidth,"
+            " page.scrollHeight - innerHeight, page.scrollWidth - innerWidth] }"
+        )
+        assert max(beyond) <= 0, beyond
+
+    # --- the way through --------------------------------------------------------------------------------------------
+
+    def arrive(self, path: str = "/") -> None:
+        self.page.goto(self.served.url + path)
+
+    def agree(self) -> None:
+        self.page.wait_for_selector("[data-does=agree]")
+        self.still()
+        self.press("[data-does=agree]")
+
+    def tell_facts(self, age: str = "33") -> None:
+        self.page.wait_for_selector(".facts")
+        for fact in self.page.query_selector_all(".fact"):
+            select, field = fact.query_selector("select"), fact.query_selector("input")
+            if select is not None:
+                select.select_option(index=1)
+            elif field is not None:
+                field.fill(age if fact.get_attribute("data-fact") == "age" else "3")
+        self.press(".facts + .actions button")
+
+    def begin(self) -> None:
+        self.page.wait_for_selector("[data-does=ready]")
+        self.press("[data-does=ready]")
+        self.page.wait_for_selector("form.trial")
+
+    def enter(self, path: str = "/") -> None:
+        """From the door to the first trial."""
+        self.arrive(path)
+        self.agree()
+        self.tell_facts()
+        self.begin()
+
+    def listen(self) -> None:
+        """Hear the clip, however it starts, until the questions open."""
+        self.page.wait_for_selector("form.trial:not([data-locked]), .play:enabled, .play[data-state=pause]")
+        if self.page.query_selector("form.trial[data-locked]") is None:
+            return
+        if self.page.query_selector(".play[data-state=pause]") is None:
+            if self.hand == "touch":
+                self.page.locator(".play").tap()
+            else:
+                self.page.keyboard.press(" ")
+        self.page.wait_for_selector("form.trial:not([data-locked])")
+
+    def open_questions(self) -> list[ElementHandle]:
+        return [one for one in self.page.query_selector_all("fieldset.question") if one.is_visible()]
+
+    def number(self) -> str:
+        """What tells this trial from another: the page's own count."""
+        return self.page.inner_text("#count")
+
+    def answer(self, turn: int = 0) -> None:
+        """Answer every question of a trial, page by page, and send it."""
+        while True:
+            self.page.wait_for_selector("form.trial:not([data-locked])")
+            self.still()
+            for place, question in enumerate(self.open_questions()):
+                self._answer_one(question, turn + place)
+            done = self.page.query_selector("[data-does=submit]")
+            assert done is not None
+            last = done.inner_text() == done.get_attribute("data-submit")
+            if self.hand == "touch":
+                self.page.locator("[data-does=submit]").tap()
+            else:
+                self.page.keyboard.press("Enter")
+            if last:
+                return
+
+    def _answer_one(self, question: ElementHandle, turn: int) -> None:
+        kind = question.get_attribute("class") or ""
+        field = question.query_selector("textarea, .amount, .tagging input, input[type=text]")
+        choices = question.query_selector_all("input[type=radio]")
+        if choices and (field is None or not field.is_visible()):
+            which = turn % len(choices)
+            if self.hand == "touch":
+                choices[which].tap()
+            else:
+                active = self.page.get_attribute("fieldset.question.active", "data-question")
+                assert active == question.get_attribute("data-question"), "a digit answers the question that is active"
+                self.page.keyboard.press(str(which + 1))
+            if "verify" in kind and which == 1:
+                fixing = question.query_selector(".editor textarea, .editor input[type=text]")
+                assert fixing is not None
+                fixing.fill("0.25" if "amount" in (fixing.get_attribute("class") or "") else "mended")
+                if self.hand == "keyboard":
+                    self._leave(fixing)
+            return
+        assert field is not None
+        field.fill("0.75" if "amount" in (field.get_attribute("class") or "") else SENTENCE)
+        if "tags" in kind:
+            field.press("Enter")
+        if self.hand == "keyboard":
+            self._leave(field)
+
+    def _leave(self, field: ElementHandle) -> None:
+        """Enter moves on from a field, unless it is the last: there it would send."""
+        left = [one for one in self.open_questions() if one.query_selector("input:checked") is None]
+        entry = field.evaluate_handle("node => node.closest('fieldset')")
+        if left and left[-1].evaluate("(node, other) => node !== other", entry):
+            field.press("Enter")
+
+    def finish(self, most: int = 20) -> str:
+        """Rate until the end, and return the code."""
+        for turn in range(most):
+            self.page.wait_for_selector("form.trial, .code output:visible, [data-does=ready]")
+            if self.page.query_selector(".code output") is not None:
+                break
+            if self.page.query_selector("[data-does=ready]") is not None:
+                self.press("[data-does=ready]")
+                continue
+            before = self.page.query_selector("form.trial")
+            assert before is not None
+            self.listen()
+            self.answer(turn)
+            before.wait_for_element_state("hidden")
+        self.page.wait_for_selector(".code output")
+        return self.page.inner_text(".code output")

@@ -1,0 +1,158 @@
+"""The door by itself, around a small application: limits, origins, prefix, headers, logs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+
+from heartfelt.web import errors
+from heartfelt.web.errors import Refused
+from heartfelt.web.options import WebOptions
+from heartfelt.web.security.guard import Guard
+from heartfelt.web.security.headers import CONTENT_POLICY
+
+SECRET = b"a secret of sixteen bytes or more"
+JSON = {"content-type": "application/json"}
+
+
+async def echo(request: Request) -> Response:
+    return PlainTextResponse(f"{len(await request.body())} {request.url.path} {request.scope['root_path']}")
+
+
+def client(options: WebOptions | None = None) -> TestClient:
+    options = options or WebOptions(SECRET, access_log=False)
+    inner = Starlette(routes=[Route("/deep", echo, methods=["GET", "POST"])])
+    app = Starlette(
+        routes=[
+            Route("/here", echo, methods=["GET", "POST"]),
+            Route("/i/{key}", echo),
+            Route("/study/login", echo, methods=["POST"]),
+            Mount("/static/x", inner),
+        ],
+        middleware=[Middleware(Guard, options=options)],
+        exception_handlers={Refused: errors._http},
+    )
+    return TestClient(app, base_url="http://study.test")
+
+
+def test_every_answer_carries_the_headers() -> None:
+    for response in (
+        client().get("/here"),
+        client().get("/nowhere"),
+        client().post("/here", content=b"x" * 10),
+        client().get("/static/x/deep"),
+    ):
+        assert response.headers["content-security-policy"] == CONTENT_POLICY
+        assert "unsafe" not in CONTENT_POLICY
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "same-origin"
+        assert response.headers["x-frame-options"] == "DENY"
+        assert "microphone=()" in response.headers["permissions-policy"]
+        assert response.headers["cache-control"] in {"no-store", "no-cache"}
+        assert "strict-transport-security" not in response.headers
+    secure = client(WebOptions(SECRET, secure_cookies=True, access_log=False))
+    assert "max-age" in secure.get("/here").headers["strict-transport-security"]
+
+
+def test_a_body_may_be_so_large_and_no_larger() -> None:
+    door = client(WebOptions(SECRET, body_limit=1000, access_log=False))
+    assert door.post("/here", content=b"x" * 1000, headers=JSON).text.startswith("1000 ")
+    told = door.post("/here", content=b"x" * 1001, headers=JSON)
+    assert told.status_code == 413
+    assert set(told.json()) == {"problem", "fix"}
+
+
+def test_a_body_of_unknown_length_is_counted() -> None:
+    door = client(WebOptions(SECRET, body_limit=1000, access_log=False))
+
+    def pieces(count: int) -> Iterator[bytes]:
+        yield from (b"x" * 100 for _ in range(count))
+
+    assert door.post("/here", content=pieces(10), headers=JSON).status_code == 200
+    assert door.post("/here", content=pieces(11), headers=JSON).status_code == 413
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data; boundary=x", "application/xml", ""])
+def test_only_json_is_read(kind: str) -> None:
+    assert client().post("/here", content=b"{}", headers={"content-type": kind}).status_code == 415
+
+
+def test_forms_are_read_where_there_is_a_form() -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert client().post("/study/login", content=b"a=b", headers=form).status_code == 200
+    assert client().post("/here", content=b"a=b", headers=form).status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("headers", "passes"),
+    [
+        ({}, True),
+        ({"sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "none"}, True),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-site"}, False),
+        ({"origin": "http://study.test"}, True),
+        ({"origin": "https://evil.test"}, False),
+        ({"origin": "null"}, False),
+        ({"origin": "http://study.test.evil.test"}, False),
+        ({"origin": "https://public.test", "sec-fetch-site": "cross-site"}, True),
+        ({"origin": "https://evil.test", "sec-fetch-site": "cross-site", "authorization": "Bearer x"}, True),
+    ],
+)
+def test_changes_come_only_from_the_own_site(headers: dict[str, str], passes: bool) -> None:
+    door = client(WebOptions(SECRET, public_url="https://public.test/one", access_log=False))
+    assert (door.post("/here", content=b"{}", headers=JSON | headers).status_code == 200) == passes
+    assert door.get("/here", headers=headers).status_code == 200
+
+
+def test_too_many_requests_of_an_address_wait() -> None:
+    door = client(WebOptions(SECRET, address_per_minute=3, access_log=False))
+    assert [door.get("/here").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
+    assert int(door.get("/here").headers["retry-after"]) >= 1
+
+
+def test_too_many_requests_of_a_rater_wait_and_others_do_not() -> None:
+    door = client(WebOptions(SECRET, rater_per_minute=2, access_log=False))
+    one, two = {"cookie": "a=b; heartfelt_rater=one"}, {"cookie": "heartfelt_rater=two"}
+    assert [door.get("/here", headers=one).status_code for _ in range(3)] == [200, 200, 429]
+    assert door.get("/here", headers=two).status_code == 200
+    assert door.get("/static/x/deep", headers=one).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/one/study/here", "/here"])
+def test_under_a_prefix_with_or_without_the_proxy_taking_it_off(path: str) -> None:
+    door = client(WebOptions(SECRET, prefix="/one/study", access_log=False))
+    assert door.get(path).text == "0 /one/study/here /one/study"
+    assert door.get(path.replace("here", "static/x/deep")).status_code == 200
+    assert door.get("/one/studyhere").status_code == 404
+
+
+def test_the_log_has_no_query_and_no_personal_link(caplog: pytest.LogCaptureFixture) -> None:
+    door = client(WebOptions(SECRET))
+    with caplog.at_level(logging.INFO, "heartfelt.access"):
+        door.get(
+            "/here?PROLIFIC_PID=5f3a",
+            headers={"cookie": "heartfelt_rater=abc", "authorization": "Bearer t0k"},
+        )
+        door.get("/i/signed-key")
+        door.get("/line%0abreak")
+    lines = [record.getMessage() for record in caplog.records if record.name == "heartfelt.access"]
+    assert len(lines) == 3
+    assert lines[0].startswith("GET /here 200 ")
+    assert not any(part in " ".join(lines) for part in ("5f3a", "PROLIFIC", "abc", "t0k", "signed-key", "\n"))
+
+
+@pytest.mark.parametrize("prefix", ["one", "/one/", "/", "//one"])
+def test_a_prefix_that_is_no_path_is_refused(prefix: str) -> None:
+    from heartfelt.errors import InputError
+
+    with pytest.raises(InputError, match="prefix"):
+        WebOptions(SECRET, prefix=prefix)

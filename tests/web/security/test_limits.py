@@ -1,0 +1,48 @@
+"""Buckets that fill again."""
+
+from __future__ import annotations
+
+from heartfelt.web.security import limits
+from heartfelt.web.security.limits import RateLimit
+from tests.web.security.test_cookies import Clock
+
+
+def test_a_minutes_worth_may_come_at_once_and_then_waits() -> None:
+    clock = Clock()
+    limit = RateLimit(6, clock)
+    assert [limit.take("a") for _ in range(6)] == [0.0] * 6
+    assert limit.take("a") == 10.0
+    assert limit.take("b") == 0.0
+    clock.now += 10
+    assert limit.take("a") == 0.0
+    assert limit.take("a") > 0
+
+
+def test_being_refused_does_not_cost_more() -> None:
+    clock = Clock()
+    limit = RateLimit(1, clock)
+    limit.take("a")
+    for _ in range(100):
+        limit.take("a")
+    clock.now += 60
+    assert limit.take("a") == 0.0
+
+
+def test_looking_takes_nothing() -> None:
+    limit = RateLimit(1, Clock())
+    assert [limit.wait("a") for _ in range(3)] == [0.0] * 3
+    limit.take("a")
+    assert limit.wait("a") == 60.0
+
+
+def test_zero_is_no_limit() -> None:
+    limit = RateLimit(0, Clock())
+    assert not any(limit.take("a") for _ in range(10_000))
+
+
+def test_memory_is_bounded() -> None:
+    limit = RateLimit(1, Clock())
+    for number in range(limits.MOST_KEYS + 100):
+        limit.take(str(number))
+    assert len(limit._buckets) == limits.MOST_KEYS
+    assert limit.take(str(limits.MOST_KEYS + 99)) > 0

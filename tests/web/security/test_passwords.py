@@ -1,0 +1,32 @@
+"""The password: hashed, checked, never too short."""
+
+from __future__ import annotations
+
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.web.security.passwords import hash_password, make_password, right_password
+
+
+def test_only_the_right_password_is_right() -> None:
+    hashed = hash_password("correct horse")
+    assert hashed.startswith("$argon2id$")
+    assert "correct" not in hashed
+    assert right_password(hashed, "correct horse")
+    assert not right_password(hashed, "correct horsf")
+    assert not right_password(hashed, "")
+    assert not right_password(None, "correct horse")
+    assert not right_password("not a hash", "correct horse")
+
+
+def test_made_passwords_differ_and_are_long_enough() -> None:
+    made = {make_password() for _ in range(50)}
+    assert len(made) == 50
+    assert all(len(one) == 19 for one in made)
+
+
+def test_a_short_password_is_refused_with_a_fix() -> None:
+    with pytest.raises(InputError, match="shorter than 8") as told:
+        hash_password("short")
+    assert "HEARTFELT_ADMIN_PASSWORD" in told.value.fix
+    assert "short" not in told.value.fix
