@@ -104,7 +104,7 @@ def test_without_media_a_function_that_wants_them_is_not_called(module: str, tmp
     data = snapshot(tmp_path / "s", 2)
     (tmp_path / "s" / "media" / "clip_000.wav").unlink()
     done = run(predictor_from(f"{module}:size"), cases(data, ["valence"]))
-    assert done.table["problem"].to_list() == ["the media file is not at hand", None]
+    assert done.table["problem"].to_list() == ["the media file is not at hand: clip_000.wav", None]
     assert run(predictor_from(f"{module}:flexible"), cases(data, ["valence"])).counts["answered"] == 2
 
 

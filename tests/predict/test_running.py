@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predict import (
+    ENGINES,
     PREDICTIONS,
     Case,
     Interrupted,
@@ -32,6 +36,7 @@ from heartfelt.predict import (
 )
 from heartfelt.predict.journal import NAME
 from heartfelt.predict.sham import similarity
+from heartfelt.predict.work import Work
 from tests.predict.servers import Reply, good, serving
 from tests.predict.studies import CountedMedia, snapshot, texts_case
 
@@ -56,6 +61,12 @@ def ran(
 ) -> Run:
     with predictor_from(spec) as predictor:
         return run(predictor, asked, folder, options)
+
+
+def wait_for_lines(path: Path, lines: int) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (not path.exists() or path.read_bytes().count(b"\n") < lines):
+        time.sleep(0.01)
 
 
 class Scripted(Predictor):
@@ -219,10 +230,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_pat
             [sys.executable, "-c", code, server.url, str(clips[0].parent), str(tmp_path / "run")], cwd=root
         )
         journal = tmp_path / "run" / NAME
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and (not journal.exists() or journal.read_bytes().count(b"\n") < 5):
-            assert process.poll() is None
-            time.sleep(0.01)
+        wait_for_lines(journal, 5)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         kept = journal.read_bytes().count(b"\n")
@@ -445,6 +453,57 @@ def test_interrupted_it_says_so_in_two_lines_and_goes_on(
     assert done.counts["asked"] == 14
 
 
+def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(
+    clips: list[Path], tmp_path: Path
+) -> None:
+    code = (
+        "import signal, sys; from pathlib import Path\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell has it ignored\n"
+        "from heartfelt.errors import HeartfeltError\n"
+        "from heartfelt.predict import predictor_from, run, RunOptions\n"
+        "from tests.predict.studies import texts_case\n"
+        "clips = sorted(Path(sys.argv[2]).iterdir())\n"
+        "try:\n"
+        "    run(predictor_from('endpoint:' + sys.argv[1]), [texts_case(p, ['one']) for p in clips],"
+        " Path(sys.argv[3]), RunOptions(at_once=4))\n"
+        "except HeartfeltError as error:\n"
+        "    print(error)\n"
+        "    sys.exit(error.exit_code)\n"
+    )
+    silence = threading.Event()
+
+    def stuck(request: dict[str, Any], count: int) -> Reply:
+        if int(request["audio_filename"][1:3]) >= 6:
+            silence.wait(60)
+        return good(request, count)
+
+    with serving(stuck) as server:
+        root = Path(__file__).resolve().parents[2]
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, server.url, str(clips[0].parent), str(tmp_path / "run")],
+            cwd=root,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(server.requests) < 10:
+            assert process.poll() is None
+            time.sleep(0.01)
+        wait_for_lines(tmp_path / "run" / NAME, 6)
+        process.send_signal(signal.SIGINT)
+        try:
+            said, _ = process.communicate(timeout=50)
+        finally:
+            silence.set()
+            process.kill()
+            process.communicate()
+    assert process.returncode == 130
+    assert said.splitlines() == [
+        f"Stopped with 6 of 24 questions answered by endpoint:{server.url}; they are kept.",
+        "Run the same command again to go on from there.",
+    ]
+
+
 def test_what_a_run_leaves_behind(clips: list[Path], tmp_path: Path) -> None:
     done = ran("sham", [texts_case(path, ["a"]) for path in clips], tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
@@ -478,3 +537,73 @@ def test_the_same_seed_waits_the_same() -> None:
     assert max(waits) <= 60
     assert one.wait("clip", 1, said=7.5) == 7.5
     assert one.wait("clip", 1, said=7200) == 60
+
+
+def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Path) -> None:
+    numbers: dict[str, Any] = {
+        "score": np.float32(0.5),
+        "low": np.int64(0),
+        "shares": {"yes": np.float64(1.0)},
+    }
+    said = [Prediction(**numbers)]
+    done = run(Scripted(lambda *_: said), [texts_case(clips[0], ["a"])], tmp_path / "run")
+    assert done.table.select("score", "low", "shares").row(0) == (0.5, 0.0, '{"yes": 1.0}')
+
+
+def test_a_cache_that_cannot_be_used_is_told_before_anything_is_asked(
+    clips: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "no.sqlite").write_text(
+        "this is no database, but text that is long enough to look like a file"
+    )
+    predictor = Scripted(lambda *_: [Prediction(score=1)])
+    with pytest.raises(InputError, match=r"no\.sqlite cannot be used"):
+        run(predictor, [texts_case(clips[0], ["a"])], None, RunOptions(cache=tmp_path / "no.sqlite"))
+    assert predictor.calls == []
+
+
+def test_a_cache_that_breaks_in_the_middle_stops_nothing(clips: list[Path], tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    predictor = Scripted(lambda *_: [Prediction(score=1)])
+    predictor.needs_media = True
+    asked = [texts_case(path, ["a"]) for path in clips[:3]]
+
+    def wreck(doing: str, done: int, total: int) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.execute("DROP TABLE IF EXISTS answers")
+        connection.close()
+
+    assert run(predictor, asked, None, RunOptions(cache=path), wreck).counts["answered"] == 3
+    damaged = tmp_path / "damaged.sqlite"
+    run(predictor, asked, None, RunOptions(cache=damaged))
+    with sqlite3.connect(damaged) as connection:
+        connection.execute("UPDATE answers SET answer = '{'")
+    connection.close()
+    assert run(predictor, asked, None, RunOptions(cache=damaged)).counts["cached"] == 0
+    assert run(predictor, asked, None, RunOptions(cache=damaged)).counts["cached"] == 3
+
+
+def test_the_engine_may_be_asked_for_by_name(clips: list[Path]) -> None:
+    asked = [texts_case(clips[0], ["a"])]
+    assert run(predictor_from("sham"), asked, None, RunOptions(engine="local")).counts["answered"] == 1
+    with pytest.raises(HeartfeltError, match="no engine called 'lokal'"):
+        run(predictor_from("sham"), asked, None, RunOptions(engine="lokal"))
+    with pytest.raises(HeartfeltError, match="has no option 'address'"):
+        run(predictor_from("sham"), asked, None, RunOptions(engine_options={"address": "x"}))
+
+
+def test_threads_take_no_more_than_they_can_work_on() -> None:
+    """A long list of cases is not read ahead: what is held in memory is what is being worked on."""
+    taken = 0
+
+    def batches() -> Iterator[Sequence[Case]]:
+        nonlocal taken
+        for place in range(50):
+            taken += 1
+            yield [Case(f"c{place}", ())]
+
+    seen = 0
+    for _ in ENGINES["local"].make().map(Work(Scripted(lambda *_: [])), batches(), 4):
+        seen += 1
+        assert taken - seen <= 4
+    assert seen == 50

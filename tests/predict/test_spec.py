@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.predict import PREDICTORS, parse_spec, predictor_from
+from heartfelt.predict import parse_spec, predictor_from
 
 
 def test_names_arguments_and_options() -> None:
@@ -76,5 +78,25 @@ def test_importing_predictors_loads_nothing_heavy() -> None:
     assert not heavy & {name.split(".")[0] for name in done.stdout.split()}
 
 
-def test_other_packages_may_offer_predictors() -> None:
-    assert PREDICTORS.group == "heartfelt.predictors"
+def test_other_packages_may_offer_predictors(tmp_path: Path) -> None:
+    """A package with an entry point, as installed: its predictor is known by name."""
+    home = tmp_path / "site"
+    info = home / "other-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[heartfelt.predictors]\nother = other_predictor:Other\n")
+    (home / "other_predictor.py").write_text(
+        "from heartfelt.predict.sham import Sham\nclass Other(Sham):\n    name = 'other'\n"
+    )
+    code = (
+        "from heartfelt.predict import PREDICTORS, predictor_from\n"
+        "print(predictor_from('other').name, 'other' in PREDICTORS.names())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["other", "True"]

@@ -134,11 +134,12 @@ class Books:
         """Write all of a transaction's facts and rows."""
         from sqlalchemy import text
 
-        for table in (tables.raters, *(t for t in tables.metadata.tables.values() if t is not tables.raters)):
-            rows: list[tuple[Any, ...]] | None = work.rows.get(table.name)
-            if rows:
-                self.database.insert(connection, table, rows)
+        by_table: dict[str, list[tuple[Any, ...]]] = {}
+        for name, row in work.rows:
+            by_table.setdefault(name, []).append(row)
+        for name, rows in by_table.items():
+            self.database.insert(connection, tables.metadata.tables[name], rows)
         for statement, values in work.changes:
             connection.execute(text(statement), values)
         if work.facts:
-            self.database.insert(connection, tables.journal, [tuple(fact) for fact in work.facts])
+            self.database.insert(connection, tables.journal, work.facts)

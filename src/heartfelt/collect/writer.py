@@ -141,8 +141,9 @@ class Writer:
         work.back_to(mark)
         self._books.state = None
         work.state = self._books.catch_up(connection, work.facts)
-        for row in work.rows.get("raters", ()):
-            self._books.know(row[1], row[4], row[6])
+        for table, row in work.rows:
+            if table == "raters":
+                self._books.know(row[1], row[4], row[6])
 
     def _fail(self, jobs: list[Job], error: BaseException) -> None:
         self._books.state = None

@@ -1,7 +1,7 @@
 """Answers kept between runs, by what the media hold, what predicts, and what is asked.
 
 One SQLite file, shared by threads and processes. A row is an answer; problems are never kept. A file that cannot be used is
-no reason to fail: the question is asked again.
+told before a run; one that fails in the middle is no reason to stop: what it does not give is asked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from heartfelt.errors import InputError
@@ -38,18 +39,24 @@ class Cache:
     def find(self, keys: Sequence[str]) -> dict[str, Prediction]:
         """The answers there are, by key."""
         marks = ",".join("?" * len(keys))
-        with self._lock:
-            rows = self._open().execute(
-                f"SELECT key, answer FROM answers WHERE key IN ({marks})",
-                list(keys),
-            )
+        query = f"SELECT key, answer FROM answers WHERE key IN ({marks})"
+        try:
+            with self._lock:
+                rows = self._open().execute(query, list(keys)).fetchall()
             return {key: prediction_from(text) for key, text in rows}
+        except (sqlite3.Error, InputError, ValueError, TypeError):
+            return {}
 
     def keep(self, answers: Mapping[str, Prediction]) -> None:
         """Keep answers for good."""
         rows = [(key, prediction_text(prediction)) for key, prediction in answers.items()]
-        with self._lock, self._open() as connection:
+        with suppress(sqlite3.Error, InputError), self._lock, self._open() as connection:
             connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
+
+    def check(self) -> None:
+        """Raise if the file cannot be used."""
+        with self._lock:
+            self._open()
 
     def close(self) -> None:
         """Close the file."""

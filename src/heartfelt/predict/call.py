@@ -32,13 +32,13 @@ class Call(Predictor):
     name: ClassVar[str] = "call"
     about: ClassVar[str] = "any Python function"
     argument: ClassVar[str] = "module:function"
-    needs_media = False
     lasting = False
 
     def __init__(self, place: str) -> None:
         self._place = place
         self._function: Callable[..., Any] | None = None
         self._names = _parameters(self.function, place)
+        self.needs_media = bool({"path", "content"} & set(self._names))
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Call:
@@ -70,9 +70,7 @@ class Call(Predictor):
         by_question = any(name in OF_QUESTION for name in self._names)
         out = []
         for case in cases:
-            if case.media is None and {"path", "content"} & set(self._names):
-                out.append([Prediction.failed("the media file is not at hand")] * len(case.asks))
-            elif by_question:
+            if by_question:
                 out.append([_read(self._called(case, ask)) for ask in case.asks])
             else:
                 out.append(_spread(self._called(case, None), case))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
+from typing import Any
 
 from heartfelt.errors import InputError
 from heartfelt.predict.predictor import Ask, Prediction
@@ -16,31 +17,41 @@ def checked(prediction: Prediction, ask: Ask) -> Prediction:
     """The prediction with its category in words and as a code; or the problem with it."""
     if prediction.problem is not None:
         return Prediction.failed(prediction.problem)
-    problem = _not_numbers(prediction)
-    if problem is not None:
-        return Prediction.failed(problem)
     said = (prediction.value, prediction.score, prediction.answer, prediction.shares)
     if all(part is None for part in said):
         return Prediction.failed("the predictor gave no answer")
+    try:
+        prediction = _plain(prediction)
+    except ValueError as error:
+        return Prediction.failed(str(error))
     if ask.scale.level == "text" or not ask.scale.labels():
         return prediction
     return _in_words(prediction, ask)
 
 
-def _not_numbers(prediction: Prediction) -> str | None:
+def _plain(prediction: Prediction) -> Prediction:
+    """The prediction with plain numbers, whatever library they came from; an error for what is none."""
+    changed: dict[str, Any] = {}
     for name in _NUMBERS:
-        number: object = getattr(prediction, name)
-        if number is None:
-            continue
-        if not isinstance(number, int | float) or isinstance(number, bool):
-            return f"the predictor's {name} is {type(number).__name__}, not a number"
-        if not math.isfinite(number):
-            return f"the predictor's {name} is {number}"
-    shares: Mapping[str, object] = prediction.shares or {}
-    for category, share in shares.items():
-        if not isinstance(share, int | float) or not 0 <= share < math.inf:
-            return f"the predictor's share of '{category}' is {share}"
-    return None
+        given = getattr(prediction, name)
+        if given is not None and type(number := _number(given, name)) is not type(given):
+            changed[name] = number
+    if prediction.shares is not None:
+        changed["shares"] = {
+            str(name): _number(share, f"share of '{name}'") for name, share in prediction.shares.items()
+        }
+        for name, share in changed["shares"].items():
+            if share < 0:
+                raise ValueError(f"the predictor's share of '{name}' is {share:g}")
+    return replace(prediction, **changed) if changed else prediction
+
+
+def _number(given: object, name: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise ValueError(f"the predictor's {name} is {type(given).__name__}, not a number")
+    if not math.isfinite(given):
+        raise ValueError(f"the predictor's {name} is {given}")
+    return float(given)
 
 
 def _in_words(prediction: Prediction, ask: Ask) -> Prediction:
@@ -63,6 +74,8 @@ def _in_words(prediction: Prediction, ask: Ask) -> Prediction:
         answer = words.get(value)
         if answer is None and ask.scale.level == "nominal" and len(words) > 2:
             return Prediction.failed(f"the predictor gave {value:g}, which is no category's code")
+    if (value, answer) == (prediction.value, prediction.answer):
+        return prediction
     return replace(prediction, value=value, answer=answer)
 
 

@@ -65,12 +65,14 @@ class Journal:
             self._file.truncate(whole)
         found: dict[str, Entry] = {}
         for line in content[:whole].decode("utf-8", "replace").splitlines():
-            row = _row(line)
-            if row is None:
+            try:
+                row = _row(line)
+                found.update(
+                    (key, Entry(Prediction(**said), attempts, row["seconds"]))
+                    for key, attempts, said in row["answers"]
+                )
+            except (ValueError, KeyError, TypeError):
                 self.dropped += 1
-                continue
-            for key, attempts, said in row["answers"]:
-                found[key] = Entry(Prediction(**said), attempts, row["seconds"])
         self._file.seek(0, os.SEEK_END)
         return found
 
@@ -95,13 +97,11 @@ class Journal:
             self._file.close()
 
 
-def _row(line: str) -> dict[str, Any] | None:
+def _row(line: str) -> dict[str, Any]:
+    """What a line holds; an error if it is not what was written."""
     start = len(_HEAD)
     crc, body = line[start : start + 8], line[start + 8 + len('","row":') : -1]
-    try:
-        if int(crc, 16) != zlib.crc32(body.encode()):
-            return None
-        found = json.loads(body)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+    if int(crc, 16) != zlib.crc32(body.encode()):
+        raise ValueError("the checksum does not hold")
+    found: dict[str, Any] = json.loads(body)
+    return found

@@ -97,12 +97,13 @@ class Run:
 def run(
     predictor: Predictor,
     cases: Sequence[Case],
-    folder: Path | None = None,
+    folder: Path | str | None = None,
     options: RunOptions | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Ask a predictor everything, and return a row for every item."""
     options = options or RunOptions()
+    folder = None if folder is None else Path(folder)
     _check_cases(cases)
     predictor.expect(cases)
     state = _State(predictor, cases, None if folder is None else Journal(folder))
@@ -156,7 +157,7 @@ class _State:
         digests: dict[int, str] = {}
         self.todo: list[Case] = []
         for case in cases:
-            context = _context(case, identity, predictor.needs_media)
+            context = _context(case, identity)
             missing = []
             for place, ask in enumerate(case.asks):
                 digest = digests.get(id(ask)) or asked_digest(ask, None)
@@ -217,10 +218,10 @@ class _State:
         }
 
 
-def _context(case: Case, identity: str, needs_media: bool) -> str:
+def _context(case: Case, identity: str) -> str:
     """Everything beside the question that decides an answer: the predictor, the stimulus, its media file as it is now."""
     stamp = ""
-    if case.media is not None and needs_media:
+    if case.media is not None:
         try:
             found = case.media.path.stat()
             stamp = f"{found.st_size} {found.st_mtime_ns}"
@@ -242,6 +243,8 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     )
     timeout = options.timeout or (NETWORK_TIMEOUT if predictor.reach == "network" else None)
     cache = None if options.cache is None else Cache(options.cache)
+    if cache is not None:
+        cache.check()
     work = Work(predictor, options.retry, timeout, cache)
     cases = {case.stimulus: case for case in state.todo}
     doing = f"asking {state.model}"

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _MOST_TEXTS = 1_000
 _LONGEST_NAME = 1_000
+_PATIENCE = 16
+"""How many times too large a request may be and still be heard to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,10 +281,12 @@ class _Places:
     """The media the server has, by any unmistakable form of their name."""
 
     def __init__(self, folder: Path | None) -> None:
-        if folder is not None and not folder.is_dir():
-            raise InputError(f"There is no folder {folder}.", "Give the folder the media lie in.")
-        found = [] if folder is None else [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        self._paths = {path.relative_to(folder or path).as_posix(): path for path in found}
+        self._paths: dict[str, Path] = {}
+        if folder is not None:
+            if not folder.is_dir():
+                raise InputError(f"There is no folder {folder}.", "Give the folder the media lie in.")
+            found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+            self._paths = {path.relative_to(folder).as_posix(): path for path in found}
         self._names = Names(self._paths)
 
     def find(self, name: str) -> Media | None:
@@ -323,16 +327,16 @@ def _more(said: Prediction) -> dict[str, Any]:
 
 
 async def _body(request: Request, limit: int) -> bytes:
-    too_large = Refused(413, f"The request is larger than {limit / 2**20:g} MB.", "Send a smaller file.")
-    told = request.headers.get("content-length", "")
-    if told.isdecimal() and int(told) > limit:
-        raise too_large
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
-        if size > limit:
-            raise too_large
-        parts.append(part)
+        # What is too much is read and dropped: a client that is cut off while sending never hears why.
+        if size <= limit:
+            parts.append(part)
+        elif size > _PATIENCE * limit:
+            break
+    if size > limit:
+        raise Refused(413, f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file.")
     return b"".join(parts)
 
 

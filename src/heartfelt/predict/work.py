@@ -17,6 +17,7 @@ from heartfelt.predict.checked import checked
 from heartfelt.predict.predictor import Case, Prediction, Predictor, Transient
 from heartfelt.predict.retry import Retry
 from heartfelt.predict.task import narrowed
+from heartfelt.predict.waiting import waited
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Work:
         threading.Thread(target=ask, daemon=True).start()
         limit = self.timeout * len(cases)
         try:
-            answer = box.get(timeout=limit)
+            answer = waited(box, limit)
         except queue.Empty:
             raise TimeoutError(f"no answer within {limit:g} s") from None
         if isinstance(answer, BaseException):

@@ -32,7 +32,7 @@ def create_app(collection: Collection, options: WebOptions, *, closes: bool = Fa
     from heartfelt.web.study.figures import Figures
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         if closes:
             collection.close()

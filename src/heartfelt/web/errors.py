@@ -108,13 +108,12 @@ def _page(request: Request, status: int, problem: str, fix: str) -> str:
 
 
 def add_to(app: FastAPI) -> None:
-    """Answer every failure in words."""
+    """Answer every refusal in words; faults are caught at the door (``Guard``)."""
     from fastapi.exceptions import RequestValidationError
 
     app.add_exception_handler(HeartfeltError, _heartfelt)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _fault)
 
 
 async def _heartfelt(request: Request, error: Exception) -> Response:
@@ -148,7 +147,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
     )
 
 
-async def _fault(request: Request, error: Exception) -> Response:
+def fault(request: Request, error: Exception) -> Response:
+    """The answer to something that should not have happened; what it was goes to the log."""
     reference = secrets.token_hex(4)
     _log.error("fault %s: %s %s", reference, request.method, request.scope.get("path", ""), exc_info=error)
     return answer(

@@ -39,17 +39,17 @@ class WebOptions:
             raise InputError(
                 "The secret that signs cookies is too short.", "Give at least 16 bytes (HEARTFELT_SECRET)."
             )
+        if self.public_url is not None and urlsplit(self.public_url).scheme not in {"http", "https"}:
+            raise InputError(
+                f"'{self.public_url}' is not a web address.",
+                "Write it in full, such as https://example.org/study.",
+            )
         if self.prefix and (
             not self.prefix.startswith("/") or self.prefix.endswith("/") or "//" in self.prefix
         ):
             raise InputError(
                 f"The prefix '{self.prefix}' is not a path.",
                 "Begin it with a slash and end it without one, such as /studies/one.",
-            )
-        if self.public_url is not None and urlsplit(self.public_url).scheme not in {"http", "https"}:
-            raise InputError(
-                f"'{self.public_url}' is not a web address.",
-                "Write it in full, such as https://example.org/study.",
             )
 
     @property

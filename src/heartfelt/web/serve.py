@@ -92,7 +92,7 @@ def serve(folder: Path, options: ServeOptions, ready: Callable[[Keys], None] | N
         access_log=False,
         server_header=False,
         log_config=_logging(),
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=3,
         backlog=4096,
     )
 

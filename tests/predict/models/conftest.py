@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from heartfelt.predict.models import Model, load_model
-from heartfelt.predict.models.fetch import PullError
+from heartfelt.predict.models import MODELS, Model, load_model
+from heartfelt.predict.models.fetch import PullError, archive_of
 
 Pulled = Callable[[str], Model]
 
@@ -24,10 +24,9 @@ def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _cache(model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _cache(model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARTFELT_CACHE", str(model_cache))
     monkeypatch.delenv("HEARTFELT_OFFLINE", raising=False)
-    yield
 
 
 @pytest.fixture
@@ -36,8 +35,19 @@ def pulled(_cache: None) -> Pulled:
 
     def get(name: str) -> Model:
         try:
-            return load_model(name, say=lambda message: None)
+            return load_model(name)
         except PullError as error:
             pytest.skip(f"{name} cannot be pulled: {error.problem}")
 
     return get
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package of MusicNN as the index has it."""
+    folder = tmp_path_factory.mktemp("archives")
+    try:
+        archive_of(MODELS["musicnn-msd"], folder)
+    except PullError as error:
+        pytest.skip(f"musicnn cannot be fetched: {error.problem}")
+    return folder

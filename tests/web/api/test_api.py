@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -35,9 +36,8 @@ def test_the_study(researcher: TestClient) -> None:
     assert [q["id"] for q in told["questions"]] == ["valence", "arousal"]
     assert told["questions"][0]["bounds"] == [1, 9]
     assert told["links"]["open"] == "http://study.test/"
-    assert told["links"]["prolific"].endswith(
-        "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-    )
+    ending = "/?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+    assert told["links"]["prolific"].endswith(ending)
 
 
 def test_coverage_counts_what_was_answered(researcher: TestClient, collection: Collection) -> None:
@@ -235,7 +235,8 @@ def test_flags_and_media_problems(researcher: TestClient, collection: Collection
 def test_ratings_by_the_page_and_whole(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:
-    seen, offset = [], 0
+    seen: list[dict[str, Any]] = []
+    offset: int | None = 0
     while offset is not None:
         page = researcher.get(f"{API}/ratings", params={"offset": offset, "limit": 30}).json()
         seen += page["ratings"]

@@ -135,8 +135,11 @@ class Visitor:
         while True:
             self.page.wait_for_selector("form.trial:not([data-locked])")
             self.still()
-            for place, question in enumerate(self.open_questions()):
-                self._answer_one(question, turn + place)
+            answered: set[str | None] = set()
+            while left := [one for one in self.open_questions() if one.get_attribute("data-question") not in answered]:
+                self._answer_one(left[0], turn + len(answered))
+                answered.add(left[0].get_attribute("data-question"))
+                self.still()
             done = self.page.query_selector("[data-does=submit]")
             assert done is not None
             last = done.inner_text() == done.get_attribute("data-submit")
@@ -163,6 +166,8 @@ class Visitor:
                 fixing = question.query_selector(".editor textarea, .editor input[type=text]")
                 assert fixing is not None
                 fixing.fill("0.25" if "amount" in (fixing.get_attribute("class") or "") else "mended")
+                if question.query_selector(".tagging") is not None:
+                    fixing.press("Enter")
                 if self.hand == "keyboard":
                     self._leave(fixing)
             return

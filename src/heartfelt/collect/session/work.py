@@ -45,7 +45,8 @@ class Work:
     state: State
     now: float
     facts: list[Fact] = field(default_factory=list)
-    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    rows: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    """Rows to be stored, each with its table's name."""
     changes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """The few statements that are no insertions, with their values."""
 
@@ -66,7 +67,7 @@ class Work:
 
     def store(self, table: str, *values: Any) -> None:
         """Store a row, its values in the order of the table's columns."""
-        self.rows.setdefault(table, []).append(values)
+        self.rows.append((table, values))
 
     def rater(self, name: str) -> Rater:
         """The rater of that id."""
@@ -81,21 +82,18 @@ class Work:
         """The settings as they are now."""
         return Settings(**self.state.settings)
 
-    def mark(self) -> tuple[int, dict[str, int], int]:
+    def mark(self) -> tuple[int, int, int]:
         """Where the transaction stands, to come back to if a command fails."""
-        return len(self.facts), {name: len(rows) for name, rows in self.rows.items()}, len(self.changes)
+        return len(self.facts), len(self.rows), len(self.changes)
 
-    def back_to(self, mark: tuple[int, dict[str, int], int]) -> None:
-        """Forget the rows and facts after ``mark``; the state has to be made again."""
-        del self.facts[mark[0] :]
-        for name, rows in self.rows.items():
-            del rows[mark[1].get(name, 0) :]
-        del self.changes[mark[2] :]
+    def back_to(self, mark: tuple[int, int, int]) -> None:
+        """Forget the facts and rows after ``mark``; the state has to be made again."""
+        del self.facts[mark[0] :], self.rows[mark[1] :], self.changes[mark[2] :]
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to store."""
-        return not self.facts and not self.changes and not any(self.rows.values())
+        return not self.facts and not self.rows and not self.changes
 
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:

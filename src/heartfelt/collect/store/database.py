@@ -7,6 +7,7 @@ length of the transaction on PostgreSQL. A study has a PostgreSQL schema of its 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ class Database:
             self.url = (
                 URL.create("sqlite", database=str(source)) if isinstance(source, Path) else make_url(source)
             )
-        except ArgumentError as error:
+        except (ArgumentError, ValueError) as error:
             raise InputError(
                 "The database's address cannot be read.",
                 f"Write it as postgresql://user:password@host/name (in {VARIABLE} or 'database' in study.yaml).",
@@ -170,7 +171,7 @@ class Database:
         most = max(1, _MOST_PARAMETERS // width)
         for begin in range(0, len(rows), most):
             chunk = rows[begin : begin + most]
-            values = tuple(value for row in chunk for value in row)
+            values = tuple(itertools.chain.from_iterable(chunk))
             connection.exec_driver_sql(self._insert_text(table, len(chunk)), values)
 
     def _insert_text(self, table: Table, rows: int) -> str:

@@ -11,7 +11,6 @@ from sqlalchemy import (
     Boolean,
     Column,
     Float,
-    Index,
     Integer,
     MetaData,
     Table,
@@ -41,7 +40,6 @@ journal = Table(
     Column("unit", Integer),
     Column("number", Float(53)),
     _text("words", nullable=True),
-    Index("journal_rater", "rater"),
 )
 units = Table(
     "units",

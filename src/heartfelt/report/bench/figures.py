@@ -67,8 +67,8 @@ def _apart(lines: list[dict[str, Any]], room: float) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for line in sorted(lines, key=lambda line: float(line["at"])):
         if out and line["at"] - out[-1]["at"] < room:
+            line = {**line, "label": f"{out[-1]['label']} | {line['label']}"}
             out[-1] = {**out[-1], "label": ""}
-            line = {**line, "label": f"{line['label']}"}
         out.append(line)
     return out
 

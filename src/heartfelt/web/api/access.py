@@ -26,6 +26,7 @@ def asker(
     bearer: Annotated[object, Security(_bearer)],
     cookie: Annotated[object, Security(_cookie)],
 ) -> str:
+    """Who asks; anybody without login or token is turned away."""
     del bearer, cookie
     return researcher(request)
 

@@ -83,7 +83,7 @@ def reliability(figures: Figured) -> dict[str, Any]:
 def systems(
     figures: Figured,
     precision: Annotated[
-        float, Query(gt=0, le=1e6, allow_inf_nan=False, description="the half-width wanted for each mean")
+        float, Query(ge=1e-4, le=1e6, allow_inf_nan=False, description="the half-width wanted for each mean")
     ] = 0.25,
 ) -> dict[str, Any]:
     """The mean of every system with its interval, and the ratings still needed for the wanted precision."""

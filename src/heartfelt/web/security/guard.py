@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heartfelt.web.errors import Refused, answer
+from heartfelt.web.errors import Refused, answer, fault
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.cookies import RATER_COOKIE
 from heartfelt.web.security.headers import security_headers
@@ -42,7 +42,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         route = self._settle(scope)
-        began, status = time.perf_counter(), 500
+        began, status = time.perf_counter(), 0
 
         async def dressed(message: Message) -> None:
             nonlocal status
@@ -65,7 +65,12 @@ class Guard:
             )
             await response(scope, receive, dressed)
         else:
-            await self._app(scope, counted, dressed)
+            try:
+                await self._app(scope, counted, dressed)
+            except Exception as error:  # noqa: BLE001 - the outermost edge: whatever happens is told in words
+                response = fault(Request(scope), error)
+                if not status:
+                    await response(scope, receive, dressed)
         finally:
             if self._options.access_log:
                 took = 1000 * (time.perf_counter() - began)

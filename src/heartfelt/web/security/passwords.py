@@ -37,9 +37,10 @@ def right_password(hashed: str | None, password: str) -> bool:
     """Whether the password is the one that was hashed; takes as long when there is none."""
     known = hashed or _nobody()
     try:
-        return _hasher().verify(known, password[:1024]) and hashed is not None
+        _hasher().verify(known, password[:1024])
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False
+    return hashed is not None
 
 
 @lru_cache(maxsize=1)

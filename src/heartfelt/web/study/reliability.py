@@ -20,10 +20,10 @@ NO_ORDER = "the answers are categories without an order"
 def reliability(material: Material) -> list[dict[str, Any]]:
     """Every question, or every scale where there are many questions: alpha now and on the way, and ICCs now."""
     times = _times(material.snapshot)
-    return [_of(material, one, times) for one in material.blocks]
+    return [_of(one, times) for one in material.blocks]
 
 
-def _of(material: Material, one: QuestionData, times: pl.DataFrame | None) -> dict[str, Any]:
+def _of(one: QuestionData, times: pl.DataFrame | None) -> dict[str, Any]:
     ratings = _in_time(one, times)
     now = alpha_of(one, ratings)
     single, averaged = _correlations(one)
@@ -66,8 +66,10 @@ def _over_time(one: QuestionData, ratings: pl.DataFrame, now: Estimate) -> list[
     out = []
     for size in sizes:
         found = now if size == total else alpha_of(one, ratings.head(size))
-        point = {"ratings": size, "value": found.value, "low": found.low, "high": found.high}
-        out.append(point | ({"why_missing": found.why_missing} if found.value is None else {}))
+        point: dict[str, Any] = {"ratings": size, "value": found.value, "low": found.low, "high": found.high}
+        if found.value is None:
+            point["why_missing"] = found.why_missing
+        out.append(point)
     return out
 
 

@@ -34,7 +34,7 @@ def stimuli(collection: Collection, offset: int, limit: int, search: str) -> dic
     page = table.sort("complete", "stimulus").slice(offset, limit)
     means, media = _means(collection, page["stimulus"].to_list()), media_ids(collection)
     rows = [
-        {name: None for name in _FACTS} | row
+        dict.fromkeys(_FACTS) | row
         | {"media": media.get(row["stimulus"]), "means": means.get(row["stimulus"], [])}
         for row in page.iter_rows(named=True)
     ]  # fmt: skip

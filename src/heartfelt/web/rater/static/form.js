@@ -43,7 +43,7 @@ export class Form {
     }));
     this.units = this.#units();
     this.page = 0;
-    this.active = this.controls[0] ?? null;
+    this.active = this.units[0]?.controls[0] ?? null;
   }
 
   #units() {
@@ -68,7 +68,7 @@ export class Form {
 
   // Splits the questions into pages: judgement first, the machine's fields after it, each page as full as fits.
   lay(fits) {
-    const shown = this.pages?.[this.page]?.[0];
+    const active = this.active;
     this.root.classList.remove("compact");
     this.pages = [];
     for (const phase of [this.judged, this.verified]) {
@@ -86,8 +86,8 @@ export class Form {
       }
       this.pages.push(phase);
     }
-    const back = this.pages.findIndex((page) => page.includes(shown));
-    this.turn(back < 0 ? 0 : back);
+    this.turn(Math.max(0, this.pages.findIndex((page) => page.some((unit) => unit.controls.includes(active)))));
+    if (active) this.activate(active);
   }
 
   #filled(units, fits) {
@@ -180,6 +180,7 @@ export class Form {
       else if (values[one.id] !== undefined) one.set(values[one.id]);
     }
     this.grid?.draw();
+    this.active = this.units.flatMap((unit) => unit.controls).find(open) ?? this.active;
   }
 
   of(node) {

@@ -18,7 +18,6 @@ export class Trial {
     this.part = (name) => part(name, this.node);
     this.draft = this.#draft();
     this.form = new Form(this.node, step, this.study, (...told) => this.#changed(...told));
-    this.watching = new AbortController();
   }
 
   async show(stage) {
@@ -42,7 +41,8 @@ export class Trial {
     stage.replaceChildren(node);
     this.stage = stage;
     this.#lay();
-    addEventListener("resize", () => this.#lay(), { signal: this.watching.signal });
+    this.room = new ResizeObserver(() => this.#lay());
+    this.room.observe(stage);
     this.part("hint").textContent = step.media ? words("loading") : "";
     this.log = new Log(this.draft.log);
     if (!(await this.#load(audio))) return;
@@ -67,15 +67,20 @@ export class Trial {
     fill("words", step.words);
     fill("prompt", forms.some((form) => form.prompt) ? step.prompt : null);
     fill("rubric", [...new Set(forms.map((form) => form.rubric).filter(Boolean))].join("\n"));
-    const kinds = new Set(forms.map((form) => form.emotion).filter(Boolean));
-    const about = this.part("about");
-    if (kinds.size === 1) fill("about", about.dataset[[...kinds][0]]);
-    else if (kinds.size > 1) {
-      for (const one of this.form.controls) {
-        const legend = find("legend", one.node);
-        if (one.form.emotion) legend.append(make("small", { class: "help", text: about.dataset[one.form.emotion] }));
+    // Where felt and perceived are both asked in one trial, each question says which; else one line says it for all.
+    this.mixed = new Set(forms.map((form) => form.emotion).filter(Boolean)).size > 1;
+    for (const one of this.mixed ? this.form.controls : []) {
+      if (one.form.emotion) {
+        find("legend", one.node).append(make("small", { class: "help", text: this.part("about").dataset[one.form.emotion] }));
       }
     }
+  }
+
+  #about() {
+    const kind = this.mixed ? null : this.form.here.find((one) => one.form.emotion)?.form.emotion;
+    const place = this.part("about");
+    place.hidden = !kind;
+    place.textContent = kind ? place.dataset[kind] : "";
   }
 
   #player() {
@@ -151,6 +156,7 @@ export class Trial {
     const submit = does("submit", node);
     submit.textContent = form.last ? submit.dataset.submit : submit.dataset.next;
     does("back", node).hidden = form.page === 0;
+    this.#about();
     const ready = !this.locked && form.here.every(settled);
     submit.classList.toggle("waiting", !ready);
     this.part("hint").textContent = this.locked || !ready || !form.last ? "" : words("complete");
@@ -162,7 +168,11 @@ export class Trial {
     else this.log.change(one.id, value);
     this.#keep();
     this.#foot();
-    if (!typed && !quiet && one.inputs) this.#moveOn(one);
+    if (!typed && !quiet && one.inputs) {
+      // A field that opens to be mended may take more room.
+      if (one.editor) this.#lay();
+      this.#moveOn(one);
+    }
   }
 
   // After a choice the next open question becomes the active one. Focus goes to its fieldset, not to a radio button,
@@ -322,7 +332,7 @@ export class Trial {
     if (this.closed) return;
     this.closed = true;
     clearInterval(this.beating);
-    this.watching.abort();
+    this.room?.disconnect();
     this.player?.close();
     this.log?.close();
   }

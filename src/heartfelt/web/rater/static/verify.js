@@ -22,11 +22,10 @@ export class Verify {
       make("kbd", { "aria-hidden": "true", text: place + 1 }), make("span", { class: "label", text: words(word) })));
     const shown = editor.kind === "tags" ? machine.split(editor.scale.separator) : [machine];
     const chips = shown.map((text) => make("span", { class: "chip machine", text: text.trim() }));
+    this.said = make("p", { class: "said" }, make("span", { class: "sr", text: words("machine_says") }), ...chips);
+    // The field to mend it takes the place of what the machine said, so that nothing else on the page moves.
     this.room = make("div", { class: "editor", hidden: true }, ...editor.body.filter(Boolean));
-    this.body = [
-      make("p", { class: "said" }, make("span", { class: "sr", text: words("machine_says") }), ...chips),
-      make("div", { class: "options" }, ...options), this.room,
-    ];
+    this.body = [make("div", { class: "row" }, this.said, this.room, make("div", { class: "options" }, ...options))];
   }
 
   get verdict() {
@@ -34,10 +33,15 @@ export class Verify {
   }
 
   #turned() {
+    this.#open();
+    if (this.verdict === "fixed" && this.editor.value === undefined) this.editor.set(this.machine);
+    this.changed(this, `${this.verdict}: ${this.value ?? ""}`);
+  }
+
+  #open() {
     const fixing = this.verdict === "fixed";
     this.room.hidden = !fixing;
-    if (fixing && this.editor.value === undefined) this.editor.set(this.machine);
-    this.changed(this, `${this.verdict}: ${this.value ?? ""}`);
+    this.said.hidden = fixing;
   }
 
   get value() {
@@ -53,7 +57,7 @@ export class Verify {
     const input = this.inputs.find((one) => one.value === verdict);
     if (!input) return;
     input.checked = true;
-    this.room.hidden = verdict !== "fixed";
+    this.#open();
     if (verdict === "fixed" && value !== undefined) this.editor.set(value);
   }
 

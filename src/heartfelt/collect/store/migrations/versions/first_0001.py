@@ -51,7 +51,6 @@ def _journal() -> None:
         _real("number"),
         _text("words", nullable=True),
     )
-    op.create_index("journal_rater", "journal", ["rater"])
     op.create_table(
         "units",
         sa.Column("unit", sa.Integer, primary_key=True, autoincrement=False),

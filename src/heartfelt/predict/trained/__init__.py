@@ -1,0 +1,1 @@
+"""Trained heads on frozen embeddings: what they look at, how they answer, how they are kept."""

@@ -1,0 +1,237 @@
+"""Frozen embeddings: what a head is trained on. A file becomes rows of numbers, one a window of time.
+
+``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models and the
+sound itself; ``picture`` at an image through EfficientNet-Lite; ``music-words`` and ``words`` add the sentence the stimulus
+was made from, through MiniLM. A long file is never held whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+from heartfelt.predict.trained import signal
+from heartfelt.registry import Registry
+
+Array: TypeAlias = npt.NDArray[np.float32]
+
+WINDOW_SECONDS = 10
+_REST_SECONDS = 5
+_POOLS = ("mean_pool", "max_pool", "std_pool")
+_QUIET = 10 ** (-60 / 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of columns that belong together; every block counts alike, however many columns it has."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """The rows of one stimulus: one a window."""
+
+    rows: Array
+    starts: npt.NDArray[np.float64]
+    """Where each window begins, in seconds."""
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def mean(self) -> Array:
+        """One row for the whole."""
+        out: Array = self.rows.mean(axis=0)
+        return out
+
+
+class Embedding(ABC):
+    """A frozen embedding. Its ``identity`` names everything that decides its numbers."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    media: ClassVar[str]
+    blocks: ClassVar[tuple[Block, ...]]
+    uses_text: ClassVar[bool] = False
+
+    @property
+    def size(self) -> int:
+        """How many columns there are."""
+        return sum(block.size for block in self.blocks)
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The models behind it, and the version of what is done with them."""
+
+    @abstractmethod
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """The rows of a file, or an error that says why there are none."""
+
+
+EMBEDDINGS: Registry[type[Embedding]] = Registry("embedding")
+
+
+class Music(Embedding):
+    """Music through MusicNN (both models) and the sound itself."""
+
+    name: ClassVar[str] = "music"
+    about: ClassVar[str] = (
+        "MusicNN (MSD and MTT) and the level, brightness, change, pulse and mode of the sound"
+    )
+    media: ClassVar[str] = "audio"
+    blocks: ClassVar[tuple[Block, ...]] = (
+        Block("msd", 200),
+        Block("msd-pools", 3 * 753),
+        Block("mtt", 200),
+        Block("mtt-pools", 3 * 753),
+        Block("tags", 100),
+        Block("signal", len(signal.NAMES)),
+    )
+    models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
+
+    @property
+    def identity(self) -> str:
+        """The two models' identities and the version of this reading."""
+        from heartfelt.predict.models import MODELS
+
+        return "music 1; " + "; ".join(MODELS[name].identity for name in self.models)
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """One row a window of the file."""
+        from heartfelt.predict.models.listening import sound_blocks
+
+        del text
+        rows, starts, peak, seconds, at = [], [], 0.0, 0.0, 0.0
+        for samples in windows(sound_blocks(path)):
+            rows.append(self.row(samples))
+            starts.append(at)
+            at += len(samples) / signal.RATE
+            seconds = at
+            peak = max(peak, float(np.abs(samples).max(initial=0.0)))
+        return Features(np.stack(rows), np.asarray(starts), seconds, _doubts(path, seconds, peak))
+
+    def row(self, samples: Array) -> Array:
+        """The row of one window of mono sound at 16 kHz."""
+        from heartfelt.predict.models import load_model, musicnn
+
+        mel = musicnn.log_mel(samples)
+        count = len(mel) // musicnn.PATCH
+        if count:
+            patches = mel[: count * musicnn.PATCH].reshape(count, musicnn.PATCH, musicnn.BANDS)
+        else:
+            patches = np.resize(mel, (1, musicnn.PATCH, musicnn.BANDS))
+        pieces, tags = [], []
+        for name in self.models:
+            found = load_model(name).run({"patches": patches}, ["tags", "penultimate", *_POOLS])
+            pieces.append(found["penultimate"].mean(axis=0))
+            pieces += [found[pool].mean(axis=0) for pool in _POOLS]
+            tags.append(np.log(found["tags"].mean(axis=0) + 1e-3))
+        row: Array = np.concatenate([*pieces, *tags, signal.signal_features(samples, mel)]).astype(np.float32)
+        return row
+
+
+class Picture(Embedding):
+    """A photograph or drawing through EfficientNet-Lite."""
+
+    name: ClassVar[str] = "picture"
+    about: ClassVar[str] = "EfficientNet-Lite 2 (ImageNet): its embedding and its classes"
+    media: ClassVar[str] = "image"
+    blocks: ClassVar[tuple[Block, ...]] = (Block("efficientnet", 1280), Block("classes", 1000))
+    model: ClassVar[str] = "efficientnet-lite2"
+
+    @property
+    def identity(self) -> str:
+        """The model's identity and the version of this reading."""
+        from heartfelt.predict.models import MODELS
+
+        return f"picture 1; {MODELS[self.model].identity}"
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """One row."""
+        from heartfelt.predict.models import efficientnet
+
+        del text
+        found = efficientnet.look([Path(path)], model=self.model, view="whole")
+        row = np.concatenate([found["embedding"][0], found["logits"][0]]).astype(np.float32)
+        return Features(row[None], np.zeros(1), 0.0)
+
+
+class MusicWords(Embedding):
+    """Music and the sentence it was made from."""
+
+    name: ClassVar[str] = "music-words"
+    about: ClassVar[str] = "the music embedding and MiniLM of the sentence the music was made from"
+    media: ClassVar[str] = "audio"
+    blocks: ClassVar[tuple[Block, ...]] = (*Music.blocks, Block("words", 384))
+    uses_text: ClassVar[bool] = True
+
+    @property
+    def identity(self) -> str:
+        """Both parts'."""
+        from heartfelt.predict.models import MODELS
+
+        return f"{Music().identity}; words 1; {MODELS['minilm'].identity}"
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """The music's rows, each with the text's columns after it."""
+        from heartfelt.predict.models import minilm
+
+        if not text:
+            raise InputError(
+                f"{path} comes without the text it was made from.", "Give the stimulus its prompt."
+            )
+        heard = Music().of(path)
+        words = np.repeat(minilm.embed([text]), len(heard.rows), axis=0)
+        return Features(
+            np.concatenate([heard.rows, words], axis=1), heard.starts, heard.seconds, heard.warnings
+        )
+
+
+for _embedding in (Music, Picture, MusicWords):
+    EMBEDDINGS.add(_embedding.name, _embedding)
+
+
+def windows(blocks: Iterator[Array]) -> Iterator[Array]:
+    """Mono sound at 16 kHz in windows of ten seconds; a rest under five seconds stays with the window before it."""
+    size, rest = WINDOW_SECONDS * signal.RATE, _REST_SECONDS * signal.RATE
+    held: Array = np.zeros(0, np.float32)
+    for block in blocks:
+        held = np.concatenate([held, block])
+        while len(held) >= size + rest:
+            yield held[:size]
+            held = held[size:]
+    if len(held):
+        yield held
+
+
+def _doubts(path: Path | str, seconds: float, peak: float) -> tuple[str, ...]:
+    from heartfelt.make.sound_file import opened
+
+    out = []
+    if peak < _QUIET:
+        out.append("the clip is silent; what is predicted of it says nothing")
+    if seconds < 3.0:
+        out.append(f"the clip lasts {seconds:.2f} s; the model was made from clips of ten seconds")
+    with opened(path) as file:
+        rate = int(file.samplerate)
+    if rate < signal.RATE:
+        out.append(f"the file has {rate:,} samples a second; the model was made for {signal.RATE:,} or more")
+    return tuple(out)
+
+
+def columns_of(blocks: Sequence[Block]) -> dict[str, slice]:
+    """Where each block's columns are."""
+    out, at = {}, 0
+    for block in blocks:
+        out[block.name] = slice(at, at + block.size)
+        at += block.size
+    return out

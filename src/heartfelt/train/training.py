@@ -1,0 +1,200 @@
+"""From a snapshot to a trained model in a folder, with its evaluation and its card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heartfelt import __version__
+from heartfelt.errors import InputError, suggestion
+from heartfelt.predict.trained.feature_cache import FeatureCache
+from heartfelt.predict.trained.head import KINDS
+from heartfelt.predict.trained.model import Kept, Output, TrainedModel
+from heartfelt.snapshot import Snapshot
+from heartfelt.train.choosing import choose
+from heartfelt.train.evaluating import Evaluation, LeftOut, Report, conformal, evaluate
+from heartfelt.train.fitting import Floats
+from heartfelt.train.material import Material, Target, gather
+from heartfelt.train.recipes import RECIPES
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """How a model is trained. ``level`` is that of its prediction intervals."""
+
+    recipe: str = "va-audio"
+    policy: str = "default"
+    heads: tuple[str, ...] = ()
+    """Kinds of heads to choose from; the recipe's own if empty."""
+    seed: int = 0
+    level: float = 0.9
+    name: str = ""
+    features: Path | None = None
+    """The folder embeddings are kept in; the user's cache if left out."""
+
+    def __post_init__(self) -> None:
+        for kind in self.heads:
+            if kind not in KINDS:
+                raise InputError(f"There is no head called '{kind}'.", suggestion(kind, KINDS, "Heads"))
+        if not 0.5 <= self.level < 1:
+            raise InputError(
+                f"An interval of level {self.level} cannot be.", "Give 0.5 up to 1, such as 0.9."
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """A trained model with what it was made from and how well it does."""
+
+    model: TrainedModel
+    material: Material
+    evaluation: Evaluation
+
+
+def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Report | None = None) -> Trained:
+    """Look, evaluate with everything nested, then fit to all stimuli."""
+    options = options or TrainOptions()
+    recipe = RECIPES[options.recipe]
+    material = gather(
+        snapshot,
+        recipe,
+        policy=options.policy,
+        seed=options.seed,
+        cache=FeatureCache(options.features),
+        progress=progress,
+    )
+    kinds = options.heads or recipe.kinds
+    evaluation = evaluate(material, kinds, options.level, progress)
+    outputs, chosen = [], {}
+    for target in material.targets:
+        at = np.flatnonzero(np.isfinite(target.label))
+        systems = material.systems
+        found = choose(material.rows(target, at), None if systems is None else systems[at], kinds)
+        chosen[target.question] = {
+            "head": found.kind,
+            "setting": list(found.setting),
+            "inner_error": found.tried,
+        }
+        left = _farthest(evaluation, target.question)
+        outputs.append(
+            Output(
+                target.question,
+                found.head.stored(),
+                target.bounds,
+                conformal(_gaps(target, left), options.level),
+                options.level,
+                error_parts(material, target, left),
+            )
+        )
+    from heartfelt.train.card import card
+
+    facts = _facts(material, options, evaluation, chosen)
+    # One model looks through one embedding: the widest any question needs.
+    embedding = max({target.embedding for target in material.targets}, key=lambda name: (len(name), name))
+    if len({target.embedding for target in material.targets}) > 1:
+        outputs = [
+            _widened(one, target, embedding) for one, target in zip(outputs, material.targets, strict=True)
+        ]
+    plain = TrainedModel(
+        options.name or f"{options.recipe} on {snapshot.study.name}",
+        options.recipe,
+        embedding,
+        tuple(outputs),
+        facts,
+        _kept(material, evaluation),
+    )
+    model = TrainedModel(
+        plain.name, plain.recipe, embedding, plain.outputs, facts, plain.out_of_fold, card(plain)
+    )
+    return Trained(model, material, evaluation)
+
+
+def _widened(output: Output, target: Target, embedding: str) -> Output:
+    """The same head over a wider embedding that begins with its own columns: what is new has no weight."""
+    from dataclasses import replace
+
+    from heartfelt.predict.trained.embeddings import EMBEDDINGS
+
+    extra = EMBEDDINGS[embedding]().size - EMBEDDINGS[target.embedding]().size
+    if not extra:
+        return output
+    arrays = dict(output.head.arrays)
+    for key in ("mean", "factor"):
+        arrays[key] = np.concatenate([arrays[key], np.zeros(extra)])
+    key = "weight" if output.head.kind == "ridge" else "basis"
+    fill = np.zeros((extra, *arrays[key].shape[1:]))
+    arrays[key] = np.concatenate([arrays[key], fill])
+    return replace(output, head=replace(output.head, arrays=arrays))
+
+
+def _farthest(evaluation: Evaluation, question: str) -> LeftOut:
+    """Predictions of unknown systems where there are systems, else of unknown stimuli."""
+    found = evaluation.left_out.get((question, "leave-one-system-out"))
+    return found or evaluation.left_out[question, "five-fold"]
+
+
+def _gaps(target: Target, left: LeftOut) -> Floats:
+    gaps = np.abs(left.value - target.screened)
+    return np.asarray(gaps[np.isfinite(gaps)])
+
+
+def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, float]:
+    """Standard deviations of the error between systems, between intents of a system, and between stimuli of one cell.
+
+    By moments, from predictions made while the system was left out; a part that comes out negative is 0.
+    """
+    gap = left.value - target.screened
+    known = np.isfinite(gap)
+    if material.cells is None or material.systems is None:
+        return {"stimulus": float(np.std(gap[known], ddof=1))}
+    gap = gap[known]
+    cell, at = np.unique(np.array(material.cells)[known], return_inverse=True)
+    counts = np.bincount(at)
+    means = np.bincount(at, weights=gap) / counts
+    within = float(((gap - means[at]) ** 2).sum() / max(gap.size - cell.size, 1))
+    owner = np.unique([name.partition("\x1f")[0] for name in cell], return_inverse=True)[1]
+    cells_of = np.bincount(owner)
+    centres = np.bincount(owner, weights=means) / cells_of
+    among = float(((means - centres[owner]) ** 2).sum() / max(cell.size - cells_of.size, 1))
+    intent = max(among - within * float((1.0 / counts).mean()), 0.0)
+    systems = float(np.var(centres, ddof=1)) if centres.size > 1 else 0.0
+    system = max(systems - among * float((1.0 / cells_of).mean()), 0.0)
+    return {
+        "system": float(np.sqrt(system)),
+        "intent": float(np.sqrt(intent)),
+        "stimulus": float(np.sqrt(within)),
+        "systems": float(centres.size),
+    }
+
+
+def _kept(material: Material, evaluation: Evaluation) -> dict[str, Kept]:
+    found = {
+        name: evaluation.left_out[name, "five-fold"].value for name in (t.question for t in material.targets)
+    }
+    return {
+        held: Kept(stimulus, {name: round(float(value[place]), 6) for name, value in found.items()})
+        for place, (held, stimulus) in enumerate(zip(material.hashes, material.stimuli, strict=True))
+    }
+
+
+def _facts(
+    material: Material, options: TrainOptions, evaluation: Evaluation, chosen: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "heartfelt": __version__,
+        "study": material.snapshot.study.name,
+        "snapshot": material.snapshot.hash,
+        "policy": material.panel.policy.name,
+        "panel": material.panel.counts,
+        "stimuli": len(material.stimuli),
+        "left_out": material.ledger.height,
+        "systems": sorted({name for name in material.system if name is not None}),
+        "seed": options.seed,
+        "level": options.level,
+        "chosen": dict(chosen),
+        "evaluation": evaluation.to_json(),
+    }

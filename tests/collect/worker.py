@@ -1,0 +1,63 @@
+"""A process of its own that rates for a study until it is stopped. It prints what it was told is stored.
+
+``python -m tests.collect.worker FOLDER DATABASE RATERS SEED`` with an empty DATABASE for the file in the folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+
+from heartfelt.collect import Collection
+from heartfelt.collect.commands import Answer, Arrive, Beat, Flag, Leave, Next, Ready, ShowInstructions, ShowTrial
+from heartfelt.collect.errors import StoreAway, StudyClosed
+
+
+async def rate(collection: Collection, name: str, rng: random.Random) -> None:
+    try:
+        rater = (await collection.ask(Arrive("simulated", name))).rater
+    except StudyClosed:
+        return
+    step = await collection.ask(Next(rater))
+    if isinstance(step, ShowInstructions):
+        step = await collection.ask(Ready(rater))
+    number = 0
+    while isinstance(step, ShowTrial):
+        number += 1
+        await asyncio.sleep(rng.uniform(0, 0.004))
+        draw = rng.random()
+        if draw < 0.02:
+            step = await collection.ask(Flag(rater, step.trial, "noise", skip=True))
+            continue
+        if draw < 0.05:
+            await collection.ask(Beat(rater, step.trial))
+        if draw > 0.985:
+            await collection.ask(Leave(rater))
+            return
+        value = rng.randint(1, 9)
+        command = Answer(rater, step.trial, f"{name}-{number}", {"valence": value})
+        while True:
+            try:
+                receipt = await collection.ask(command)
+                break
+            except StoreAway:
+                await asyncio.sleep(0.05)
+        print(f"{receipt.status} {rater} {step.trial} {value}", flush=True)
+        if rng.random() < 0.05:
+            again = await collection.ask(command)
+            assert again.status == "already"
+        assert receipt.then is not None
+        step = receipt.then
+
+
+async def main(folder: str, database: str, raters: int, seed: int) -> None:
+    with Collection.open(folder, database=database or None) as collection:
+        print("ready", flush=True)
+        people = [rate(collection, f"{seed}-{n}", random.Random(seed * 1000 + n)) for n in range(raters)]
+        await asyncio.gather(*people)
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))

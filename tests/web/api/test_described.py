@@ -1,0 +1,66 @@
+"""The API is as described, whatever is sent: Schemathesis makes requests from the description; nothing is a 500."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from heartfelt.collect import Collection, CollectOptions
+from heartfelt.web.app import create_app
+from heartfelt.web.options import WebOptions
+from heartfelt.web.security.tokens import Tokens
+from tests.web.conftest import SECRET
+from tests.web.studies import fill
+
+schemathesis = pytest.importorskip("schemathesis")
+EXAMPLES = 12
+
+
+@pytest.fixture(scope="module")
+def described(small_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, dict[str, str]]]:
+    """The application, its description, and a token."""
+    folder = Path(shutil.copytree(small_study, tmp_path_factory.mktemp("described") / "study"))
+    with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
+        fill(collection, ["a", "b"])
+        options = WebOptions(SECRET, address_per_minute=0, refresh_seconds=60.0, access_log=False)
+        app = create_app(collection, options)
+        token = Tokens(collection).make("schemathesis").token
+        schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app)
+        # The token that the requests are made with stays.
+        yield app, schema.exclude(method="DELETE"), {"authorization": f"Bearer {token}"}
+
+
+def test_every_request_gets_an_answer_that_was_described(described: tuple[Any, Any, dict[str, str]]) -> None:
+    _, schema, headers = described
+    tried = set()
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        tried.add((operation.method.upper(), operation.path))
+
+        @hypothesis.given(case=operation.as_strategy())
+        @hypothesis.settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        def never_a_fault(case: Any) -> None:
+            response = case.call(headers=headers)
+            assert response.status_code < 500, (case.method, case.path, response.text)
+            case.validate_response(
+                response,
+                checks=[
+                    schemathesis.checks.CHECKS.get_one(name)
+                    for name in ("not_a_server_error", "status_code_conformance", "content_type_conformance",
+                                 "response_schema_conformance")
+                ],
+            )  # fmt: skip
+
+        never_a_fault()
+    assert len(tried) >= 23

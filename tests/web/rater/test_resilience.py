@@ -1,0 +1,167 @@
+"""Nothing is lost: reloads, lost lines, a server that is away, another day."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.web.rater.serving import Served
+from tests.web.rater.test_sessions import stored_as_sent
+from tests.web.rater.visitor import Visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+QUEUED = "() => Object.keys(localStorage).filter(name => name.includes(':answer:')).length"
+
+
+@pytest.fixture
+def visit(browser: Browser, serve: Callable[..., Served]) -> Iterator[Callable[..., Visitor]]:
+    came: list[Visitor] = []
+
+    def start(recipe: str = "aimoclips", **options: object) -> Visitor:
+        visitor = Visitor(browser, serve(recipe, **options))
+        came.append(visitor)
+        return visitor
+
+    yield start
+    for visitor in came:
+        visitor.quiet()
+        visitor.close()
+
+
+def rate_one(visitor: Visitor, turn: int = 0) -> None:
+    form = visitor.page.query_selector("form.trial")
+    assert form is not None
+    visitor.listen()
+    visitor.answer(turn)
+    form.wait_for_element_state("hidden")
+    visitor.page.wait_for_selector("form.trial, .code output, .kept")
+
+
+def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visitor]) -> None:
+    visitor = visit(count=3)
+    visitor.enter()
+    rate_one(visitor)
+    visitor.page.wait_for_selector("form.trial")
+    before = visitor.number()
+    visitor.listen()
+    visitor.page.keyboard.press("7")
+    visitor.page.reload()
+    visitor.page.wait_for_selector("form.trial:not([data-locked])")
+    assert visitor.number() == before
+    assert visitor.page.locator("fieldset[data-question=valence] input:checked").get_attribute("value") == "7"
+    assert visitor.page.locator("fieldset[data-question=arousal] input:checked").count() == 0
+    visitor.page.keyboard.press("4")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.wait_for_selector("form.trial[data-locked]")
+    assert visitor.sent[-1]["values"] == {"valence": 7, "arousal": 4}
+    visitor.finish()
+    stored_as_sent(visitor.served, visitor)
+
+
+def test_another_day_in_the_same_browser(visit: Callable[..., Visitor]) -> None:
+    visitor = visit(count=3)
+    visitor.enter()
+    rate_one(visitor)
+    visitor.page.wait_for_selector("form.trial")
+    trial = visitor.number()
+    visitor.page.close()
+    visitor.served.clock.ahead = 26 * 3600.0
+    visitor.page = visitor.tab()
+    visitor.arrive()
+    visitor.page.wait_for_selector("form.trial")
+    assert visitor.number() == trial
+    visitor.finish()
+    assert visitor.served.collection.raters()["state"].to_list() == ["complete"]
+    stored_as_sent(visitor.served, visitor)
+
+
+def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(visit: Callable[..., Visitor]) -> None:
+    visitor = visit(count=2)
+    visitor.enter()
+    rate_one(visitor)
+    visitor.page.wait_for_selector("form.trial")
+    visitor.listen()
+    visitor.context.set_offline(True)
+    visitor.answer(3)
+    visitor.page.wait_for_selector(".kept")
+    banner = visitor.page.wait_for_selector("#banner:not([hidden])")
+    assert banner is not None
+    assert "Nothing is lost" in banner.inner_text()
+    assert visitor.page.evaluate(QUEUED) == 1
+    assert len(visitor.served.collection.ratings()) == 2
+    visitor.context.set_offline(False)
+    visitor.page.wait_for_selector("form.trial")
+    assert visitor.page.evaluate(QUEUED) == 0
+    visitor.finish()
+    stored_as_sent(visitor.served, visitor)
+
+
+def test_the_code_waits_until_the_last_answer_has_arrived(visit: Callable[..., Visitor]) -> None:
+    """The server is stopped, the page reloaded once it is back: the answer comes from the browser's own store."""
+    visitor = visit(count=1)
+    visitor.enter()
+    rate_one(visitor)
+    visitor.page.wait_for_selector("form.trial")
+    visitor.listen()
+    visitor.served.halt()
+    visitor.answer(5)
+    visitor.page.wait_for_selector(".kept")
+    banner = visitor.page.wait_for_selector("#banner:not([hidden])")
+    assert banner is not None
+    assert "server cannot be reached" in banner.inner_text()
+    assert visitor.page.query_selector(".code output") is None
+    held = visitor.page.evaluate("() => Object.entries(localStorage).find(([name]) => name.includes(':answer:'))[1]")
+    visitor.page.goto("about:blank")
+    visitor.served.begin()
+    assert len(visitor.served.collection.ratings()) == 2
+    visitor.arrive("/rate")
+    visitor.page.wait_for_selector(".code output")
+    ratings = visitor.served.collection.ratings().filter(kind="rating")
+    assert {row["question"]: row["value"] for row in ratings.iter_rows(named=True)} == json.loads(held)["values"]
+    assert visitor.page.evaluate(QUEUED) == 0
+    visitor.complaints.clear()
+
+
+def test_an_answer_sent_twice_is_stored_once(visit: Callable[..., Visitor]) -> None:
+    """The first answer arrives but its receipt is lost on the way."""
+    visitor = visit(count=2)
+    visitor.enter()
+    lost: list[str] = []
+
+    def lose(route: object) -> None:
+        request = route.request  # type: ignore[attr-defined]  # a route of Playwright's
+        lost.append(request.post_data)
+        route.fetch()  # type: ignore[attr-defined]
+        route.abort("connectionreset")  # type: ignore[attr-defined]
+        visitor.page.unroute("**/rate/answer")
+
+    visitor.page.route("**/rate/answer", lose)
+    rate_one(visitor)
+    assert len(lost) == 1
+    visitor.finish()
+    stored_as_sent(visitor.served, visitor)
+    visitor.complaints[:] = [told for told in visitor.complaints if "ERR_CONNECTION_RESET" not in told]
+
+
+def test_another_rater_in_the_same_browser_leaves_a_kept_answer_alone(visit: Callable[..., Visitor]) -> None:
+    visitor = visit(count=2)
+    visitor.enter("/?PROLIFIC_PID=first")
+    visitor.listen()
+    visitor.context.set_offline(True)
+    visitor.answer()
+    visitor.page.wait_for_selector(".kept")
+    visitor.page.goto("about:blank")
+    visitor.context.set_offline(False)
+    visitor.enter("/?PROLIFIC_PID=second")
+    assert visitor.page.evaluate(QUEUED) == 1
+    assert len(visitor.served.collection.ratings()) == 0
+    visitor.arrive("/?PROLIFIC_PID=first")
+    visitor.page.wait_for_selector("form.trial")
+    assert len(visitor.served.collection.ratings()) == 2
+    assert visitor.page.evaluate(QUEUED) == 0
