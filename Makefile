@@ -1,6 +1,6 @@
 # make demo   run the whole loop on embedded defaults; ends with demo/report.html
 # make test   set up, lint, type-check and test
-# make serve  open the demo's report (and, later, its rating pages) in a local server
+# make serve  open the demo study in a local server: rating pages, and the dashboard at /study
 # make bench  measure against peers, side by side
 PYTHON ?= python3
 VENV := .venv
@@ -47,9 +47,8 @@ bench: $(VENV)/dev $(VENV)-peers/done
 	@PEERS_PYTHON=$(abspath $(VENV)-peers/bin/python) $(BIN)/python -m benchmarks
 
 serve: $(VENV)/base
-	@test -f demo/report.html || $(BIN)/heartfelt demo demo --replace
-	@echo "http://127.0.0.1:8000/report.html  (Ctrl-C stops)"
-	@$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory demo
+	@test -f demo/study/study.yaml || $(BIN)/heartfelt demo demo --replace
+	@$(BIN)/heartfelt serve demo/study
 
 clean:
 	rm -rf $(VENV) $(VENV)-peers demo out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -42,7 +42,7 @@ def make_engine(url: str) -> Engine:
         engine = create_engine(url, connect_args={"timeout": 30})
 
         @event.listens_for(engine, "connect")
-        def prepare(raw: Any, record: object) -> None:
+        def prepare(raw: Any, _: object) -> None:
             raw.isolation_level = None
             raw.execute("PRAGMA journal_mode=WAL")
             raw.execute("PRAGMA synchronous=FULL")

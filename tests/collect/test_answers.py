@@ -237,7 +237,9 @@ def test_everything_about_an_answer_is_kept(make_study: Make, opened: Open) -> N
         Heard(changes=tuple((0.0, "q", "v" * 100) for _ in range(10_000))),
     ],
 )
-def test_nonsense_beside_an_answer_does_not_lose_the_answer(make_study: Make, opened: Open, heard: Heard) -> None:
+def test_nonsense_beside_an_answer_does_not_lose_the_answer(
+    make_study: Make, opened: Open, heard: Heard
+) -> None:
     collection = opened(make_study(2))
     person = Person(collection)
     person.begin()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -89,7 +90,9 @@ def test_people_who_come_together_are_spread(make_study: Make, collect: Open) ->
     assert firsts != sorted(firsts, key=lambda name: int(name[1:])), "ties are broken at random"
 
 
-def test_eighteen_raters_in_a_minute_with_a_fifth_leaving(make_study: Make, collect: Open, clock: Clock) -> None:
+def test_eighteen_raters_in_a_minute_with_a_fifth_leaving(
+    make_study: Make, collect: Open, clock: Clock
+) -> None:
     """The contract's own case: 60 items at 3 ratings each. Nothing over; what the leavers held, the next one gets."""
     collection = collect(make_study(60, design={"ratings_per_item": 3, "stimuli_per_rater": 12}))
     rng = random.Random(1)
@@ -102,7 +105,7 @@ def test_eighteen_raters_in_a_minute_with_a_fifth_leaving(make_study: Make, coll
                 leaves[person.id] -= 1
                 if leaves[person.id] <= 0:
                     continue
-            if person.begin() and isinstance(person.step, ShowTrial):
+            if isinstance(person.begin(), ShowTrial):
                 person.answer()
     clock.now += 500
     assert max(loads(collection).values()) == 3
@@ -162,7 +165,7 @@ def test_blocks_stay_together(make_study: Make, collect: Open) -> None:
         person = Person(collection)
         person.finish()
         systems = [name.split("-")[0] for name in order_of(collection, person)["stimulus"]]
-        changes = sum(1 for a, b in zip(systems, systems[1:], strict=False) if a != b)
+        changes = sum(1 for a, b in itertools.pairwise(systems) if a != b)
         assert changes == 3, systems
     assert dict(collection.coverage().histogram) == {3: 24}
 
@@ -231,7 +234,14 @@ def test_a_practised_stimulus_comes_last_if_it_must_come(make_study: Make, colle
 
 
 PROBED = [
-    {"type": "anchor", "id": "real", "stimuli": ["s0", "s1"], "question": "valence", "at_least": 3, "per_session": 2},
+    {
+        "type": "anchor",
+        "id": "real",
+        "stimuli": ["s0", "s1"],
+        "question": "valence",
+        "at_least": 3,
+        "per_session": 2,
+    },
     {"type": "repeat", "id": "again", "per_session": 1, "gap": 3},
     {
         "type": "attention",
@@ -302,7 +312,9 @@ def test_one_item_a_page(make_study: Make, collect: Open) -> None:
 
 def test_the_adaptive_option_spends_where_raters_disagree(make_study: Make, collect: Open) -> None:
     collection = collect(
-        make_study(6, design={"ratings_per_item": 6, "adaptive": True, "minimum_ratings": 2, "stimuli_per_rater": 3})
+        make_study(
+            6, design={"ratings_per_item": 6, "adaptive": True, "minimum_ratings": 2, "stimuli_per_rater": 3}
+        )
     )
     rng = random.Random(3)
     for _ in range(12):

@@ -21,7 +21,15 @@ Make = Callable[..., Path]
 
 
 def start(folder: Path, database: str | None, raters: int, seed: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.collect.worker", str(folder), database or "", str(raters), str(seed)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.collect.worker",
+        str(folder),
+        database or "",
+        str(raters),
+        str(seed),
+    ]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -84,7 +92,10 @@ def test_killed_in_the_middle(make_study: Make, database: str | None) -> None:
     assert 50 <= len(acknowledged) < 240
     ahead = 1e6
     with Collection.open(
-        folder, database=database, clock=lambda: __import__("time").time() + ahead, options=CollectOptions(seed=1)
+        folder,
+        database=database,
+        clock=lambda: __import__("time").time() + ahead,
+        options=CollectOptions(seed=1),
     ) as collection:
         check(collection, acknowledged, 6)
         assert collection.coverage().leased == 0, "the dead process's leases have run out"

@@ -24,7 +24,9 @@ Make = Callable[..., Path]
 Open = Callable[..., Collection]
 
 
-def test_coverage_counts_what_is_there_and_what_is_coming(make_study: Make, opened: Open, clock: Clock) -> None:
+def test_coverage_counts_what_is_there_and_what_is_coming(
+    make_study: Make, opened: Open, clock: Clock
+) -> None:
     collection = opened(make_study(5, design={"ratings_per_item": 2}))
     empty = collection.coverage()
     assert (empty.units, empty.wanted, empty.complete, empty.leased, empty.share) == (5, 10, 0, 0, 0.0)
@@ -80,14 +82,23 @@ def test_trials_of_somebody_unknown(make_study: Make, opened: Open) -> None:
         opened(make_study()).trials("nobody")
 
 
-def test_a_snapshot_is_what_was_collected(make_study: Make, opened: Open, clock: Clock, tmp_path: Path) -> None:
+def test_a_snapshot_is_what_was_collected(
+    make_study: Make, opened: Open, clock: Clock, tmp_path: Path
+) -> None:
     folder = make_study(
         5,
         demographics=[{"id": "age", "text": "Age", "type": "number"}],
         consent={"text": "Agree?"},
         design={"practice": 1, "batch": 3, "ratings_per_item": 3},
         probes=[
-            {"type": "attention", "id": "awake", "text": "Choose 7", "question": "valence", "answer": 7, "per_session": 1}
+            {
+                "type": "attention",
+                "id": "awake",
+                "text": "Choose 7",
+                "question": "valence",
+                "answer": 7,
+                "per_session": 1,
+            }
         ],
     )
     collection = opened(folder)
@@ -167,7 +178,9 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
 
 
 def test_media_that_are_missing_or_broken_are_left_out(make_study: Make, opened: Open) -> None:
-    folder = make_study(rows=["stimulus,path", "good,good.wav", "gone,gone.wav", "broken,broken.wav", "bare,"])
+    folder = make_study(
+        rows=["stimulus,path", "good,good.wav", "gone,gone.wav", "broken,broken.wav", "bare,"]
+    )
     media = folder / "media"
     media.mkdir()
     soundfile.write(media / "good.wav", np.zeros(800), 8000)
@@ -250,11 +263,17 @@ def test_machine_values_are_hidden_and_planted_at_random(make_study: Make, opene
             true = f"style {row['stimulus'][1:]}"
             given = trial.machine["style"]
             shown["hidden" if given is None else "true" if given == true else "planted"] += 1
-            person.answer(values={"feel": 5, "style": given or "mine"}, verdicts={} if given is None else {"style": "accepted"})
+            person.answer(
+                values={"feel": 5, "style": given or "mine"},
+                verdicts={} if given is None else {"style": "accepted"},
+            )
             break
         while isinstance(person.step, ShowTrial):
             given = person.step.machine["style"]
-            person.answer(values={"feel": 5, "style": given or "mine"}, verdicts={} if given is None else {"style": "accepted"})
+            person.answer(
+                values={"feel": 5, "style": given or "mine"},
+                verdicts={} if given is None else {"style": "accepted"},
+            )
     frame = collection.ratings().filter(question="style")
     share = {name: count / frame.height for name, count in Counter(frame["shown"]).items()}
     assert share["hidden"] == pytest.approx(0.10, abs=0.05)
@@ -306,7 +325,9 @@ def test_a_stimulus_without_a_machine_value_is_answered_freely(make_study: Make,
 def test_anchors_must_be_in_the_manifest(make_study: Make, opened: Open) -> None:
     folder = make_study(
         2,
-        probes=[{"type": "anchor", "id": "real", "stimuli": ["missing"], "question": "valence", "at_least": 3}],
+        probes=[
+            {"type": "anchor", "id": "real", "stimuli": ["missing"], "question": "valence", "at_least": 3}
+        ],
     )
     with pytest.raises(InputError, match="missing"):
         opened(folder)

@@ -49,7 +49,7 @@ def test_the_whole_way(make_study: Make, opened: Open) -> None:
         )
     )
     person = Person(collection)
-    assert person.step == AskConsent()
+    assert collection.do(Next(person.id)) == AskConsent()
     assert person.go_on() == AskDemographics()
     assert person.go_on() == AskHeadphones("tones", 6)
     assert person.go_on() == ShowInstructions()
@@ -71,7 +71,12 @@ def test_the_whole_way(make_study: Make, opened: Open) -> None:
     assert person.step == TheEnd("complete", settings.code_complete)
     assert collection.do(Next(person.id)) == person.step
     row = collection.raters().row(0, named=True)
-    assert (row["state"], row["trials"], row["about_age"], row["headphones_correct"]) == ("complete", 4, 30.0, 6)
+    assert (row["state"], row["trials"], row["about_age"], row["headphones_correct"]) == (
+        "complete",
+        4,
+        30.0,
+        6,
+    )
 
 
 def test_refusing_ends_with_its_own_code(make_study: Make, opened: Open) -> None:
@@ -152,7 +157,9 @@ def test_the_same_person_is_the_same_rater(make_study: Make, opened: Open) -> No
     assert opened(folder).do(Arrive("prolific", "5f-participant")).rater == first.rater
 
 
-def test_ids_of_the_recruiter_are_nowhere_in_the_store(make_study: Make, opened: Open, database: str | None) -> None:
+def test_ids_of_the_recruiter_are_nowhere_in_the_store(
+    make_study: Make, opened: Open, database: str | None
+) -> None:
     folder = make_study()
     collection = opened(folder)
     collection.do(Arrive("prolific", "SECRET-PERSON", {"SESSION_ID": "SECRET-SESSION"}))
@@ -235,9 +242,18 @@ def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"colour": 1}, {"cap": -1}, {"cap": True}, {"open": "yes"}, {"code_complete": " "}, {"return_url": "javascript:x"}],
+    [
+        {"colour": 1},
+        {"cap": -1},
+        {"cap": True},
+        {"open": "yes"},
+        {"code_complete": " "},
+        {"return_url": "javascript:x"},
+    ],
 )
-def test_settings_are_held_to_what_they_mean(make_study: Make, opened: Open, wrong: dict[str, object]) -> None:
+def test_settings_are_held_to_what_they_mean(
+    make_study: Make, opened: Open, wrong: dict[str, object]
+) -> None:
     collection = opened(make_study())
     before = collection.settings
     with pytest.raises(InputError):

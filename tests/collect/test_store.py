@@ -49,7 +49,11 @@ def test_migrations_make_the_tables_the_code_works_with(make_study: Make, databa
     with store.connect() as connection:
         options = {"compare_type": True, "include_schemas": False}
         context = MigrationContext.configure(connection, opts=options)
-        differences = [d for d in compare_metadata(context, metadata) if d[0] != "remove_table" or "alembic" not in str(d)]
+        differences = [
+            d
+            for d in compare_metadata(context, metadata)
+            if d[0] != "remove_table" or "alembic" not in str(d)
+        ]
         assert differences == []
         assert revision(connection) == HEAD
     store.close()
@@ -57,7 +61,9 @@ def test_migrations_make_the_tables_the_code_works_with(make_study: Make, databa
     assert ScriptDirectory(str(Path(migrations.__file__).parent)).get_current_head() == HEAD
 
 
-def test_a_store_of_a_newer_version_is_left_alone(make_study: Make, opened: Open, database: str | None) -> None:
+def test_a_store_of_a_newer_version_is_left_alone(
+    make_study: Make, opened: Open, database: str | None
+) -> None:
     folder = make_study()
     opened(folder).close()
     store = store_of(folder, database)
@@ -231,7 +237,9 @@ def test_a_database_that_is_not_there(make_study: Make) -> None:
         Collection.open(make_study(), database="postgresql://nobody@127.0.0.1:1/none")
 
 
-def test_somebody_else_holds_the_lock(make_study: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_else_holds_the_lock(
+    make_study: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("heartfelt.collect.store.database._WAIT", 0.2)
     folder = make_study()
     with Collection.open(folder, clock=clock) as collection:
@@ -305,7 +313,9 @@ def test_the_environment_names_the_database(
         assert collection.raters().height == 1
 
 
-def test_a_password_in_the_study_reaches_no_snapshot(make_study: Make, hidden_address: str, tmp_path: Path) -> None:
+def test_a_password_in_the_study_reaches_no_snapshot(
+    make_study: Make, hidden_address: str, tmp_path: Path
+) -> None:
     folder = make_study(3)
     plain = load_study(folder)
     text = yaml.safe_load((folder / "study.yaml").read_text(encoding="utf-8"))

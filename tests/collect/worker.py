@@ -10,7 +10,17 @@ import random
 import sys
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, Arrive, Beat, Flag, Leave, Next, Ready, ShowInstructions, ShowTrial
+from heartfelt.collect.commands import (
+    Answer,
+    Arrive,
+    Beat,
+    Flag,
+    Leave,
+    Next,
+    Ready,
+    ShowInstructions,
+    ShowTrial,
+)
 from heartfelt.collect.errors import StoreAway, StudyClosed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,7 @@ from heartfelt.predict import (
     Case,
     Predictor,
     Retry,
+    Run,
     RunOptions,
     cases,
     predictor_from,
@@ -27,23 +29,32 @@ from tests.predict.servers import serving
 from tests.predict.studies import snapshot
 
 every_predictor = pytest.mark.parametrize("name", PREDICTORS.names())
-QUICK = RunOptions(retry=Retry(1, 0.01, 0.02), timeout=60)
+QUICK = RunOptions(retry=Retry(1, 0.01, 0.02), timeout=120)
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Snapshot:
-    return snapshot(tmp_path / "study", 6)
+@dataclass(frozen=True)
+class Subject:
+    """A predictor made as its class's own example says, what it is asked about, and what it said first."""
+
+    predictor: Predictor
+    data: Snapshot
+    first: Run
 
 
-@pytest.fixture
-def made(name: str, data: Snapshot, tmp_path: Path) -> Iterator[Predictor]:
-    """An instance as the registered class's own example describes it; a server for the one that needs it."""
-    (tmp_path / "example").mkdir()
+@pytest.fixture(scope="module", params=PREDICTORS.names())
+def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+    name, folder = str(request.param), tmp_path_factory.mktemp("predictor")
+    data = snapshot(folder / "study", 4)
+    (folder / "example").mkdir()
     with serving() as server:
-        argument = server.url if name == "endpoint" else PREDICTORS[name].example(tmp_path / "example")
+        argument = server.url if name == "endpoint" else PREDICTORS[name].example(folder / "example")
         with predictor_from(f"{name}:{argument}" if argument else name) as predictor:
             predictor.learn(data, labels(data).table)
-            yield predictor
+            yield Subject(predictor, data, run(predictor, cases(data), None, QUICK))
+
+
+def said(done: Run) -> pl.DataFrame:
+    return done.table.drop("seconds", "attempts").sort("stimulus", "question")
 
 
 @every_predictor
@@ -55,84 +66,69 @@ def test_it_says_what_it_is(name: str) -> None:
     assert all(words for words in kind.options.values())
 
 
-@every_predictor
-def test_it_answers_every_item_or_says_why_not(name: str, made: Predictor, data: Snapshot) -> None:
-    asked = cases(data)
-    done = run(made, asked, None, QUICK)
-    PREDICTIONS.check(done.table, name)
-    assert done.table.select("stimulus", "question").rows() == [
-        (case.stimulus, ask.question) for case in asked for ask in case.asks
+def test_it_answers_every_item_or_says_why_not(subject: Subject) -> None:
+    table, counts = subject.first.table, subject.first.counts
+    PREDICTIONS.check(table, subject.predictor.name)
+    assert table.select("stimulus", "question").rows() == [
+        (case.stimulus, ask.question) for case in cases(subject.data) for ask in case.asks
     ]
-    said = pl.any_horizontal(pl.col("value", "score", "answer", "shares").is_not_null())
-    assert done.table.filter(pl.col("ok") & ~said).is_empty()
-    assert done.table.filter(pl.col("ok") == pl.col("problem").is_not_null()).is_empty()
-    assert done.counts["answered"] + done.counts["failed"] == done.counts["items"] == 18
-    for problem in done.table["problem"].drop_nulls():
+    answered = pl.any_horizontal(pl.col("value", "score", "answer", "shares").is_not_null())
+    assert table.filter(pl.col("ok") & ~answered).is_empty()
+    assert table.filter(pl.col("ok") == pl.col("problem").is_not_null()).is_empty()
+    assert counts["answered"] + counts["failed"] == counts["items"] == 12
+    for problem in table["problem"].drop_nulls():
         assert problem.strip()
         assert "\n" not in problem
-    values = done.table.filter((pl.col("question") == "mood") & pl.col("value").is_not_null())["value"]
-    assert set(values) <= {0.0, 1.0, 2.0}
+    codes = table.filter((pl.col("question") == "mood") & pl.col("value").is_not_null())["value"]
+    assert set(codes) <= {0.0, 1.0, 2.0}
 
 
-@every_predictor
-def test_asked_again_it_says_the_same(name: str, made: Predictor, data: Snapshot, tmp_path: Path) -> None:
-    one, two = (run(made, cases(data), None, QUICK).table.drop("seconds", "attempts") for _ in range(2))
-    assert one.equals(two)
+def test_asked_again_in_another_order_it_says_the_same(subject: Subject) -> None:
+    again = run(subject.predictor, cases(subject.data)[::-1], None, QUICK)
+    assert said(again).equals(said(subject.first))
 
 
-@every_predictor
-def test_the_order_of_the_cases_does_not_matter(name: str, made: Predictor, data: Snapshot) -> None:
-    asked = cases(data)
-    there = run(made, asked, None, QUICK).table.drop("seconds", "attempts").sort("stimulus", "question")
-    back = run(made, asked[::-1], None, QUICK).table.drop("seconds", "attempts").sort("stimulus", "question")
-    assert there.equals(back)
-
-
-@every_predictor
-def test_each_question_by_itself_gets_the_same_answer(name: str, made: Predictor, data: Snapshot) -> None:
+def test_a_question_by_itself_gets_the_same_answer(subject: Subject) -> None:
     """A batch is a matter of speed, never of what is said."""
-    together = run(made, cases(data), None, QUICK).table
-    for question in ("valence", "mood"):
-        alone = run(made, cases(data, [question]), None, QUICK).table
-        same = together.filter(pl.col("question") == question)
-        assert alone.drop("seconds", "attempts").equals(same.drop("seconds", "attempts")), question
+    alone = run(subject.predictor, cases(subject.data, ["valence"]), None, QUICK)
+    assert said(alone).equals(said(subject.first).filter(pl.col("question") == "valence"))
 
 
-@every_predictor
-def test_it_survives_travelling(name: str, made: Predictor, data: Snapshot) -> None:
-    with pickle.loads(pickle.dumps(made)) as again:
+def test_it_survives_travelling(subject: Subject) -> None:
+    with pickle.loads(pickle.dumps(subject.predictor)) as again:
         assert isinstance(again, Predictor)
-        assert again.identity == made.identity
-        assert again.asked == made.asked
-        one, two = (run(p, cases(data), None, QUICK).table.drop("seconds", "attempts") for p in (made, again))
-    assert one.equals(two)
+        assert again.identity == subject.predictor.identity
+        assert again.asked == subject.predictor.asked
+        assert said(run(again, cases(subject.data), None, QUICK)).equals(said(subject.first))
 
 
-@every_predictor
-def test_it_asks_for_media_only_if_it_needs_them(name: str, made: Predictor, data: Snapshot) -> None:
-    bare = [Case(c.stimulus, c.asks, None, c.system, c.intent, c.prompt, c.facts) for c in cases(data)]
-    done = run(made, bare, None, QUICK)
-    if made.needs_media:
+def test_it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
+    bare = [
+        Case(case.stimulus, case.asks, None, case.system, case.intent, case.prompt, case.facts)
+        for case in cases(subject.data)
+    ]
+    done = run(subject.predictor, bare, None, QUICK)
+    if subject.predictor.needs_media:
         assert set(done.table["problem"].str.slice(0, 29)) == {"the media file is not at hand"}
         assert done.table["attempts"].sum() == 0
+    else:
+        assert said(done).equals(said(subject.first))
 
 
-@every_predictor
-def test_it_answers_no_questions_at_all(name: str, made: Predictor, data: Snapshot) -> None:
-    assert [list(found) for found in made.predict([])] == []
+def test_it_answers_no_cases_at_all(subject: Subject) -> None:
+    assert list(subject.predictor.predict([])) == []
+
+
+def test_its_identity_is_one_line_that_stays(subject: Subject) -> None:
+    assert subject.predictor.identity
+    assert "\n" not in subject.predictor.identity
+    assert subject.predictor.identity == subject.first.identity
 
 
 @every_predictor
 def test_unknown_options_are_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(HeartfeltError, match=f"'{name}' has no option 'nonsense'"):
         predictor_from(f"{name}[nonsense=1]:x")
-
-
-@every_predictor
-def test_its_identity_is_one_line_that_stays(name: str, made: Predictor) -> None:
-    assert made.identity
-    assert "\n" not in made.identity
-    assert made.identity == made.identity
 
 
 @every_predictor

@@ -100,6 +100,24 @@ def presence(
     return Snapshot.build(study, stimuli=table, ratings=pl.DataFrame(ratings)), truth
 
 
+def chances(*, stimuli: int = 100, raters: int = 3, seed: int = 0) -> tuple[Snapshot, dict[str, float]]:
+    """Yes or no, with each stimulus's own chance of a yes drawn from a Beta distribution."""
+    draw = stream(seed, "tests", "score", "chances")
+    study = Study(
+        name="match",
+        scales={"yes": YesNo(type="yes-no")},
+        questions=[Question(id="match", text="Does it match?", scale="yes")],
+    )
+    chance = {f"c{k}": float(p) for k, p in enumerate(draw.beta(0.8, 0.8, stimuli))}
+    ratings = [
+        {"rater": f"r{rater}", "stimulus": name, "question": "match", "value": float(draw.random() < p)}
+        for name, p in chance.items()
+        for rater in draw.choice(12, raters, replace=False)
+    ]
+    table = pl.DataFrame({"stimulus": list(chance)})
+    return Snapshot.build(study, stimuli=table, ratings=pl.DataFrame(ratings)), chance
+
+
 def feelings(*, stimuli: int = 80, seed: int = 0) -> Snapshot:
     """One of four feelings without an order, seven votes a stimulus; and a caption by two people."""
     draw = stream(seed, "tests", "score", "feelings")
@@ -109,7 +127,6 @@ def feelings(*, stimuli: int = 80, seed: int = 0) -> Snapshot:
         scales={
             "four": Categories(type="categories", categories=list(names)),
             "words": FreeText(type="text"),
-            "sure": YesNo(type="yes-no"),
         },
         questions=[
             Question(id="feeling", text="Which?", scale="four"),

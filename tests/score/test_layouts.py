@@ -23,8 +23,13 @@ from tests.label.emolia_data import dim, emo
 from tests.score import made
 
 SOURCE = "the contract's columns; scipy.stats on the answer file; votes and decisions counted by hand in emolia_data.py"
-EMO = "file_name,queried_emotion,task_type,benchmark_bucket,n_raters,majority_present,audio_path,prompt,similarity,pred_present,ok,error"
-DIM = "file_name,dimension,level,polarity,benchmark_bucket,n_raters,majority_present,audio_path,prompt,similarity,pred_present,ok,error"
+_AFTER = "benchmark_bucket,n_raters,majority_present,audio_path,prompt,similarity,pred_present,ok,error"
+EMO = f"file_name,queried_emotion,task_type,{_AFTER}"
+DIM = f"file_name,dimension,level,polarity,{_AFTER}"
+ANNOTATIONS = (
+    "annotation_id,username,source_emotion,queried_emotion,task_type,file_name,rating,reaction_time_ms,sample_time_ms,"
+    "created_at"
+)
 
 
 def bench(snapshot: Snapshot, folder: Path, options: ScoreOptions, failed: tuple[str, ...] = ()) -> Path:
@@ -86,7 +91,7 @@ def test_the_file_set(tmp_path: Path, make: Any, header: str, by: str) -> None:
 
 
 def test_failed_rows_stay_and_count(tmp_path: Path) -> None:
-    options = ScoreOptions(resamples=200)
+    options = ScoreOptions(ceilings=False, resamples=200)
     folder = bench(emo(tmp_path / "in"), tmp_path / "out", options, failed=("f1.mp3",))
     (row,) = [row for row in read(folder / "predictions.csv") if row["file_name"] == "f1.mp3"]
     assert (row["ok"], row["error"], row["similarity"], row["pred_present"]) == ("False", "HTTP 500", "", "")
@@ -100,9 +105,9 @@ def test_failed_rows_stay_and_count(tmp_path: Path) -> None:
 
 def test_published_ties_and_selections(tmp_path: Path) -> None:
     snapshot = emo(tmp_path / "in")
-    forced = bench(snapshot, tmp_path / "forced", ScoreOptions(resamples=200, ties="lowest"))
+    forced = bench(snapshot, tmp_path / "forced", ScoreOptions(ceilings=False, resamples=200, ties="lowest"))
     assert strict(forced / "summary.json")["n_tied"] == 0
-    chosen = ScoreOptions(resamples=200, selection=Selection(full_coverage=3), threshold=0.5)
+    chosen = ScoreOptions(ceilings=False, resamples=200, selection=Selection(full_coverage=3), threshold=0.5)
     folder = bench(snapshot, tmp_path / "chosen", chosen)
     rows = read(folder / "predictions.csv")
     assert {row["file_name"] for row in rows} == {"f1.mp3", "f2.mp3", "f5.mp3", "f6.mp3"}
@@ -111,7 +116,7 @@ def test_published_ties_and_selections(tmp_path: Path) -> None:
     flagged = bench(
         dim(tmp_path / "dim"),
         tmp_path / "flagged",
-        ScoreOptions(resamples=200, selection=Selection(exclude_flagged=True)),
+        ScoreOptions(ceilings=False, resamples=200, selection=Selection(exclude_flagged=True)),
     )
     assert "0" not in {row["n_raters"] for row in read(flagged / "predictions.csv")}
     assert len(read(flagged / "predictions.csv")) == 4
@@ -158,7 +163,7 @@ class Release:
         systems = sorted(self.mos)
         told = np.array([y[self.system == s].mean() for s in systems])
         true = np.array([self.mos[s][column] if given else x[self.system == s].mean() for s in systems])
-        out = {}
+        out: dict[str, float] = {}
         for level, (a, b) in {"U": (x, y), "S": (true, told)}.items():
             out |= {
                 f"{level}_MSE": float(np.mean((a - b) ** 2)),
@@ -175,7 +180,7 @@ class Release:
 def test_musicevals_eight_figures_from_an_answer_file(tmp_path: Path, given: bool) -> None:
     release = Release(tmp_path / "in")
     snapshot = MusicEval().read(release.folder, {})
-    options = ScoreOptions(resamples=200)
+    options = ScoreOptions(ceilings=False, resamples=200)
     if given:
         path = release.folder / "system_mos" / "system_mos_phase1.csv"
         options = ScoreOptions(
@@ -207,14 +212,17 @@ def test_a_study_of_categories_has_no_such_table() -> None:
     rows = [{"stimulus": s, "question": q, "value": v} for (s, q), v in truth.items()]
     with pytest.raises(InputError, match="MusicEval's table"):
         eight_figures(
-            score(snapshot, made.predictions("m", rows), ScoreOptions(resamples=200, ceilings=False))
+            score(
+                snapshot,
+                made.predictions("m", rows),
+                ScoreOptions(ceilings=False, resamples=200),
+            )
         )
 
 
 def test_the_published_sham_vector_comes_through(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    head = "annotation_id,username,source_emotion,queried_emotion,task_type,file_name,rating,reaction_time_ms,sample_time_ms,created_at"
     name = "DE_B00003_S00243_W000006.mp3"
     lines = [
         f"{k},{who},Affection,Affection,affirmative,{name},strongly_present,9,9,2026-04-15 11:00:00"
@@ -224,10 +232,12 @@ def test_the_published_sham_vector_comes_through(tmp_path: Path) -> None:
         f"{k + 9},{who},Pain,Affection,ultimate,other.mp3,not_present,9,9,2026-04-15 11:00:00"
         for k, who in enumerate(("ann", "bea", "cem"))
     ]
-    (folder / "annotations.csv").write_text("\n".join([head, *lines]) + "\n")
+    (folder / "annotations.csv").write_text("\n".join([ANNOTATIONS, *lines]) + "\n")
     from heartfelt.formats.emolia_emo import EmoliaEmo
 
-    target = bench(EmoliaEmo().read(folder, {}), tmp_path / "out", ScoreOptions(resamples=200))
+    target = bench(
+        EmoliaEmo().read(folder, {}), tmp_path / "out", ScoreOptions(ceilings=False, resamples=200)
+    )
     row = next(row for row in read(target / "predictions.csv") if row["file_name"] == name)
     assert float(row["similarity"]) == -0.40344649551861933
     assert row["prompt"] == "Speech audio in which the speaker expresses or conveys Affection."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from heartfelt import __version__
-from heartfelt.cli import analyze, data, demo, study
+from heartfelt.cli import analyze, bench, collect, data, demo, models, predictor, serve, study
 
 app = typer.Typer(
     name="heartfelt",
@@ -25,5 +25,5 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit()
 
 
-for family in (study, data, analyze, demo):
+for family in (study, serve, collect, data, analyze, bench, predictor, models, demo):
     family.add_to(app)

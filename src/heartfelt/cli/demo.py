@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 RATERS = 36
 DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
+PREDICTORS = ("human", "intent", "system-mean", "constant")
 MARKER = ".heartfelt-demo"
 
 
@@ -109,11 +110,28 @@ def analyse(demo: Demo) -> str:
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
 
+def score(demo: Demo) -> str:
+    """What knowing only the system, only the cell, or one more person gives, under the ceiling."""
+    from heartfelt.cli.screen import progress_bar
+    from heartfelt.report.bench import BenchOptions, run_bench
+    from heartfelt.score import ScoreOptions
+
+    options = BenchOptions(ScoreOptions(seed=demo.seed, resamples=2000))
+    with progress_bar("scoring predictors") as report:
+        made = run_bench(demo.frozen(), PREDICTORS, demo.folder / "bench", options, report)
+    first = made.scores.tasks[0]
+    best = made.scores.ranked(first.id)[0]
+    found = made.scores.find(first.id, best.model)
+    said = f"; best on {first.id}: {best.model}, {found.estimate}, ceiling {found.ceiling}" if found else ""
+    return f"{len(PREDICTORS)} predictors{said}; {demo.folder / 'bench' / 'report.html'}"
+
+
 STAGES: tuple[Stage, ...] = (
     Stage("Designing a study and rendering its clips", design),
     Stage("Serving the study and collecting ratings over HTTP", collect),
     Stage("Freezing everything into a snapshot", freeze),
     Stage("Screening raters, measuring trust, writing the report", analyse),
+    Stage("Scoring predictors against the people", score),
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.predict.decode import decode
@@ -24,6 +24,7 @@ JUDGES = {
     "p808": ("dnsmos", "overall, as P.808 listeners say it"),
 }
 _LOADING = threading.Lock()
+_Judged: TypeAlias = tuple[float, tuple[str, ...]]
 
 
 @PREDICTORS.register("speech-mos")
@@ -40,7 +41,8 @@ class SpeechMos(Predictor):
                 f"There is no speech score called '{judge}'.", suggestion(judge, JUDGES, "Known scores")
             )
         self.judge = judge
-        self._score: Callable[[Any], tuple[float, tuple[str, ...]]] | HeartfeltError | None = None
+        self._score: Callable[[Any], _Judged] | HeartfeltError | None = None
+        self._known: dict[str, _Judged] = {}
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> SpeechMos:
@@ -49,7 +51,7 @@ class SpeechMos(Predictor):
         return cls(argument or "distillmos")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_score": None}
+        return {**self.__dict__, "_score": None, "_known": {}}
 
     @property
     def identity(self) -> str:
@@ -67,10 +69,13 @@ class SpeechMos(Predictor):
 
         if case.media is None:
             return [Prediction.failed("the media file is not at hand")] * len(case.asks)
-        score, warnings = self._judged(decode(case.media.content, RATE))
+        key = case.media.hash
+        if key not in self._known:
+            self._known[key] = self._judged(decode(case.media.content, RATE))
+        score, warnings = self._known[key]
         return [on_scale(score, ask, warnings) for ask in case.asks]
 
-    def _judged(self, samples: Any) -> tuple[float, tuple[str, ...]]:
+    def _judged(self, samples: Any) -> _Judged:
         with _LOADING:
             if self._score is None:
                 try:
@@ -83,19 +88,19 @@ class SpeechMos(Predictor):
         return self._score(samples)
 
 
-def _judge(name: str) -> Callable[[Any], tuple[float, tuple[str, ...]]]:
+def _judge(name: str) -> Callable[[Any], _Judged]:
     from heartfelt.predict.models import distillmos, dnsmos, load_model
 
     model = load_model(JUDGES[name][0])
     if name == "distillmos":
 
-        def distilled(samples: Any) -> tuple[float, tuple[str, ...]]:
+        def distilled(samples: Any) -> _Judged:
             found = distillmos.score(samples, model=model)
             return found.score, found.warnings
 
         return distilled
 
-    def listened(samples: Any) -> tuple[float, tuple[str, ...]]:
+    def listened(samples: Any) -> _Judged:
         scores = dnsmos.score(samples, model=model)
         return float(getattr(scores, name)), scores.warnings
 

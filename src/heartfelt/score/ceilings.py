@@ -80,7 +80,7 @@ class Ceilings:
             else ratings.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
         )
         cells = ratings.select(pl.col("system", "intent").fill_null("")).rows()
-        named = len(set(cells)) > 1 and task.kind == "numbers"
+        named = len(set(cells)) > 1 and base == "correlation"
         cell = pl.Series(["\x1f".join(pair) for pair in cells]) if named else None
         return ceiling(
             ratings["rater"],

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heartfelt.predict.trained.head import Head
 from heartfelt.streams import stream
-from heartfelt.train.fitting import SETTINGS, Floats, Rows, Setting, fit_all
+from heartfelt.train.fitting import SETTINGS, Floats, Rows, Setting, View, fit_all
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -49,27 +49,29 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str]) -> Chosen:
     plans = [folds(rows.y.size, INNER_FOLDS, rows.seed, "inner")]
     if systems is not None and np.unique(systems).size >= 3:
         plans.append(systems)
-    best: tuple[float, str, Setting, Floats] | None = None
+    said = [_left_out(kinds, rows, plan) for plan in plans]
+    best: tuple[float, str, Setting] | None = None
     tried: dict[str, float] = {}
-    for kind in kinds:
-        said = [_left_out(kind, rows, plan) for plan in plans]
-        for setting in SETTINGS[kind]:
-            error = float(np.mean([_error(rows, part[setting]) for part in said]))
-            tried[kind] = min(tried.get(kind, np.inf), error)
-            if best is None or error < best[0] - 1e-12:
-                best = (error, kind, setting, said[-1][setting])
+    for kind, setting in said[0]:
+        error = float(np.mean([_error(rows, part[kind, setting]) for part in said]))
+        tried[kind] = min(tried.get(kind, np.inf), error)
+        if best is None or error < best[0] - 1e-12:
+            best = (error, kind, setting)
     assert best is not None
-    _, kind, setting, left_out = best
-    head = fit_all(kind, rows, [setting])[setting]
-    return Chosen(head, kind, setting, {name: float(np.sqrt(e)) for name, e in tried.items()}, left_out)
+    _, kind, setting = best
+    head = fit_all(kind, View.of(rows), [setting])[setting]
+    rooted = {name: float(np.sqrt(error)) for name, error in tried.items()}
+    return Chosen(head, kind, setting, rooted, said[-1][kind, setting])
 
 
-def _left_out(kind: str, rows: Rows, plan: npt.NDArray[Any]) -> dict[Setting, Floats]:
-    said = {setting: np.empty(rows.y.size) for setting in SETTINGS[kind]}
+def _left_out(kinds: Sequence[str], rows: Rows, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:
+    said = {(kind, setting): np.empty(rows.y.size) for kind in kinds for setting in SETTINGS[kind]}
     for fold in np.unique(plan):
         out = plan == fold
-        for setting, head in fit_all(kind, rows.take(~out)).items():
-            said[setting][out] = head.answer(rows.x[out])
+        view = View.of(rows.take(~out))
+        for kind in kinds:
+            for setting, head in fit_all(kind, view).items():
+                said[kind, setting][out] = head.answer(rows.x[out])
     return said
 
 

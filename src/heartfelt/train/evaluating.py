@@ -85,8 +85,9 @@ def evaluate(
     for target in material.targets:
         for side in SIDES:
             top = _ceiling(material, target, side)
-            for name in plans:
-                rows.append(_row(material, target, side, name, left_out[target.question, name], top))
+            rows += [
+                _row(material, target, side, name, left_out[target.question, name], top) for name in plans
+            ]
             if cells is not None:
                 rows.append(_within(material, target, side, left_out[target.question, "five-fold"], top))
     return Evaluation(tuple(rows), _table(material, left_out), left_out)

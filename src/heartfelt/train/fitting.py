@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,9 +88,8 @@ class View:
         return Head(kind, self.level, {"mean": self.mean, "factor": self.factor, **arrays}, width)
 
 
-def fit_all(kind: str, rows: Rows, settings: Sequence[Setting] | None = None) -> dict[Setting, Head]:
+def fit_all(kind: str, view: View, settings: Sequence[Setting] | None = None) -> dict[Setting, Head]:
     """Heads of one kind, one for each setting."""
-    view = View.of(rows)
     return _FITS[kind](view, list(settings or SETTINGS[kind]))
 
 
@@ -153,7 +153,7 @@ class _Layers:
         sizes = (inputs, *_HIDDEN, outputs)
         self.soft = name == "ordinal"
         self.arrays: dict[str, Floats] = {}
-        for at, (into, out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True), 1):
+        for at, (into, out) in enumerate(pairwise(sizes), 1):
             draw = stream(seed, "train", name, f"layer {at}")
             self.arrays[f"w{at}"] = draw.normal(0.0, 1.0 / np.sqrt(into), (into, out))
             self.arrays[f"b{at}"] = np.zeros(out)

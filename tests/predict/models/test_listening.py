@@ -85,7 +85,7 @@ def test_a_long_recording_is_judged_on_windows_read_where_they_stand(
     """The windows of a long file are those of the samples decoded whole, but for their edges."""
     pulled("distillmos")
     monkeypatch.setattr("heartfelt.predict.models.speech.MOST_WINDOWS", 3)
-    path = written(tmp_path, "song.mp3", 125.0)
+    path = written(tmp_path, "eight.wav", 125.0)
     heard = speech_quality(path, models=("distillmos",))
     whole = distillmos.score(decode(path, 16_000))
     assert heard.values["distillmos"].value == pytest.approx(whole.score, abs=0.1)

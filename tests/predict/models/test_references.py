@@ -30,7 +30,7 @@ def test_a_reference_says_where_it_comes_from_and_holds_enough(name: str) -> Non
 def test_other_weights_are_found_out() -> None:
     """A network of the same shape with other numbers runs, and is refused."""
     rng = np.random.default_rng(5)
-    shapes = {"conv2d": (7, 38, 1, 204), "conv2d_1": (7, 67, 1, 204)}
+    shapes: dict[str, tuple[int, ...]] = {"conv2d": (7, 38, 1, 204), "conv2d_1": (7, 67, 1, 204)}
     shapes |= {f"conv2d_{2 + i}": (size, 1, 1, 51) for i, size in enumerate((128, 64, 32))}
     shapes |= {"conv2d_5": (7, 561, 1, 64), "conv2d_6": (7, 64, 1, 64), "conv2d_7": (7, 64, 1, 64)}
     shapes |= {"dense": (1506, 200), "dense_1": (200, 50)}

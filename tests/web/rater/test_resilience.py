@@ -13,7 +13,7 @@ from tests.web.rater.test_sessions import stored_as_sent
 from tests.web.rater.visitor import Visitor
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 pytestmark = pytest.mark.browser
 QUEUED = "() => Object.keys(localStorage).filter(name => name.includes(':answer:')).length"
@@ -134,11 +134,10 @@ def test_an_answer_sent_twice_is_stored_once(visit: Callable[..., Visitor]) -> N
     visitor.enter()
     lost: list[str] = []
 
-    def lose(route: object) -> None:
-        request = route.request  # type: ignore[attr-defined]  # a route of Playwright's
-        lost.append(request.post_data)
-        route.fetch()  # type: ignore[attr-defined]
-        route.abort("connectionreset")  # type: ignore[attr-defined]
+    def lose(route: Route) -> None:
+        lost.append(route.request.post_data or "")
+        route.fetch()
+        route.abort("connectionreset")
         visitor.page.unroute("**/rate/answer")
 
     visitor.page.route("**/rate/answer", lose)
@@ -153,12 +152,15 @@ def test_another_rater_in_the_same_browser_leaves_a_kept_answer_alone(visit: Cal
     visitor = visit(count=2)
     visitor.enter("/?PROLIFIC_PID=first")
     visitor.listen()
-    visitor.context.set_offline(True)
+    visitor.context.route("**/rate/answer", lambda route: route.abort("internetdisconnected"))
     visitor.answer()
     visitor.page.wait_for_selector(".kept")
-    visitor.page.goto("about:blank")
-    visitor.context.set_offline(False)
-    visitor.enter("/?PROLIFIC_PID=second")
+    visitor.arrive("/?PROLIFIC_PID=second")
+    visitor.page.wait_for_selector("[data-does=agree]")
+    visitor.context.unroute("**/rate/answer")
+    visitor.agree()
+    visitor.tell_facts()
+    visitor.begin()
     assert visitor.page.evaluate(QUEUED) == 1
     assert len(visitor.served.collection.ratings()) == 0
     visitor.arrive("/?PROLIFIC_PID=first")

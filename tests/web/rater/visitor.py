@@ -130,25 +130,28 @@ class Visitor:
         """What tells this trial from another: the page's own count."""
         return self.page.inner_text("#count")
 
-    def answer(self, turn: int = 0) -> None:
-        """Answer every question of a trial, page by page, and send it."""
-        while True:
-            self.page.wait_for_selector("form.trial:not([data-locked])")
+    def answer_page(self, turn: int = 0) -> bool:
+        """Answer every question that is shown and go on; whether that sent the trial."""
+        self.page.wait_for_selector("form.trial:not([data-locked])")
+        self.still()
+        answered: set[str | None] = set()
+        while left := [one for one in self.open_questions() if one.get_attribute("data-question") not in answered]:
+            self._answer_one(left[0], turn + len(answered))
+            answered.add(left[0].get_attribute("data-question"))
             self.still()
-            answered: set[str | None] = set()
-            while left := [one for one in self.open_questions() if one.get_attribute("data-question") not in answered]:
-                self._answer_one(left[0], turn + len(answered))
-                answered.add(left[0].get_attribute("data-question"))
-                self.still()
-            done = self.page.query_selector("[data-does=submit]")
-            assert done is not None
-            last = done.inner_text() == done.get_attribute("data-submit")
-            if self.hand == "touch":
-                self.page.locator("[data-does=submit]").tap()
-            else:
-                self.page.keyboard.press("Enter")
-            if last:
-                return
+        done = self.page.query_selector("[data-does=submit]")
+        assert done is not None
+        last = done.inner_text() == done.get_attribute("data-submit")
+        if self.hand == "touch":
+            self.page.locator("[data-does=submit]").tap()
+        else:
+            self.page.keyboard.press("Enter")
+        return last
+
+    def answer(self, turn: int = 0) -> None:
+        """Answer a trial, page by page, and send it."""
+        while not self.answer_page(turn):
+            pass
 
     def _answer_one(self, question: ElementHandle, turn: int) -> None:
         kind = question.get_attribute("class") or ""

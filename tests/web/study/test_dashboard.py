@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -84,6 +85,14 @@ def watched(filled_study: Path, tmp_path: Path, browser: Browser, hashed: str) -
     assert all(url.startswith((address, "blob:", "data:")) for url in found.requests)
 
 
+def until(page: Page, expression: str) -> None:
+    """Wait until an expression holds; the page's own policy forbids Playwright's waiting, which evaluates text."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(50)
+
+
 def serious(page: Page) -> list[dict[str, Any]]:
     """What axe finds on the page that would keep somebody out."""
     from axe_playwright_python.sync_playwright import Axe
@@ -129,8 +138,8 @@ def test_a_rating_arrives_on_the_screen_by_itself(watched: Watched) -> None:
     assert watched.fact("trials answered").startswith("126")
     loads = sum(url.endswith("/study") for url in watched.requests)
     rate(watched.collection, "late", most=2)
-    watched.page.wait_for_function("document.querySelector('#facts dd').textContent.startsWith('128')")
-    watched.page.wait_for_function("document.querySelectorAll('#raters tbody tr').length === 8")
+    until(watched.page, "document.querySelector('#facts dd').textContent.startsWith('128')")
+    until(watched.page, "document.querySelectorAll('#raters tbody tr').length === 8")
     assert watched.fact("raters").startswith("8")
     assert watched.page.locator("#live").inner_text() == "live"
     assert sum(url.endswith("/study") for url in watched.requests) == loads
@@ -150,14 +159,14 @@ def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     assert serious(page) == []
     dialog.get_by_label("Reason, kept with the data").fill("always the middle")
     dialog.get_by_role("button", name="Exclude").click()
-    page.wait_for_function("document.querySelector('#facts dd').textContent.startsWith('108')")
+    until(page, "document.querySelector('#facts dd').textContent.startsWith('108')")
     assert "18 slots are open again" in page.locator("#said").inner_text()
     page.locator("#raters tr.out").wait_for()
     assert watched.collection.raters().filter("excluded")["reason"].to_list() == ["always the middle"]
     page.locator("#raters tr.out").get_by_role("button", name="Restore").click()
     dialog = page.locator("#judge")
     dialog.get_by_role("button", name="Restore").click()
-    page.wait_for_function("document.querySelector('#facts dd').textContent.startsWith('126')")
+    until(page, "document.querySelector('#facts dd').textContent.startsWith('126')")
     page.locator("#raters tr.out").wait_for(state="detached")
 
 
@@ -171,7 +180,7 @@ def test_a_rater_opens_with_every_trial_and_its_sound(watched: Watched) -> None:
     assert "valence 5" in drawer.locator("tbody tr").first.inner_text()
     assert serious(page) == []
     drawer.get_by_role("button", name="Play").first.click()
-    page.wait_for_function("document.getElementById('player-audio').readyState >= 1")
+    until(page, "document.getElementById('player-audio').readyState >= 1")
     assert page.locator("#player-audio").evaluate("a => a.error === null && a.duration > 0.1")
     page.keyboard.press("Escape")
     drawer.wait_for(state="detached")
@@ -188,9 +197,9 @@ def test_stimuli_are_searched_played_and_listed_with_their_flags(watched: Watche
     watched.log_in()
     page = watched.page
     page.get_by_role("searchbox", name="Search stimuli").fill("forlorn_2")
-    page.wait_for_function("document.querySelectorAll('#stimuli tbody tr').length === 2")
+    until(page, "document.querySelectorAll('#stimuli tbody tr').length === 2")
     page.locator("#stimuli").get_by_role("button", name="Play").first.click()
-    page.wait_for_function("document.getElementById('player-audio').readyState >= 1")
+    until(page, "document.getElementById('player-audio').readyState >= 1")
     page.get_by_role("button", name="Flags").click()
     page.locator("#stimuli tbody tr", has_text="nothing to hear").wait_for()
     page.get_by_role("button", name="Media problems").click()
@@ -258,7 +267,7 @@ def test_a_precision_is_wanted_and_pictures_are_read_by_keyboard(watched: Watche
     page = watched.page
     page.get_by_label("Wanted ±").fill("3")
     page.get_by_label("Wanted ±").press("Tab")
-    page.wait_for_function("document.querySelector('#systems svg').textContent.includes('reached')")
+    until(page, "document.querySelector('#systems svg').textContent.includes('reached')")
     page.get_by_label("Question").select_option("arousal")
     assert "arousal" not in page.locator("#systems svg").inner_text()
     page.locator('#coverage svg .mark[tabindex="0"]').focus()

@@ -189,7 +189,10 @@ class State:
         rater = self._rater(fact)
         trial = self.trials.pop(cast(int, fact.trial))
         self.answered[trial.id] = rater.number
-        self._let_go(rater, trial)
+        held = trial.live and trial.kind == "rating"
+        if trial in rater.queue:
+            rater.queue.remove(trial)
+        trial.live = False
         if trial.kind == "practice":
             return
         rater.answered += 1
@@ -199,7 +202,13 @@ class State:
         values: dict[str, float] = json.loads(fact.words) if fact.words else {}
         if self.errors is not None:
             rater.values.append((trial.unit, values))
-        if not rater.excluded:
+        # A lease that becomes a rating leaves the sum, and so the unit's place in the pool, as it was.
+        if held and not rater.excluded:
+            self.leased -= 1
+            self._valid(trial.unit, values, 1, leases=-1)
+        elif held:
+            self._lease(trial, -1)
+        elif not rater.excluded:
             self._valid(trial.unit, values, 1)
 
     def _do_returned(self, fact: Fact) -> None:
@@ -282,9 +291,9 @@ class State:
             trial.live = False
         rater.live = False
 
-    def _valid(self, unit: int, values: dict[str, float], change: int) -> None:
+    def _valid(self, unit: int, values: dict[str, float], change: int, leases: int = 0) -> None:
         self.complete += change
-        self.pool.count(unit, valid=change)
+        self.pool.count(unit, valid=change, leases=leases)
         if self.errors is not None:
             self.errors.add(unit, values, change)
             self._weigh(unit)

@@ -98,8 +98,8 @@ class Work:
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:
     """Text that every database takes: no zero bytes, no half characters, not endless."""
-    if text is None:
-        return None
+    if text is None or (type(text) is str and len(text) <= longest and text.isalnum() and text.isascii()):
+        return text
     return str(text)[:longest].encode("utf-8", "replace").decode().replace("\x00", "")
 
 

@@ -62,9 +62,11 @@ def sentences(told: Told, task: Mapping[str, Any]) -> list[str]:
     for rank in ranked:
         reach = told.headline(task, rank["model"])["of_ceiling"]
         if (reach.get("low") or 0.0) > 1:
+            why = "has it seen them?"
+            if task["kind"] != "numbers":
+                why = "it has seen them, or raters are more of one mind than the ceiling's model takes them to be."
             out.append(
-                f"{plain(name)}: {rank['model']} scores above the ceiling, which labels as noisy as these do not allow:"
-                " has it seen them?"
+                f"{plain(name)}: {rank['model']} scores above the ceiling these labels should set: {why}"
             )
     for model in told.models:
         covered = told.said["coverage"][model].get(name)

@@ -1,0 +1,101 @@
+"""Trained models as predictors: ``trained:DIR`` asks a model that ``heartfelt train`` made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predict.trained.embeddings import Features
+from heartfelt.predict.trained.feature_cache import FeatureCache
+from heartfelt.predict.trained.model import Output, TrainedModel, load_trained
+
+OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
+
+
+class TrainedPredictor(Predictor):
+    """A trained model, asked for what it was trained to predict."""
+
+    name: ClassVar[str] = "trained"
+    about: ClassVar[str] = (
+        "a model made by 'heartfelt train'; stimuli it was trained on are predicted out of fold"
+    )
+    argument: ClassVar[str] = "the model's folder"
+
+    def __init__(self, model: TrainedModel) -> None:
+        self.model = model
+        self.at_once = min(4, os.cpu_count() or 1)
+        self._cache = FeatureCache()
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> TrainedPredictor:
+        """Read the model's folder."""
+        del options
+        if not argument:
+            raise InputError(
+                "'trained' needs a model's folder.", "Write trained:DIR, with a folder of 'heartfelt train'."
+            )
+        return cls(load_trained(Path(argument)))
+
+    @property
+    def identity(self) -> str:
+        """The weights and the embedding."""
+        return f"{self.name} {self.model.hash[:16]}; {self.model.look().identity}"
+
+    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
+        """Every case through the embedding once."""
+        return [self._one(case) for case in cases]
+
+    def _one(self, case: Case) -> list[Prediction]:
+        known = [self.model.output(ask.question) for ask in case.asks]
+        if not any(known) or case.media is None:
+            why = "its media file is not at hand" if any(known) else ""
+            return [
+                self._unknown(ask) if out is None else Prediction.failed(why)
+                for ask, out in zip(case.asks, known, strict=True)
+            ]
+        try:
+            features, held = self._cache.of(self.model.look(), case.media.path, case.prompt)
+        except HeartfeltError as error:
+            return [Prediction.failed(f"{error.problem} {error.fix}") for _ in case.asks]
+        kept = self.model.kept(held, case.stimulus)
+        return [
+            self._unknown(ask)
+            if out is None
+            else _prediction(ask, out, features, None if kept is None else kept.values.get(out.question))
+            for ask, out in zip(case.asks, known, strict=True)
+        ]
+
+    def _unknown(self, ask: Ask) -> Prediction:
+        names = ", ".join(one.question for one in self.model.outputs)
+        return Prediction.failed(f"the model predicts {names}, not '{ask.question}'")
+
+
+def _prediction(ask: Ask, out: Output, features: Features, kept: float | None) -> Prediction:
+    value = kept if kept is not None else float(out.held(out.head.answer(features.rows)).mean())
+    low, high = interval(out, value)
+    notes = [OUT_OF_FOLD] if kept is not None else []
+    notes += features.warnings
+    scaled = [_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high)]
+    return Prediction(scaled[0], low=scaled[1], high=scaled[2], note="; ".join(notes) or None)
+
+
+def interval(out: Output, value: float) -> tuple[float, float]:
+    """The prediction interval of a value, held on the scale."""
+    low, high = out.held(np.array([value - out.half_width, value + out.half_width])).tolist()
+    return low, high
+
+
+def _onto(value: float, own: tuple[float, float] | None, asked: tuple[float, float] | None) -> float:
+    """A value from the model's scale onto the asked one, end to end."""
+    if own is None or asked is None or own == asked:
+        return value
+    return asked[0] + (value - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
+
+
+PREDICTORS.add(TrainedPredictor.name, TrainedPredictor)

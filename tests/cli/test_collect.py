@@ -1,0 +1,99 @@
+"""``heartfelt snapshot`` and ``heartfelt simulate-collection``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from heartfelt.cli import collect
+from heartfelt.collect import Collection
+from heartfelt.errors import InputError
+from heartfelt.snapshot import load
+from tests.collect.people import Person, write_study
+
+app = typer.Typer()
+collect.add_to(app)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_study(tmp_path / "study", "small", 6, design={"stimuli_per_rater": 3})
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_running_study_is_frozen(folder: Path, tmp_path: Path) -> None:
+    with Collection.open(folder) as collection:
+        Person(collection).finish()
+        said = run("snapshot", folder, tmp_path / "frozen")
+        Person(collection).finish()
+    assert "3" in said
+    assert load(tmp_path / "frozen").found.ratings == 3
+    run("snapshot", folder)
+    made = list((folder / "snapshots").iterdir())
+    assert [load(one).found.ratings for one in made] == [6]
+
+
+def test_a_study_nobody_has_rated(folder: Path) -> None:
+    with pytest.raises(InputError, match="collected nothing yet"):
+        run("snapshot", folder)
+    assert not (folder / "collected.sqlite").exists()
+
+
+def test_a_snapshot_does_not_overwrite(folder: Path, tmp_path: Path) -> None:
+    Collection.open(folder).close()
+    target = tmp_path / "there"
+    target.mkdir()
+    (target / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="not empty"):
+        run("snapshot", folder, target)
+
+
+def test_simulating_prints_the_histogram(folder: Path) -> None:
+    said = run("simulate-collection", folder)
+    assert "4 raters" in said
+    assert "2 to 2 ratings each; 0 stimuli have too few" in said
+    assert "█" in said
+
+
+def test_simulating_in_json(folder: Path) -> None:
+    said = run(
+        "simulate-collection", folder, "--raters", 3, "--trials", 4, "--dropout", 0.2, "--seed", 7, "--json"
+    )
+    found = json.loads(said)
+    assert set(found) >= {"stimuli", "ratings", "lost_stimuli", "min", "max", "histogram"}
+    assert found["stimuli"] == 6
+    assert sum(int(count) * stimuli for count, stimuli in found["histogram"].items()) == found["ratings"]
+    assert (
+        json.loads(
+            run(
+                "simulate-collection",
+                folder,
+                "--raters",
+                3,
+                "--trials",
+                4,
+                "--dropout",
+                0.2,
+                "--seed",
+                7,
+                "--json",
+            )
+        )
+        == found
+    )
+
+
+def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"study\.yaml"):
+        run("simulate-collection", tmp_path)
