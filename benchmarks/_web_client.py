@@ -13,33 +13,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-
-@dataclass(slots=True)
-class Wire:
-    """One kept-alive HTTP connection: the least that speaks HTTP/1.1, so that the server is what is measured."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    cookie: str = ""
-
-    async def send(self, method: str, path: str, body: bytes = b"") -> bytes:
-        cookie = f"cookie: {self.cookie}\r\n" if self.cookie else ""
-        kind = "content-type: application/json\r\n" if body else ""
-        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{cookie}{kind}content-length: {len(body)}\r\n\r\n"
-        self.writer.write(head.encode() + body)
-        answer = await self.reader.readuntil(b"\r\n\r\n")
-        size = 0
-        for line in answer.split(b"\r\n")[1:]:
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                size = int(value)
-            elif name.lower() == b"set-cookie":
-                self.cookie = value.decode().split(";")[0].strip()
-        content = await self.reader.readexactly(size)
-        status = int(answer.split(b" ", 2)[1])
-        if status >= 400:
-            raise RuntimeError(f"{method} {path}: {status} {content[:300]!r}")
-        return content
+from tests.web.wire import Wire
 
 
 @dataclass(slots=True)
@@ -50,7 +24,7 @@ class Load:
     begin: float = 0.0
 
     async def wire(self) -> Wire:
-        return Wire(*await asyncio.open_connection("127.0.0.1", self.port))
+        return await Wire.to(self.port)
 
     async def plain(self, number: int, start: asyncio.Barrier) -> None:
         """One request stores the last answer and brings the next item."""

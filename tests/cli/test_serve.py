@@ -17,13 +17,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-import typer
 
-from heartfelt.cli import serve
+from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
 from tests.web.studies import write_study
 
-RUN = "import typer; from heartfelt.cli import serve; app = typer.Typer(); serve.add_to(app); app()"
 PATIENCE = 90.0
 
 
@@ -104,7 +102,7 @@ def serving(folder: Path, *more: str, **environment: str) -> Iterator[Running]:
     port = free_port()
     clean = {k: v for k, v in os.environ.items() if not k.startswith("HEARTFELT_")}
     process = subprocess.Popen(
-        [sys.executable, "-c", RUN, "serve", str(folder), "--port", str(port), *more],
+        [sys.executable, "-m", "heartfelt", "serve", str(folder), "--port", str(port), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -130,7 +128,9 @@ def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
             assert client.get("/api/v1/study").json()["name"] == "small"
             token = made_token(study)
             for _ in range(6):
-                answer = client.get("/api/v1/coverage", headers={"authorization": f"Bearer {token}", "cookie": ""})
+                answer = client.get(
+                    "/api/v1/coverage", headers={"authorization": f"Bearer {token}", "cookie": ""}
+                )
                 assert answer.status_code == 200
             client.get("/?PROLIFIC_PID=person-1")
             cookies = dict(client.cookies)
@@ -150,7 +150,7 @@ def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
 
 
 def made_token(study: Path) -> str:
-    command = [sys.executable, "-c", RUN, "token", str(study), "--name", "backup"]
+    command = [sys.executable, "-m", "heartfelt", "token", str(study), "--name", "backup"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -163,8 +163,6 @@ def test_the_password_of_the_environment_is_taken_and_never_shown(study: Path) -
 
 
 def call(*arguments: str) -> None:
-    app = typer.Typer()
-    serve.add_to(app)
     app(args=list(arguments), standalone_mode=False)
 
 

@@ -35,12 +35,9 @@ def aimoclips(tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("dropout", "seed"), [(0.0, 1), (0.25, 2)])
-def test_aimoclips_at_the_same_cost(aimoclips: Path, dropout: float, seed: int) -> None:
+def test_aimoclips_at_the_same_cost(aimoclips: Path) -> None:
     """SOURCE: Go et al. (2025): 1,008 clips, 111 raters x 56 trials; 17 clips were lost to uneven assignment."""
-    outcome = simulate_collection(
-        aimoclips, SimulationOptions(raters=111, trials=56, dropout=dropout, seed=seed)
-    )
+    outcome = simulate_collection(aimoclips, SimulationOptions(raters=111, trials=56, dropout=0.25, seed=2))
     assert outcome.stimuli == 1008
     assert outcome.max - outcome.min <= 1
     assert outcome.lost_stimuli == 0
@@ -48,10 +45,7 @@ def test_aimoclips_at_the_same_cost(aimoclips: Path, dropout: float, seed: int) 
     assert outcome.ratings == sum(count * stimuli for count, stimuli in outcome.histogram.items())
     assert outcome.ratings <= 111 * 56
     assert sum(outcome.histogram.values()) == 1008
-    if dropout:
-        assert 10 <= outcome.left <= 50
-    else:
-        assert dict(outcome.histogram) == {6: 1008}
+    assert 10 <= outcome.left <= 50
 
 
 def test_the_same_seed_gives_the_same_outcome(make_study: Make) -> None:

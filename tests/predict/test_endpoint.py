@@ -22,7 +22,7 @@ from heartfelt.predict.sham import similarity
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from tests.predict.servers import Reply, batching, good, serving
-from tests.predict.studies import CountedMedia, texts_case
+from tests.predict.studies import CountedMedia, snapshot, texts_case
 
 
 @pytest.fixture
@@ -226,6 +226,36 @@ def test_a_batch_that_is_answered_wrongly(body: bytes, problem: str, clip: Path)
         found = said(f"endpoint:{server.url}", texts_case(clip, ["a", "b", "c"]))
     assert problem in {one.problem for one in found}
     assert sum(one.problem is None for one in found) == (2 if "nan" in problem else 0)
+
+
+@pytest.mark.parametrize("behaviour", [good, batching])
+def test_categories_get_a_text_each_and_the_best_is_the_answer(behaviour: Any, tmp_path: Path) -> None:
+    data = snapshot(tmp_path, 2)
+    case = cases(data)[0]
+    texts = ["Music that conveys joy.", "Music that conveys grief.", "Music that conveys calm."]
+    with serving(behaviour) as server:
+        valence, fits, mood = said(f"endpoint:{server.url}", case)
+        assert len(server.requests) == (1 if behaviour is batching else 5)
+    assert valence == Prediction(score=similarity("clip_000", "Music that is very pleasant."))
+    assert fits == Prediction(score=similarity("clip_000", "happy, instrumental"))
+    best = max(range(3), key=lambda place: similarity("clip_000", texts[place]))
+    assert mood == Prediction(value=float(best), answer=("joy", "grief", "calm")[best])
+
+
+def test_a_category_whose_text_fails_leaves_no_answer(tmp_path: Path) -> None:
+    case = cases(snapshot(tmp_path, 2), ["mood"])[0]
+
+    def grief(request: dict[str, Any], count: int) -> Reply:
+        if "grief" not in request["text"]:
+            return good(request, count)
+        return Reply(503) if count == 1 else Reply(body=b"{}")
+
+    with serving(grief) as server, predictor_from(f"endpoint[batch=never]:{server.url}") as predictor:
+        assert predictor.predict([case])[0][0] == Prediction(
+            problem="the server answered 503 Service Unavailable", again=0.0
+        )
+        problem = "the server's answer has no similarity, score or logit; it has nothing"
+        assert predictor.predict([case])[0][0] == Prediction.failed(problem)
 
 
 def test_busy_with_a_batch_all_of_it_is_asked_again(clip: Path) -> None:

@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+import heartfelt
 from heartfelt.errors import HeartfeltError
+from heartfelt.formats.emolia_emo import EMO
 from heartfelt.label import freeze, labels
 from heartfelt.predict import Run, cases, predictor_from, run
 from heartfelt.predict.left_out import half_of
 from heartfelt.snapshot import Snapshot
-from tests.label.emolia_data import emo
+from tests.label.emolia_data import WORDS, emo
 from tests.predict.studies import snapshot, study
 
 LEARNING = ("constant", "system-mean", "intent", "human")
@@ -178,10 +180,30 @@ def test_one_person_may_be_named() -> None:
         learnt("human:r9", data)
 
 
+def votes(answers: list[list[int]], folder: Path) -> Snapshot:
+    """Items of emolia-emo with these votes."""
+    rows = [
+        f"{place}{who},u{who},Joy,Joy,affirmative,f{place}.mp3,{WORDS[code]},1,1,2026-04-15 12:00:00"
+        for place, codes in enumerate(answers)
+        for who, code in enumerate(codes)
+    ]
+    folder.mkdir()
+    (folder / "annotations.csv").write_text("\n".join([",".join(EMO.columns), *rows]) + "\n")
+    return heartfelt.read(folder, "emolia-emo")
+
+
 def test_what_a_left_out_rater_cannot_be_held_against(tmp_path: Path) -> None:
-    found = dict(learnt("human", emo(tmp_path)).table.select("stimulus", "problem").rows())
-    assert found["f4.mp3"] == "only one person rated this item"
-    assert found["f2.mp3"] == "the other raters are tied"
+    """Whoever is left out, the others are tied between absent and present, or there is nobody else."""
+    done = learnt("human", votes([[0], [0, 0, 0]], tmp_path / "a"))
+    assert done.table["problem"].to_list() == ["only one person rated this item", None]
+    three = learnt("human:u0", votes([[2, 0, 1], [0, 2, 0]], tmp_path / "b"))
+    assert three.table["problem"].to_list() == ["the other raters are tied"] * 2
+
+
+def test_others_tied_on_degrees_still_say_present(tmp_path: Path) -> None:
+    done = learnt("human:u0", votes([[0, 1, 2], [0, 2, 1, 0], [2, 0, 0, 1, 1]], tmp_path / "a"))
+    assert done.table["against"].to_list()[:2] == [1.0, 1.0]
+    assert done.table["problem"].to_list() == [None, None, "the other raters are tied"]
 
 
 def test_from_a_benchmark(tmp_path: Path) -> None:

@@ -607,3 +607,14 @@ def test_threads_take_no_more_than_they_can_work_on() -> None:
         seen += 1
         assert taken - seen <= 4
     assert seen == 50
+
+
+def test_any_text_survives_the_journal(clips: list[Path], tmp_path: Path) -> None:
+    """Line separators of Unicode, and half a character as some models give it."""
+    words = "one\u2028two\x85three\nfour \ud83d five"
+    asked = [texts_case(clips[0], ["a"])]
+    predictor = Scripted(lambda *_: [Prediction(score=1, reason=words)])
+    one = run(predictor, asked, tmp_path)
+    two = run(predictor, asked, tmp_path)
+    assert two.counts["kept"] == 1
+    assert one.table["reason"].to_list() == two.table["reason"].to_list() == [words.replace("\ud83d", "?")]

@@ -144,7 +144,8 @@ def test_mistakes_are_told_with_place_and_fix(old: str, new: str, problem: str, 
 
 
 GRID = GOOD.replace(
-    "  - {id: \"{e}/{t}\"", "  - {id: arousal, text: How aroused, scale: nine, axis: arousal}\n  - {id: \"{e}/{t}\""
+    '  - {id: "{e}/{t}"',
+    '  - {id: arousal, text: How aroused, scale: nine, axis: arousal}\n  - {id: "{e}/{t}"',
 )
 
 

@@ -101,6 +101,7 @@ class Books:
             self._raters = 0
             self.context.persons.clear()
             self.context.languages.clear()
+            self.context.invitations.clear()
         news = False
         result = connection.exec_driver_sql(_JOURNAL.format(state.seq))
         while rows := result.fetchmany(_AT_ONCE):

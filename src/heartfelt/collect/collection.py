@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
@@ -113,10 +114,7 @@ class Collection:
     @property
     def settings(self) -> Settings:
         """How the study takes raters now."""
-        self.do(Refresh())
-        state = self._books.state
-        assert state is not None
-        return Settings(**state.settings)
+        return self.do(Refresh()).settings
 
     def keep(self, name: str, value: str) -> None:
         """Keep a value under a name, in the place of an older one."""
@@ -143,12 +141,12 @@ class Collection:
 
     def coverage(self) -> Coverage:
         """How far the study is."""
-        counts = self.do(Refresh())
+        standing = self.do(Refresh())
         now = self._clock()
-        rough = covering.coverage(self._material, counts, covering.Forecast(None, None))
+        rough = covering.coverage(self._material, standing, covering.Forecast(None, None))
         with self._database.reading() as connection:
             forecast = covering.forecast(connection, rough.wanted - rough.complete, now)
-        return covering.coverage(self._material, counts, forecast)
+        return replace(rough, forecast=forecast)
 
     def ratings(self) -> pl.DataFrame:
         """Every answer to every question, practice and probes included (``kind``)."""
@@ -159,10 +157,8 @@ class Collection:
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
-        self.do(Refresh())
-        state = self._books.state
-        known = () if state is None else list(state.raters.values())
-        here = {rater.number: progress_of(rater, self.study) for rater in known}
+        standing = self.do(Refresh())
+        here = {rater.number: progress_of(rater, self.study) for rater in standing.raters}
         with self._database.reading() as connection:
             return frames.raters(connection, here)
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from heartfelt.collect.assign import State
 from heartfelt.collect.books import Books
 from heartfelt.collect.commands import Command
 from heartfelt.collect.errors import StoreAway, store_away
@@ -51,6 +52,7 @@ class Writer:
         self._waiting: SimpleQueue[Job | None] = SimpleQueue()
         self._connection: Connection | None = None
         self._closed = False
+        self._door = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="heartfelt-writer", daemon=True)
 
     def start(self) -> None:
@@ -71,16 +73,18 @@ class Writer:
         return await future
 
     def _put(self, job: Job) -> None:
-        if self._closed:
-            raise StoreAway("The collection is closed.", "Open it again.")
-        self._waiting.put(job)
+        with self._door:
+            if self._closed:
+                raise StoreAway("The collection is closed.", "Open it again.")
+            self._waiting.put(job)
 
     def close(self) -> None:
         """Finish what is waiting and stop."""
-        if not self._closed:
-            self._closed = True
-            self._waiting.put(None)
-            self._thread.join()
+        with self._door:
+            if not self._closed:
+                self._closed = True
+                self._waiting.put(None)
+        self._thread.join()
 
     def _run(self) -> None:
         going = True
@@ -104,22 +108,33 @@ class Writer:
         """All jobs or none: a failing database fails every one of them."""
         from sqlalchemy.exc import SQLAlchemyError
 
-        try:
-            if self._connection is None:
-                self._connection = self._books.database.connect()
-            with self._books.database.writing(self._connection) as connection:
-                work = self._carry_out(connection, jobs)
-                if not work.empty:
-                    self._books.write(connection, work)
-        except SQLAlchemyError as error:
-            self._fail(jobs, store_away(error))
-        except Exception as error:  # noqa: BLE001 - whatever it was, every caller must get an answer
-            self._fail(jobs, error)
+        for attempt in (1, 2):
+            decided = False
+            fresh = self._connection is None
+            try:
+                if self._connection is None:
+                    self._connection = self._books.database.connect()
+                with self._books.database.writing(self._connection) as connection:
+                    state = self._books.catch_up(connection)
+                    decided = True
+                    work = self._carry_out(connection, state, jobs)
+                    if not work.empty:
+                        self._books.write(connection, work)
+                return
+            except SQLAlchemyError as error:
+                self._forget()
+                # A connection that was cut while nobody used it is no reason to turn anybody away.
+                if attempt == 1 and not decided and not fresh:
+                    continue
+                _fail(jobs, store_away(error))
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it was, every caller must get an answer
+                self._forget()
+                _fail(jobs, error)
+                return
 
-    def _carry_out(self, connection: Connection, jobs: list[Job]) -> Work:
-        books = self._books
-        state = books.catch_up(connection)
-        work = Work(books.context, state, self._clock())
+    def _carry_out(self, connection: Connection, state: State, jobs: list[Job]) -> Work:
+        work = Work(self._books.context, state, self._clock())
         for number in state.expired(work.now):
             work.tell("lapsed", number)
         for job in jobs:
@@ -145,11 +160,10 @@ class Writer:
             if table == "raters":
                 self._books.know(row[1], row[4], row[6])
 
-    def _fail(self, jobs: list[Job], error: BaseException) -> None:
+    def _forget(self) -> None:
+        """Hold nothing for true that the store may not have: the next transaction connects and reads anew."""
         self._books.state = None
         self._disconnect()
-        for job in jobs:
-            job.answer, job.error = None, job.error or error
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -158,6 +172,12 @@ class Writer:
                 connection.invalidate()
             with suppress(Exception):
                 connection.close()
+
+
+def _fail(jobs: list[Job], error: BaseException) -> None:
+    """Nobody's command was done; one that was refused for its own reasons keeps them."""
+    for job in jobs:
+        job.answer, job.error = None, job.error or error
 
 
 def _tell(jobs: list[Job]) -> None:

@@ -195,13 +195,15 @@ def to_mono(samples: Samples) -> Samples:
 
 
 def channel_mean(frames: npt.NDArray[np.float32] | npt.NDArray[np.int16]) -> Samples:
-    """The mean over the channels of ``(frames, channels)``, exact where the sum is (16-bit numbers among them)."""
-    total: Samples = frames[:, 0].astype(np.float32)
+    """The mean over the channels of ``(frames, channels)``; of 16-bit numbers as shares of full scale, to the same bits."""
+    scale = frames.shape[1] * (32_768 if frames.dtype == np.int16 else 1)
+    frames = frames.astype(np.float32, copy=False)
     # Adding slices is several times faster than NumPy's mean over the short axis, and gives the same bits.
-    for channel in range(1, frames.shape[1]):
+    total: Samples = frames[:, 0] + frames[:, 1] if frames.shape[1] > 1 else frames[:, 0].copy()
+    for channel in range(2, frames.shape[1]):
         total += frames[:, channel]
-    if frames.shape[1] > 1:
-        total /= np.float32(frames.shape[1])
+    if scale > 1:
+        total /= np.float32(scale)
     return total
 
 

@@ -1,9 +1,23 @@
 """Predictors: what a machine says of a stimulus, asked of any model, with every failure kept as a row."""
 
-from importlib import import_module
-from importlib.util import find_spec
-
-from heartfelt.predict import engines
+# Every module registers its predictor; none of them loads a heavy library before it is used.
+from heartfelt.predict import (
+    call,
+    chat,
+    clap,
+    clip,
+    constant,
+    endpoint,
+    engines,
+    file,
+    human,
+    intent,
+    sham,
+    speech_mos,
+    system_mean,
+    trained,
+    valence_arousal,
+)
 from heartfelt.predict.cache import user_cache
 from heartfelt.predict.engine import ENGINES, Engine
 from heartfelt.predict.predictor import (
@@ -22,26 +36,6 @@ from heartfelt.predict.sentences import answer_names, answer_texts
 from heartfelt.predict.spec import parse_spec, predictor_from
 from heartfelt.predict.task import cases
 
-# Every module below registers its predictor; none of them loads a heavy library before it is used.
-_HOMES = (
-    "endpoint",
-    "file",
-    "sham",
-    "constant",
-    "system_mean",
-    "intent",
-    "human",
-    "call",
-    "clap",
-    "clip",
-    "chat",
-    "speech_mos",
-    "valence_arousal",
-)
-for _home in _HOMES:
-    if find_spec(f"heartfelt.predict.{_home}") is not None:
-        import_module(f"heartfelt.predict.{_home}")
-
 __all__ = [
     "ENGINES",
     "PREDICTIONS",
@@ -59,10 +53,24 @@ __all__ = [
     "Transient",
     "answer_names",
     "answer_texts",
+    "call",
     "cases",
+    "chat",
+    "clap",
+    "clip",
+    "constant",
+    "endpoint",
     "engines",
+    "file",
+    "human",
+    "intent",
     "parse_spec",
     "predictor_from",
     "run",
+    "sham",
+    "speech_mos",
+    "system_mean",
+    "trained",
     "user_cache",
+    "valence_arousal",
 ]

@@ -16,7 +16,7 @@ _NUMBERS = ("value", "score", "low", "high", "against")
 def checked(prediction: Prediction, ask: Ask) -> Prediction:
     """The prediction with its category in words and as a code; or the problem with it."""
     if prediction.problem is not None:
-        return Prediction.failed(prediction.problem)
+        return Prediction.failed(_storable(prediction.problem))
     said = (prediction.value, prediction.score, prediction.answer, prediction.shares)
     if all(part is None for part in said):
         return Prediction.failed("the predictor gave no answer")
@@ -43,7 +43,20 @@ def _plain(prediction: Prediction) -> Prediction:
         for name, share in changed["shares"].items():
             if share < 0:
                 raise ValueError(f"the predictor's share of '{name}' is {share:g}")
+    for name in ("answer", "reason", "note"):
+        text = getattr(prediction, name)
+        if text is not None and (kept := _storable(text)) is not text:
+            changed[name] = kept
     return replace(prediction, **changed) if changed else prediction
+
+
+def _storable(text: str) -> str:
+    """The text; where it holds halves of characters, which no file can, with question marks for them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def _number(given: object, name: str) -> float:

@@ -5,6 +5,9 @@ be sent; the answer is ``{"similarity"}``, ``{"score"}`` or ``{"logit"}``. heart
 stimulus at once: the same request with ``"texts"`` beside ``"text"`` (the first of them), answered with
 ``{"similarities": [...]}``. A server that does not know it answers the first text as ever, or refuses; the rest is then asked
 one by one, and so is everything after.
+
+The number is the score of the question's text. Of categories without an order each gets a text of its own, and the one with the
+highest number is the answer.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -22,11 +26,13 @@ from heartfelt.errors import InputError
 from heartfelt.predict.exchange import Exchange
 from heartfelt.predict.names import file_name_of, stem_of
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
+from heartfelt.predict.sentences import answer_texts
+from heartfelt.study.scale import Categories
 
 KEYS = ("similarity", "score", "logit")
 PASSING = frozenset({429, 500, 502, 503, 504})
 """What a server may answer when it is only passing through bad weather."""
-_REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 500, 501})
+_REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
 _MAKING = threading.Lock()
 
@@ -114,64 +120,83 @@ class Endpoint(Predictor):
             self._exchange = None
 
     def _case(self, case: Case) -> list[Prediction]:
+        lines = [
+            _Line(place, self._name(case, ask), code, text)
+            for place, ask in enumerate(case.asks)
+            for code, text in _texts(ask)
+        ]
+        found = self._lines(case, lines)
+        return [
+            _folded(
+                ask, [(line.code, one) for line, one in zip(lines, found, strict=True) if line.place == place]
+            )
+            for place, ask in enumerate(case.asks)
+        ]
+
+    def _name(self, case: Case, ask: Ask) -> str:
+        """What the stimulus is called in a request."""
+        if self._sends:
+            return file_name_of(case, ask, unique=self._unique)
+        return (
+            stem_of(case, ask) if self._unique else PurePosixPath(file_name_of(case, ask, unique=False)).stem
+        )
+
+    def _lines(self, case: Case, lines: Sequence[_Line]) -> list[Prediction]:
+        """A score for every text: together where the server knows that, else one by one until it is in bad weather."""
         done: list[Prediction] = []
-        together = len(case.asks) > 1 and self._batches is not False and len(self._names(case)) == 1
+        together = len(lines) > 1 and self._batches is not False and len({line.name for line in lines}) == 1
         if together:
-            done = self._together(case)
-        while len(done) < len(case.asks):
-            one = self._single(case, case.asks[len(done)])
+            done = self._together(case, lines)
+        while len(done) < len(lines):
+            one = self._single(case, lines[len(done)])
             done.append(one)
             if together and one.problem is None:
                 self._batches = False
             if one.again is not None:
-                done += [Prediction.later(None, one.again)] * (len(case.asks) - len(done))
+                done += [Prediction.later(None, one.again)] * (len(lines) - len(done))
         return done
 
-    def _names(self, case: Case) -> set[str]:
-        """What the stimulus is called in each of its questions."""
-        return {file_name_of(case, ask, unique=self._unique) for ask in case.asks}
-
-    def _together(self, case: Case) -> list[Prediction]:
+    def _together(self, case: Case, lines: Sequence[_Line]) -> list[Prediction]:
         """All texts in one request; what the server's answer settles, in order, which may be nothing."""
         try:
-            status, answer = self._posted(self._content(case, case.asks[0], [ask.text for ask in case.asks]))
+            status, answer = self._posted(self._content(case, lines[0], [line.text for line in lines]))
         except Transient as error:
-            if not self._batches and "answered 500" in error.problem:
+            if isinstance(error, _Broken) and not self._batches:
                 return []
-            return [Prediction.later(error.problem, error.after)] * len(case.asks)
+            return [Prediction.later(error.problem, error.after)] * len(lines)
         except _Garbled as error:
-            return [Prediction.failed(str(error))] * len(case.asks)
+            return [Prediction.failed(str(error))] * len(lines)
         if status in _REFUSALS and not self._batches:
             return []
         if status != 200:
-            return [Prediction.failed(_refused(status, answer))] * len(case.asks)
+            return [Prediction.failed(_refused(status, answer))] * len(lines)
         many = answer.get("similarities") if isinstance(answer, dict) else None
         if many is None and not self._batches:
             self._batches = False
             return [_read(answer)]
-        if not isinstance(many, list) or len(many) != len(case.asks):
-            wrong = f"the server gave {len(many) if isinstance(many, list) else 'no'} similarities for {len(case.asks)} texts"
-            return [Prediction.failed(wrong)] * len(case.asks)
+        if not isinstance(many, list) or len(many) != len(lines):
+            given = len(many) if isinstance(many, list) else "no"
+            return [Prediction.failed(f"the server gave {given} similarities for {len(lines)} texts")] * len(
+                lines
+            )
         self._batches = True
         return [_number(one, "similarities") for one in many]
 
-    def _single(self, case: Case, ask: Ask) -> Prediction:
+    def _single(self, case: Case, line: _Line) -> Prediction:
         try:
-            status, answer = self._posted(self._content(case, ask))
+            status, answer = self._posted(self._content(case, line))
         except Transient as error:
             return Prediction.later(error.problem, error.after)
         except _Garbled as error:
             return Prediction.failed(str(error))
         return _read(answer) if status == 200 else Prediction.failed(_refused(status, answer))
 
-    def _content(self, case: Case, ask: Ask, texts: Sequence[str] = ()) -> bytes:
+    def _content(self, case: Case, line: _Line, texts: Sequence[str] = ()) -> bytes:
         """The body of a request; base64 needs no escaping, so the audio goes in as it is."""
-        said: dict[str, Any] = {"text": ask.text, **({"texts": list(texts)} if texts else {})}
-        name = file_name_of(case, ask, unique=self._unique)
+        said: dict[str, Any] = {"text": line.text, **({"texts": list(texts)} if texts else {})}
         if not self._sends:
-            stem = stem_of(case, ask) if self._unique else PurePosixPath(name).stem
-            return json.dumps({**said, "audio_stem": stem}).encode()
-        head = json.dumps({**said, "audio_filename": name}).encode()
+            return json.dumps({**said, "audio_stem": line.name}).encode()
+        head = json.dumps({**said, "audio_filename": line.name}).encode()
         audio = case.media.base64 if case.media else ""
         return b'%s, "audio_base64": "%s"}' % (head[:-1], audio.encode("ascii"))
 
@@ -179,7 +204,8 @@ class Endpoint(Predictor):
         """The status and the answer of one request; bad weather is raised."""
         said = self.exchange.post(content)
         if said.status in PASSING:
-            raise Transient(_refused(said.status, said.text), after=_after(said.retry_after))
+            kind = _Broken if said.status == 500 else Transient
+            raise kind(_refused(said.status, said.text), after=_after(said.retry_after))
         if said.status >= 300:
             return said.status, said.text
         if not said.body.strip():
@@ -192,6 +218,40 @@ class Endpoint(Predictor):
 
 class _Garbled(Exception):
     """An answer that cannot be read."""
+
+
+class _Broken(Transient):
+    """The server failed at the request; a batch may be what it failed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One text that is sent: for which question, under which name, and for which of its categories."""
+
+    place: int
+    name: str
+    code: float | None
+    text: str
+
+
+def _texts(ask: Ask) -> list[tuple[float | None, str]]:
+    """What is sent for a question: its text; of categories without an order a sentence for each."""
+    if isinstance(ask.scale, Categories):
+        return list(answer_texts(ask).items())
+    return [(None, ask.text)]
+
+
+def _folded(ask: Ask, found: Sequence[tuple[float | None, Prediction]]) -> Prediction:
+    """The score of a single text; of categories the one with the highest."""
+    if found[0][0] is None:
+        return found[0][1]
+    asked_again = [one for _, one in found if one.again is not None]
+    told = next((one for one in asked_again if one.problem is not None), None)
+    failed = next((one for _, one in found if one.problem is not None and one.again is None), None)
+    if failed or asked_again:
+        return failed or told or asked_again[0]
+    best, _ = max(found, key=lambda pair: pair[1].score or 0.0)
+    return Prediction(value=best, answer=None if best is None else ask.scale.labels()[best])
 
 
 def _read(answer: Any) -> Prediction:

@@ -1,6 +1,8 @@
 """A left-out rater: what one person said of each item, held against the label of the others.
 
 Which of an item's raters is left out is drawn by name from the seed, so the same seed gives the same people in any order.
+Where the others are tied between ordered categories, but most of them say present, or most absent, the smaller of that side's
+most frequent categories stands for them.
 """
 
 from __future__ import annotations
@@ -75,6 +77,7 @@ class Human(Predictor):
             one.select(*_PAIR, "rater"), on=[*_PAIR, "rater"], how="anti", maintain_order="left"
         )
         others = make_labels(source, LabelOptions(minimum_ratings=1), answers=rest).table
+        others = _with_sides(others, rest, source)
         both = one.join(others.select(*_PAIR, pl.col("value").alias("against"), "n"), on=_PAIR, how="left")
         self._left_out = {
             (stimulus, question): (value, against, int(n or 0))
@@ -113,6 +116,30 @@ class Human(Predictor):
         if against is None:
             return Prediction.failed("the other raters are tied" if n else "only one person rated this item")
         return Prediction(value=value, against=against, note=f"one rater against {n} others")
+
+
+def _with_sides(others: pl.DataFrame, rest: pl.DataFrame, source: Snapshot) -> pl.DataFrame:
+    """Labels of ordered categories that are tied, but not between absent and present: the smaller of the side's most frequent."""
+    study = source.study
+    lowest = {
+        one.id: min(study.scale_of(one.id).labels())
+        for one in study.asked
+        if study.scale_of(one.id).level == "ordinal"
+    }
+    tied = others.filter(pl.col("value").is_null() & pl.col("question").is_in(list(lowest))).select(_PAIR)
+    if not tied.height:
+        return others
+    bottom = pl.col("question").replace_strict(lowest, return_dtype=pl.Float64)
+    votes = rest.join(tied, on=_PAIR, how="semi").with_columns((pl.col("value") > bottom).alias("present"))
+    sides = votes.group_by(_PAIR).agg(
+        (2 * pl.col("present").sum().cast(pl.Int64) - pl.len().cast(pl.Int64)).alias("lead")
+    )
+    kept = votes.join(sides.filter(pl.col("lead") != 0), on=_PAIR).filter(
+        pl.col("present") == (pl.col("lead") > 0)
+    )
+    decided = kept.group_by(_PAIR).agg(pl.col("value").mode().min().alias("decided"))
+    joined = others.join(decided, on=_PAIR, how="left", maintain_order="left")
+    return joined.with_columns(pl.coalesce("value", "decided").alias("value")).drop("decided")
 
 
 PREDICTORS.add(Human.name, Human)

@@ -19,7 +19,7 @@ from heartfelt.predict.predictor import Prediction
 from heartfelt.predict.record import Entry, plain
 
 NAME = "journal.jsonl"
-_HEAD = '{"crc":"'
+_HEAD, _NECK = b'{"crc":"', b'","row":'
 _SYNC_EVERY = 1.0
 
 
@@ -64,7 +64,7 @@ class Journal:
             self.dropped += 1
             self._file.truncate(whole)
         found: dict[str, Entry] = {}
-        for line in content[:whole].decode("utf-8", "replace").splitlines():
+        for line in content[:whole].split(b"\n")[:-1]:
             try:
                 row = _row(line)
                 found.update(
@@ -80,9 +80,8 @@ class Journal:
         """Write one finished case: its entries by key."""
         answers = [[key, entry.attempts, plain(entry.prediction)] for key, entry in entries.items()]
         row = {"stimulus": stimulus, "seconds": seconds, "answers": answers}
-        body = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        crc = zlib.crc32(body.encode())
-        self._file.write(f'{_HEAD}{crc:08x}","row":{body}}}\n'.encode())
+        body = json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
+        self._file.write(b"%s%08x%s%s}\n" % (_HEAD, zlib.crc32(body), _NECK, body))
         self._file.flush()
         now = time.monotonic()
         if now - self._synced > _SYNC_EVERY:
@@ -97,11 +96,11 @@ class Journal:
             self._file.close()
 
 
-def _row(line: str) -> dict[str, Any]:
+def _row(line: bytes) -> dict[str, Any]:
     """What a line holds; an error if it is not what was written."""
     start = len(_HEAD)
-    crc, body = line[start : start + 8], line[start + 8 + len('","row":') : -1]
-    if int(crc, 16) != zlib.crc32(body.encode()):
+    crc, body = line[start : start + 8], line[start + 8 + len(_NECK) : -1]
+    if int(crc, 16) != zlib.crc32(body):
         raise ValueError("the checksum does not hold")
     found: dict[str, Any] = json.loads(body)
     return found

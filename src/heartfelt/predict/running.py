@@ -274,8 +274,9 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             cache.close()
         if isinstance(options.engine, str):
             engine.close()
+    given_up = f"not asked: {lost} cases in a row had failed; the last: {state.last_problem}"
     for case in cases.values():
-        state.leave(case, f"not asked: {lost} cases in a row had failed; the last: {state.last_problem}")
+        state.leave(case, given_up if giving_up else "the engine handed back no outcome")
 
 
 def _write(done: Run, folder: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from heartfelt.predict.predictor import Ask
 from heartfelt.study import Scale
 from heartfelt.study.model import say
-from heartfelt.study.scale import Category, Points, _Categories
+from heartfelt.study.scale import Categories, Category, Ordered, Points
 
 MEDIA = {"audio": "Music", "speech": "Speech audio", "image": "An image"}
 VERBS = {"perceived": "conveys", "felt": "evokes"}
@@ -17,7 +17,7 @@ def general_text(scale: Scale, words: str, about: Mapping[str, str]) -> str:
     """A sentence for a question nothing better is known of: the medium with the scale's upper end, or the question itself."""
     if isinstance(scale, Points) and scale.anchors:
         return _sentence(about, say(scale.anchors[max(scale.anchors)]))
-    if isinstance(scale, _Categories):
+    if isinstance(scale, Categories | Ordered):
         names = ", ".join(answer_names(scale).values())
         return f"{MEDIA.get(about.get('media', ''), 'Media')}. {words} One of: {names}."
     return f"{MEDIA.get(about.get('media', ''), 'Media')}. {words}".strip()
@@ -30,7 +30,7 @@ def answer_texts(ask: Ask) -> dict[float, str]:
         return {
             float(point): _sentence(ask.about, say(text)) for point, text in sorted(scale.anchors.items())
         }
-    if isinstance(scale, _Categories):
+    if isinstance(scale, Categories | Ordered):
         return {code: _sentence(ask.about, name, ask) for code, name in answer_names(scale).items()}
     return {1.0: ask.text} if scale.labels() else {}
 
@@ -38,7 +38,7 @@ def answer_texts(ask: Ask) -> dict[float, str]:
 def answer_names(scale: Scale) -> dict[float, str]:
     """The name of each category as people read it, by its code."""
     names = dict(scale.labels())
-    if isinstance(scale, _Categories):
+    if isinstance(scale, Categories | Ordered):
         codes = scale.codes()
         for category in scale.categories:
             if isinstance(category, Category) and category.text is not None:

@@ -152,7 +152,8 @@ class Study(Part):
             scale = known[name]
             if not isinstance(scale, Points) or scale.points != GRID_POINTS:
                 raise ReferenceProblem(
-                    place, f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}"
+                    place,
+                    f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}",
                 )
         if across_and_up[0] == across_and_up[1]:
             raise ReferenceProblem(place, "a grid needs two different questions, across then up")

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predict.trained.head import Head
 from heartfelt.streams import stream
-from heartfelt.train.fitting import SETTINGS, Floats, Rows, Setting, View, fit_all
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+from heartfelt.train.fitting import SETTINGS, Floats, Ints, Rows, Setting, View, fit, predictions
 
 INNER_FOLDS = 5
 
@@ -49,7 +47,8 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str]) -> Chosen:
     plans = [folds(rows.y.size, INNER_FOLDS, rows.seed, "inner")]
     if systems is not None and np.unique(systems).size >= 3:
         plans.append(systems)
-    said = [_left_out(kinds, rows, plan) for plan in plans]
+    view = View(rows)
+    said = [_left_out(kinds, view, plan) for plan in plans]
     best: tuple[float, str, Setting] | None = None
     tried: dict[str, float] = {}
     for kind, setting in said[0]:
@@ -59,19 +58,18 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str]) -> Chosen:
             best = (error, kind, setting)
     assert best is not None
     _, kind, setting = best
-    head = fit_all(kind, View.of(rows), [setting])[setting]
+    head = fit(kind, view, setting)
     rooted = {name: float(np.sqrt(error)) for name, error in tried.items()}
     return Chosen(head, kind, setting, rooted, said[-1][kind, setting])
 
 
-def _left_out(kinds: Sequence[str], rows: Rows, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:
-    said = {(kind, setting): np.empty(rows.y.size) for kind in kinds for setting in SETTINGS[kind]}
+def _left_out(kinds: Sequence[str], view: View, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:
+    said = {(kind, setting): np.empty(plan.size) for kind in kinds for setting in SETTINGS[kind]}
     for fold in np.unique(plan):
-        out = plan == fold
-        view = View.of(rows.take(~out))
+        inside, out = np.flatnonzero(plan != fold), np.flatnonzero(plan == fold)
         for kind in kinds:
-            for setting, head in fit_all(kind, view).items():
-                said[kind, setting][out] = head.answer(rows.x[out])
+            for setting, value in predictions(kind, view, inside, out).items():
+                said[kind, setting][out] = value
     return said
 
 

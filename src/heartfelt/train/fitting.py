@@ -1,14 +1,15 @@
 """Fitting heads: closed forms where there are any, small networks by full-batch Adam, the same bytes from the same seed.
 
 Conventions: rows are stimuli, each with a weight; every block of columns is brought to the same size, so that a block of two
-thousand columns counts no more than one of seventy. Settings of a head are tried together: a ridge path costs one
-eigendecomposition, whatever the number of penalties.
+thousand columns counts no more than one of seventy. Scaling and components look at columns only and are made once for all
+inner folds; labels are looked at by each fit alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -20,11 +21,12 @@ from heartfelt.predict.trained.head import Head, radial, softmax
 from heartfelt.streams import stream
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Setting: TypeAlias = tuple[float, ...]
 
-PENALTIES = tuple(float(10.0**power) for power in np.arange(-3.0, 1.51, 0.25))
+PENALTIES = tuple(float(10.0**power) for power in np.arange(-1.5, 2.01, 0.5))
 COMPONENTS = 64
-_KERNEL = tuple((width, penalty) for width in (0.3, 1.0) for penalty in PENALTIES[::2])
+_KERNEL = tuple((width, penalty) for width in (0.3, 1.0) for penalty in PENALTIES[:5])
 _DECAYS = ((3e-3,), (3e-2,))
 _HIDDEN = (32, 16)
 _STEPS = 150
@@ -49,118 +51,154 @@ class Rows:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """Rows scaled and centred, with what the closed forms share."""
+    """Rows scaled and centred once, with what every fit shares: no label is looked at here."""
 
-    rows: Rows
-    mean: Floats
-    factor: Floats
-    z: Floats
-    gram: Floats
-    level: float
-
-    @classmethod
-    def of(cls, rows: Rows) -> View:
-        """Scale by the rows' own weighted mean and spread."""
+    def __init__(self, rows: Rows) -> None:
         share = rows.weight / rows.weight.sum()
         x = rows.x.astype(np.float64)
-        mean = share @ x
-        spread = np.sqrt(share @ (x - mean) ** 2)
+        self.rows = rows
+        self.mean: Floats = share @ x
+        spread = np.sqrt(share @ (x - self.mean) ** 2)
         size = np.concatenate([np.full(block.size, block.size, np.float64) for block in rows.blocks])
         # A column that hardly varies says nothing and would be blown up by its own scale.
-        useful = spread > 1e-5 * np.maximum(np.abs(mean), 1.0)
-        factor = np.where(useful, 1.0 / (np.where(useful, spread, 1.0) * np.sqrt(size)), 0.0)
-        z = (x - mean) * factor
-        return cls(rows, mean, factor, z, z @ z.T, float(share @ rows.y))
+        useful = spread > 1e-5 * np.maximum(np.abs(self.mean), 1.0)
+        self.factor: Floats = np.where(useful, 1.0 / (np.where(useful, spread, 1.0) * np.sqrt(size)), 0.0)
+        self.z: Floats = (x - self.mean) * self.factor
+        self.gram: Floats = self.z @ self.z.T
+        self.everything: Ints = np.arange(rows.y.size)
 
+    @cached_property
     def basis(self) -> Floats:
-        """The directions of the leading components."""
+        """The directions of the leading components, brought to the size of the first."""
         values, vectors = np.linalg.eigh(self.gram)
         kept = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:COMPONENTS]
-        # The sign of a component is free; fixing it keeps the bytes the same.
         directions = self.z.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+        # The sign of a component is free; fixing it keeps the bytes the same.
         signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(kept.size)])
-        return np.asarray(directions * signs)
+        return np.asarray(directions * signs / np.sqrt(values[kept[0]] / len(self.z)))
 
-    def head(self, kind: str, arrays: dict[str, Any], width: float = 0.0) -> Head:
+    @cached_property
+    def seen(self) -> Floats:
+        """The rows through the leading components."""
+        return np.asarray(self.z @ self.basis)
+
+    def near(self, width: float) -> tuple[Floats, float]:
+        """Radial basis functions between all rows, and their width in absolute terms."""
+        if width not in self._near:
+            typical = width / float(2.0 * (self.seen**2).sum(axis=1).mean())
+            self._near[width] = (radial(self.seen, self.seen, typical), typical)
+        return self._near[width]
+
+    @cached_property
+    def _near(self) -> dict[float, tuple[Floats, float]]:
+        return {}
+
+    def head(self, kind: str, level: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
         """A head that scales as these rows were scaled."""
-        return Head(kind, self.level, {"mean": self.mean, "factor": self.factor, **arrays}, width)
+        return Head(kind, level, {"mean": self.mean, "factor": self.factor, **arrays}, width)
 
 
-def fit_all(kind: str, view: View, settings: Sequence[Setting] | None = None) -> dict[Setting, Head]:
-    """Heads of one kind, one for each setting."""
-    return _FITS[kind](view, list(settings or SETTINGS[kind]))
+def predictions(kind: str, view: View, train: Ints, test: Ints) -> dict[Setting, Floats]:
+    """What heads fitted to some rows say of others, for every setting of a kind."""
+    if kind == "ridge":
+        return {one: _Dual(view, view.gram, train, one[0], centred=True).of(test) for one in SETTINGS[kind]}
+    if kind == "kernel":
+        return {one: _Dual(view, view.near(one[0])[0], train, one[1]).of(test) for one in SETTINGS[kind]}
+    return {one: _network(view, kind, train, one).answer_seen(view.seen[test]) for one in SETTINGS[kind]}
 
 
-def _ridge(view: View, settings: list[Setting]) -> dict[Setting, Head]:
-    root = np.sqrt(view.rows.weight)
-    values, vectors = np.linalg.eigh(view.gram * root[:, None] * root[None, :])
-    along = vectors.T @ (root * (view.rows.y - view.level))
-    back = view.z.T @ (root[:, None] * vectors)
-    return {one: view.head("ridge", {"weight": back @ (along / (values + one[0]))}) for one in settings}
+def fit(kind: str, view: View, setting: Setting) -> Head:
+    """The head of one setting, fitted to all rows."""
+    if kind == "ridge":
+        dual = _Dual(view, view.gram, view.everything, setting[0])
+        return view.head("ridge", dual.level, {"weight": view.z.T @ dual.weight})
+    if kind == "kernel":
+        near, width = view.near(setting[0])
+        dual = _Dual(view, near, view.everything, setting[1])
+        arrays = {"basis": view.basis, "centres": view.seen, "weight": dual.weight}
+        return view.head("kernel", dual.level, arrays, width)
+    found = _network(view, kind, view.everything, setting)
+    return view.head(kind, found.level, {"basis": view.basis, **found.stored()})
 
 
-def _kernel(view: View, settings: list[Setting]) -> dict[Setting, Head]:
-    basis = view.basis()
-    seen = view.z @ basis
-    root = np.sqrt(view.rows.weight)
-    typical = 1.0 / float(2.0 * (seen**2).sum(axis=1).mean())
-    out: dict[Setting, Head] = {}
-    for width in sorted({one[0] for one in settings}):
-        near = radial(seen, seen, width * typical)
-        values, vectors = np.linalg.eigh(near * root[:, None] * root[None, :])
-        along = vectors.T @ (root * (view.rows.y - view.level))
-        for one in settings:
-            if one[0] == width:
-                weight = root * (vectors @ (along / (values + one[1])))
-                arrays = {"basis": basis, "centres": seen, "weight": weight}
-                out[one] = view.head("kernel", arrays, width * typical)
-    return out
+class _Dual:
+    """Weighted ridge on a kernel: one weight a row."""
+
+    def __init__(
+        self, view: View, kernel: Floats, train: Ints, penalty: float, *, centred: bool = False
+    ) -> None:
+        from scipy.linalg import solve
+
+        weight, y = view.rows.weight[train], view.rows.y[train]
+        self.kernel, self.train = kernel, train
+        self.share = weight / weight.sum()
+        self.level = float(self.share @ y)
+        root = np.sqrt(weight)
+        inner = kernel[np.ix_(train, train)]
+        self.shift = self.share @ inner if centred else None
+        if self.shift is not None:
+            inner = inner - self.shift[None, :] - self.shift[:, None] + float(self.shift @ self.share)
+        matrix = inner * root[:, None] * root[None, :]
+        matrix[np.diag_indices_from(matrix)] += penalty
+        self.weight: Floats = root * solve(
+            matrix, root * (y - self.level), assume_a="pos", check_finite=False
+        )
+
+    def of(self, test: Ints) -> Floats:
+        """What is said of other rows."""
+        across = self.kernel[np.ix_(test, self.train)]
+        if self.shift is not None:
+            across = (
+                across - self.shift[None, :] - (across @ self.share)[:, None] + float(self.shift @ self.share)
+            )
+        return np.asarray(self.level + across @ self.weight)
 
 
-def _network(view: View, settings: list[Setting], ordinal: bool) -> dict[Setting, Head]:
-    basis = view.basis()
-    seen = view.z @ basis
-    basis = basis / max(float(seen[:, 0].std()), 1e-9)
-    seen = view.z @ basis
-    kind = "ordinal" if ordinal else "mlp"
-    out = {}
-    for one in settings:
-        layers = _Layers(seen.shape[1], view.rows.points.size if ordinal else 1, view.rows.seed, kind)
-        layers.fit(seen, _targets(view, ordinal), view.rows.weight, one[0])
-        arrays: dict[str, Any] = {"basis": basis, **layers.arrays}
-        if ordinal:
-            arrays["points"] = view.rows.points
-        else:
-            arrays["w3"] = arrays["w3"][:, 0]
-            del arrays["b3"]
-        out[one] = view.head(kind, arrays)
-    return out
-
-
-def _targets(view: View, ordinal: bool) -> Floats:
-    if not ordinal:
-        return (view.rows.y - view.level)[:, None]
-    apart = (view.rows.points[None, :] - view.rows.y[:, None]) / view.rows.spread[:, None]
-    return softmax(-0.5 * apart**2)
+def _network(view: View, kind: str, train: Ints, setting: Setting) -> _Layers:
+    rows = view.rows.take(train)
+    layers = _Layers(view.seen.shape[1], rows, kind)
+    layers.fit(view.seen[train], setting[0])
+    return layers
 
 
 class _Layers:
     """Two hidden layers of tanh, fitted by full-batch Adam with weight decay."""
 
-    def __init__(self, inputs: int, outputs: int, seed: int, name: str) -> None:
-        sizes = (inputs, *_HIDDEN, outputs)
-        self.soft = name == "ordinal"
+    def __init__(self, inputs: int, rows: Rows, kind: str) -> None:
+        self.rows = rows
+        self.soft = kind == "ordinal"
+        self.level = float(rows.weight @ rows.y / rows.weight.sum())
         self.arrays: dict[str, Floats] = {}
+        sizes = (inputs, *_HIDDEN, rows.points.size if self.soft else 1)
         for at, (into, out) in enumerate(pairwise(sizes), 1):
-            draw = stream(seed, "train", name, f"layer {at}")
+            draw = stream(rows.seed, "train", kind, f"layer {at}")
             self.arrays[f"w{at}"] = draw.normal(0.0, 1.0 / np.sqrt(into), (into, out))
             self.arrays[f"b{at}"] = np.zeros(out)
 
-    def fit(self, x: Floats, target: Floats, weight: Floats, decay: float) -> None:
+    def targets(self) -> Floats:
+        """The labels less their mean, or as soft labels: the closer a point of the scale, the more of the label it gets."""
+        if not self.soft:
+            return (self.rows.y - self.level)[:, None]
+        apart = (self.rows.points[None, :] - self.rows.y[:, None]) / self.rows.spread[:, None]
+        return softmax(-0.5 * apart**2)
+
+    def answer_seen(self, seen: Floats) -> Floats:
+        """What is said of rows seen through the components."""
+        a = self.arrays
+        said = np.tanh(np.tanh(seen @ a["w1"] + a["b1"]) @ a["w2"] + a["b2"]) @ a["w3"] + a["b3"]
+        return np.asarray(softmax(said) @ self.rows.points if self.soft else self.level + said[:, 0])
+
+    def stored(self) -> dict[str, Floats]:
+        """The arrays of a head."""
+        if self.soft:
+            return {**self.arrays, "points": self.rows.points}
+        return {**self.arrays, "w3": self.arrays["w3"][:, 0]}
+
+    def fit(self, x: Floats, decay: float) -> None:
         """Adjust the layers to the targets."""
-        share = (weight / weight.sum())[:, None]
+        share = (self.rows.weight / self.rows.weight.sum())[:, None]
+        target = self.targets()
         first = {key: np.zeros_like(value) for key, value in self.arrays.items()}
         second = {key: np.zeros_like(value) for key, value in self.arrays.items()}
         for step in range(1, _STEPS + 1):
@@ -188,20 +226,6 @@ class _Layers:
         }  # fmt: skip
 
 
-def _mlp(view: View, settings: list[Setting]) -> dict[Setting, Head]:
-    return _network(view, settings, ordinal=False)
-
-
-def _ordinal(view: View, settings: list[Setting]) -> dict[Setting, Head]:
-    return _network(view, settings, ordinal=True)
-
-
-_FITS: dict[str, Callable[[View, list[Setting]], dict[Setting, Head]]] = {
-    "ridge": _ridge,
-    "kernel": _kernel,
-    "mlp": _mlp,
-    "ordinal": _ordinal,
-}
 SETTINGS: dict[str, tuple[Setting, ...]] = {
     "ridge": tuple((penalty,) for penalty in PENALTIES),
     "kernel": _KERNEL,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heartfelt.predict.trained.head import KINDS
 from heartfelt.registry import Registry
 
 
@@ -22,7 +21,7 @@ class Recipe:
     questions: tuple[str, ...] = ()
     with_text: tuple[str, ...] = ()
     text_embedding: str | None = None
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = ("ridge", "kernel")
 
     def embedding_of(self, question: str) -> str:
         """The embedding a question's head looks through."""
@@ -41,6 +40,7 @@ for _recipe in (
         ("impression", "alignment"),
         ("align", "fit", "match"),
         "music-words",
+        ("ridge", "mlp", "ordinal"),
     ),
 ):
     RECIPES.add(_recipe.name, _recipe)

@@ -137,6 +137,8 @@ async def _http(request: Request, error: Exception) -> Response:
 async def _invalid(request: Request, error: Exception) -> Response:
     found: list[dict[str, Any]] = list(getattr(error, "errors", list)())
     first = found[0] if found else {"loc": ("body",), "msg": "is not as described"}
+    if first.get("type") == "json_invalid":
+        return answer(request, 422, "The body is not valid JSON.", _WORDS[415][1])
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     return answer(
         request,

@@ -28,7 +28,9 @@ def add_to(app: FastAPI) -> None:
 async def media(request: Request) -> Response:
     """The file behind an id."""
     if rater_of(request) is None and not is_researcher(request):
-        raise Refused(401, "Media are shown to raters and to the researcher.", "Open the link you were given.")
+        raise Refused(
+            401, "Media are shown to raters and to the researcher.", "Open the link you were given."
+        )
     found = request.app.state.collection.media(request.path_params["opaque"])
     if found is None:
         raise Refused(404, "There is no such stimulus.", "Go on with the next one.")

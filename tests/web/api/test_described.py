@@ -22,7 +22,9 @@ EXAMPLES = 12
 
 
 @pytest.fixture(scope="module")
-def described(small_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, dict[str, str]]]:
+def described(
+    small_study: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Any, Any, dict[str, str]]]:
     """The application, its description, and a token."""
     folder = Path(shutil.copytree(small_study, tmp_path_factory.mktemp("described") / "study"))
     with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:

@@ -33,7 +33,9 @@ def picture(path: Path, shade: int = 120) -> None:
     Image.new("RGB", (320, 240), (shade, 140, 160)).save(path)
 
 
-def small_study(recipe: str, folder: Path, *, count: int = 4, design: dict[str, Any] | None = None, **parts: Any) -> Study:
+def small_study(
+    recipe: str, folder: Path, *, count: int = 4, design: dict[str, Any] | None = None, **parts: Any
+) -> Study:
     """The recipe with ``count`` stimuli, one practice trial and other ``parts``, in ``folder``."""
     started = start_study(recipe, folder, StarterOptions(media=False))
     study = load_study(folder)

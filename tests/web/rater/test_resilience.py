@@ -81,7 +81,9 @@ def test_another_day_in_the_same_browser(visit: Callable[..., Visitor]) -> None:
     stored_as_sent(visitor.served, visitor)
 
 
-def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(visit: Callable[..., Visitor]) -> None:
+def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
+    visit: Callable[..., Visitor],
+) -> None:
     visitor = visit(count=2)
     visitor.enter()
     rate_one(visitor)
@@ -116,14 +118,18 @@ def test_the_code_waits_until_the_last_answer_has_arrived(visit: Callable[..., V
     assert banner is not None
     assert "server cannot be reached" in banner.inner_text()
     assert visitor.page.query_selector(".code output") is None
-    held = visitor.page.evaluate("() => Object.entries(localStorage).find(([name]) => name.includes(':answer:'))[1]")
+    held = visitor.page.evaluate(
+        "() => Object.entries(localStorage).find(([name]) => name.includes(':answer:'))[1]"
+    )
     visitor.page.goto("about:blank")
     visitor.served.begin()
     assert len(visitor.served.collection.ratings()) == 2
     visitor.arrive("/rate")
     visitor.page.wait_for_selector(".code output")
     ratings = visitor.served.collection.ratings().filter(kind="rating")
-    assert {row["question"]: row["value"] for row in ratings.iter_rows(named=True)} == json.loads(held)["values"]
+    assert {row["question"]: row["value"] for row in ratings.iter_rows(named=True)} == json.loads(held)[
+        "values"
+    ]
     assert visitor.page.evaluate(QUEUED) == 0
     visitor.complaints.clear()
 

@@ -41,7 +41,10 @@ def stored_as_sent(served: Served, visitor: Visitor) -> None:
         for question, verdict in body["verdicts"].items():
             if verdict == "rejected":
                 expected[int(body["trial"]), question] = (None, None)
-    found = {(row["trial"], row["question"]): (row["value"], row["answer"]) for row in ratings.iter_rows(named=True)}
+    found = {
+        (row["trial"], row["question"]): (row["value"], row["answer"])
+        for row in ratings.iter_rows(named=True)
+    }
     assert found == expected
     assert len(ratings) == len(expected)
     verdicts = {(int(b["trial"]), q): v for b in visitor.sent for q, v in b["verdicts"].items()}
@@ -50,7 +53,11 @@ def stored_as_sent(served: Served, visitor: Visitor) -> None:
     heard = {int(body["trial"]): body["heard"] for body in visitor.sent}
     for row in ratings.iter_rows(named=True):
         one = heard[row["trial"]]
-        assert (row["plays"], row["focus_losses"], row["device"]) == (one["plays"], one["focus_losses"], one["device"])
+        assert (row["plays"], row["focus_losses"], row["device"]) == (
+            one["plays"],
+            one["focus_losses"],
+            one["device"],
+        )
         assert row["seconds"] == pytest.approx(one["seconds"])
 
 

@@ -18,13 +18,23 @@ class Visitor:
     """Somebody at the pages, with everything the pages complained about and sent."""
 
     def __init__(
-        self, browser: Browser, served: Served, hand: Literal["keyboard", "touch"] = "keyboard", **context: Any
+        self,
+        browser: Browser,
+        served: Served,
+        hand: Literal["keyboard", "touch"] = "keyboard",
+        **context: Any,
     ) -> None:
-        size = {"width": 1280, "height": 720} if hand == "keyboard" else {"width": 390, "height": 844}
-        phone = {} if hand == "keyboard" else {"has_touch": True, "is_mobile": True}
+        desk: dict[str, Any] = {"viewport": {"width": 1280, "height": 720}}
+        phone: dict[str, Any] = {
+            "viewport": {"width": 390, "height": 844},
+            "has_touch": True,
+            "is_mobile": True,
+        }
         self.hand = hand
         self.served = served
-        self.context = browser.new_context(viewport=size, reduced_motion="reduce", **phone, **context)
+        self.context = browser.new_context(
+            reduced_motion="reduce", **(desk if hand == "keyboard" else phone), **context
+        )
         self.complaints: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.asked: list[str] = []
@@ -34,7 +44,9 @@ class Visitor:
         """One more tab of the same browser."""
         page = self.context.new_page()
         page.set_default_timeout(WAIT)
-        page.on("console", lambda told: self._complain(told.text) if told.type in {"error", "warning"} else None)
+        page.on(
+            "console", lambda told: self._complain(told.text) if told.type in {"error", "warning"} else None
+        )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", self._noted)
         return page
@@ -135,7 +147,9 @@ class Visitor:
         self.page.wait_for_selector("form.trial:not([data-locked])")
         self.still()
         answered: set[str | None] = set()
-        while left := [one for one in self.open_questions() if one.get_attribute("data-question") not in answered]:
+        while left := [
+            one for one in self.open_questions() if one.get_attribute("data-question") not in answered
+        ]:
             self._answer_one(left[0], turn + len(answered))
             answered.add(left[0].get_attribute("data-question"))
             self.still()
@@ -163,7 +177,9 @@ class Visitor:
                 choices[which].tap()
             else:
                 active = self.page.get_attribute("fieldset.question.active", "data-question")
-                assert active == question.get_attribute("data-question"), "a digit answers the question that is active"
+                assert active == question.get_attribute("data-question"), (
+                    "a digit answers the question that is active"
+                )
                 self.page.keyboard.press(str(which + 1))
             if "verify" in kind and which == 1:
                 fixing = question.query_selector(".editor textarea, .editor input[type=text]")
@@ -191,7 +207,9 @@ class Visitor:
     def finish(self, most: int = 20) -> str:
         """Rate until the end, and return the code."""
         for turn in range(most):
-            self.page.wait_for_selector("form.trial, .code output:visible, [data-does=ready]")
+            self.page.wait_for_selector(
+                "form.trial:not([data-locked]), .play:enabled, .play[data-state=pause], .code output, [data-does=ready]"
+            )
             if self.page.query_selector(".code output") is not None:
                 break
             if self.page.query_selector("[data-does=ready]") is not None:

@@ -113,7 +113,9 @@ def test_everything_is_on_one_screen_and_anyone_can_use_it(watched: Watched) -> 
     assert "not right" in page.get_by_role("alert").inner_text()
     watched.complaints.clear()  # the browser itself notes the 401
     watched.log_in()
-    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(
+        "document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth"
+    )
     for name in ("coverage", "reliability", "systems", "raters", "stimuli"):
         box = page.locator(f"#{name}").bounding_box()
         assert box is not None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from heartfelt.collect.material import Material
+from heartfelt.collect.session.researching import Standing
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -54,10 +55,10 @@ class Coverage:
         return self.complete / self.wanted if self.wanted else 1.0
 
 
-def coverage(material: Material, counts: Mapping[str, Any], forecast: Forecast) -> Coverage:
+def coverage(material: Material, standing: Standing, forecast: Forecast) -> Coverage:
     """Coverage from the counts by unit."""
     layout = material.layout
-    valid, leases = counts["valid"], counts["leases"]
+    valid, leases = standing.valid, standing.leases
     rows: list[tuple[str, str, int, int, int, int]] = []
     histogram: dict[int, int] = {}
     complete = extra = leased = 0
@@ -79,8 +80,8 @@ def coverage(material: Material, counts: Mapping[str, Any], forecast: Forecast) 
         extra=extra,
         leased=leased,
         histogram=dict(sorted(histogram.items())),
-        raters=counts["raters"],
-        raters_now=counts["raters_now"],
+        raters=len(standing.raters),
+        raters_now=sum(1 for rater in standing.raters if rater.live),
         forecast=forecast,
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from heartfelt.collect.assign.rater import Rater
 from heartfelt.collect.commands import Change, Command, Exclude, Invite, Restore, Settings
 from heartfelt.collect.session.work import Work, clean
 from heartfelt.errors import InputError, suggestion
@@ -104,8 +105,19 @@ class Keep(Command[None]):
         self.value = value
 
 
-class Refresh(Command[Mapping[str, Any]]):
-    """Take in what other processes did; answered with the counts as they stand."""
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a collection stands: copies, so that the writer can go on."""
+
+    valid: list[int]
+    """Complete valid ratings by unit."""
+    leases: list[int]
+    raters: list[Rater]
+    settings: Settings
+
+
+class Refresh(Command[Standing]):
+    """Take in what other processes did; answered with how the collection stands."""
 
     __slots__ = ()
 
@@ -121,15 +133,10 @@ def keep(work: Work, command: Keep) -> None:
     )
 
 
-def refresh(work: Work, command: Refresh) -> Mapping[str, Any]:
-    """The counts by unit and of raters, copied."""
+def refresh(work: Work, command: Refresh) -> Standing:
+    """How the collection stands."""
     del command
     state = work.state
-    now = sum(1 for rater in state.raters.values() if rater.live)
-    return {
-        "valid": list(state.pool.valid),
-        "leases": list(state.pool.leases),
-        "seq": state.seq,
-        "raters": len(state.raters),
-        "raters_now": now,
-    }
+    return Standing(
+        list(state.pool.valid), list(state.pool.leases), list(state.raters.values()), work.settings()
+    )

@@ -75,7 +75,9 @@ class Database:
             url = self.url.set(drivername="postgresql+psycopg")
             arguments = {
                 "connect_timeout": 5,
-                "options": f"-csearch_path={self.schema} -cclient_min_messages=warning",
+                "tcp_user_timeout": int(1000 * _WAIT),
+                "options": f"-csearch_path={self.schema} -cclient_min_messages=warning"
+                f" -clock_timeout={int(1000 * _WAIT)}",
                 "application_name": "heartfelt",
             }
             try:
@@ -188,10 +190,6 @@ class Database:
 
     def close(self) -> None:
         """Let go of every connection."""
-        self._engine.dispose()
-
-    def forget(self) -> None:
-        """Let go of connections that may be broken; the next one is new."""
         self._engine.dispose()
 
 

@@ -61,13 +61,11 @@ def score_windows(
 
 def spectrogram(window: Array) -> Array:
     """Real and imaginary parts with the magnitude to the power of 0.3, ``(2, 161, 768)``."""
-    import scipy.fft
-
     level = window / (np.abs(window).max() + np.float32(1e-8))
     padded = np.pad(level, (_N_FFT - _HOP) // 2, mode="reflect")
     hann = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(_N_FFT) / _N_FFT)).astype(np.float32)
     frames = np.lib.stride_tricks.sliding_window_view(padded, _N_FFT)[::_HOP] * hann
-    spectrum = scipy.fft.rfft(frames, axis=1).T
+    spectrum = np.fft.rfft(frames, axis=1).T
     magnitude = np.maximum(np.abs(spectrum), np.float32(1e-12))
     compressed = spectrum * magnitude ** np.float32(0.3 - 1.0)
     return np.stack([compressed.real, compressed.imag]).astype(np.float32)

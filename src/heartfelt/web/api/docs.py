@@ -57,7 +57,9 @@ def _parts(whole: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
                 continue
             one = methods[method]
             body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-            good: dict[str, Any] = next((r for status, r in one["responses"].items() if status.startswith("2")), {})
+            good: dict[str, Any] = next(
+                (r for status, r in one["responses"].items() if status.startswith("2")), {}
+            )
             out.setdefault(one["tags"][0], []).append(
                 {
                     "method": method.upper(),

@@ -12,7 +12,7 @@ from heartfelt.web.api.models import EffectInfo, Exclusion, Judged, RaterInfo, R
 from heartfelt.web.study import people
 
 router = APIRouter(tags=["raters"])
-Rater: TypeAlias = Annotated[str, Path(min_length=1, max_length=200, description="the rater's id")]
+Rater: TypeAlias = Annotated[str, Path(max_length=200, pattern=r"^[\w.:-]+$", description="the rater's id")]
 
 
 @router.get("/raters", response_model=RatersInfo)

@@ -65,7 +65,9 @@ async def _known(request: Request) -> bool:
     return True
 
 
-async def _enter(request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]) -> Response:
+async def _enter(
+    request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]
+) -> Response:
     state = request.app.state
     pages: Pages = state.rater_pages
     language = language_of(request, state.collection.study.languages)

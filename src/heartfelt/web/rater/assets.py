@@ -70,7 +70,9 @@ async def asset(request: Request) -> Response:
     headers = {
         "etag": f'"{digest()}"',
         "vary": "accept-encoding",
-        "cache-control": _FOR_EVER if version == digest() and "version" in request.path_params else "no-cache",
+        "cache-control": _FOR_EVER
+        if version == digest() and "version" in request.path_params
+        else "no-cache",
     }
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
@@ -83,6 +85,8 @@ def packed(
     """The content, compressed where the browser takes that."""
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(
-            small or gzip.compress(content, 5), headers={**headers, "content-encoding": "gzip"}, media_type=media_type
+            small or gzip.compress(content, 5),
+            headers={**headers, "content-encoding": "gzip"},
+            media_type=media_type,
         )
     return Response(content, headers=headers, media_type=media_type)

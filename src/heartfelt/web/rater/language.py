@@ -12,7 +12,7 @@ LANGUAGE_COOKIE = "heartfelt_language"
 def language_of(request: Request, offered: Sequence[str]) -> str:
     """The language chosen in the address, else the one chosen before, else what the browser asks for, else the first."""
     for wish in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
-        if wish in offered:
+        if wish is not None and wish in offered:
             return wish
     for wish in _asked_for(request.headers.get("accept-language", "")):
         for language in offered:

@@ -37,7 +37,9 @@ _KEEP = "private, max-age=86400"
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
-    room = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    room = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
     return room.get_template("rate.html")
 
 
@@ -102,7 +104,7 @@ class Pages:
 
     def _study(self, language: str) -> bytes:
         if language not in self._presented:
-            told = present(self._collection.study, language, self._texts[language])
+            told = present(self._collection.study, language)
             self._presented[language] = orjson.dumps(told)
         return self._presented[language]
 

@@ -8,7 +8,16 @@ from typing import Any, Literal, TypeAlias, cast
 
 import orjson
 
-from heartfelt.collect.commands import Answer, Beat, Consent, Demographics, Flag, Headphones, Heard, MediaProblem
+from heartfelt.collect.commands import (
+    Answer,
+    Beat,
+    Consent,
+    Demographics,
+    Flag,
+    Headphones,
+    Heard,
+    MediaProblem,
+)
 from heartfelt.web.errors import Refused
 
 Body: TypeAlias = dict[str, Any]
@@ -83,7 +92,11 @@ def flag_of(rater: str, body: Body) -> Flag:
     if not isinstance(skip, bool):
         raise _wrong("skip", "true or false")
     return Flag(
-        rater, _text(body, "trial", LONGEST_ID), _text(body, "reason", LONGEST_ID), _optional_text(body, "comment"), skip
+        rater,
+        _text(body, "trial", LONGEST_ID),
+        _text(body, "reason", LONGEST_ID),
+        _optional_text(body, "comment"),
+        skip,
     )
 
 

@@ -10,8 +10,11 @@ from heartfelt.study.model import say
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from heartfelt.web.rater.texts import Texts
 
+MOST_BUTTONS = 11
+"""A scale of more points is a slider: so many buttons do not fit in a row."""
 
-def present(study: Study, language: str, texts: Texts) -> dict[str, Any]:
+
+def present(study: Study, language: str) -> dict[str, Any]:
     """The study as the page's modules take it."""
     design = study.design
     return {
@@ -21,7 +24,7 @@ def present(study: Study, language: str, texts: Texts) -> dict[str, Any]:
         "onePerPage": design.questions_per_page == "one",
         "grid": list(design.affect_grid or ()),
         "practice": design.practice,
-        "scales": {name: _scale(name, scale, language, texts) for name, scale in study.scales.items()},
+        "scales": {name: _scale(name, scale, language) for name, scale in study.scales.items()},
         **_questions(study, language),
     }
 
@@ -72,10 +75,17 @@ def _question(question: Question, language: str) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value not in (None, False)}
 
 
-def _scale(name: str, scale: Scale, language: str, texts: Texts) -> dict[str, Any]:
+def _scale(name: str, scale: Scale, language: str) -> dict[str, Any]:
+    if isinstance(scale, Points) and scale.points > MOST_BUTTONS:
+        return {
+            "type": "numeric", "low": scale.first, "high": scale.last, "step": 1, "unit": None, "whole": True,
+            "ends": [say(scale.anchors.get(point, str(point)), language) for point in (scale.first, scale.last)],
+        }  # fmt: skip
     if isinstance(scale, Points):
         pictures = scale.pictures
-        told: dict[str, Any] = {"options": [[point, str(point)] for point in range(scale.first, scale.last + 1)]}
+        told: dict[str, Any] = {
+            "options": [[point, str(point)] for point in range(scale.first, scale.last + 1)]
+        }
         told["anchors"] = {str(point): say(text, language) for point, text in scale.anchors.items()}
         if isinstance(pictures, str):
             told["figures"] = pictures
@@ -90,7 +100,10 @@ def _scale(name: str, scale: Scale, language: str, texts: Texts) -> dict[str, An
         options = [_category(category, language) for category in scale.categories]
         return {"type": scale.type, "options": options}
     if isinstance(scale, YesNo):
-        return {"type": "yes-no", "options": [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]}
+        return {
+            "type": "yes-no",
+            "options": [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]],
+        }
     if isinstance(scale, FreeText):
         return {"type": "text", "least": scale.min_words, "most": scale.max_words}
     assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"

@@ -52,13 +52,17 @@ def _over(below: dict[str, Any], above: Mapping[str, Any], where: str) -> dict[s
     texts = dict(below)
     for section, given in above.items():
         if section not in texts:
-            raise InputError(f"{where}: there is no text '{section}'.", suggestion(str(section), texts, "Texts"))
+            raise InputError(
+                f"{where}: there is no text '{section}'.", suggestion(str(section), texts, "Texts")
+            )
         known = texts[section]
         if not isinstance(known, dict):
             texts[section] = str(given)
             continue
         if not isinstance(given, Mapping):
-            raise InputError(f"{where}: '{section}' is a section with texts in it.", "Indent its texts below it.")
+            raise InputError(
+                f"{where}: '{section}' is a section with texts in it.", "Indent its texts below it."
+            )
         for key in given:
             if key not in known and section != "choices":
                 raise InputError(

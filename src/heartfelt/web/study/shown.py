@@ -46,7 +46,10 @@ def _means(collection: Collection, names: list[str]) -> dict[str, list[dict[str,
         (pl.col("kind") == "rating") & ~pl.col("excluded") & pl.col("stimulus").is_in(names)
     )
     order = {question.id: place for place, question in enumerate(collection.study.asked)}
-    numbers = {name for name in order if collection.study.scale_of(name).level in {"interval", "ordinal"}}
+    scales = {name: collection.study.scale_of(name) for name in order}
+    numbers = {
+        name for name, s in scales.items() if s.level in {"interval", "ordinal"} or len(s.labels()) == 2
+    }
     found = ratings.group_by("stimulus", "question").agg(pl.mean("value"), pl.len().alias("n"))
     out: dict[str, list[dict[str, Any]]] = {}
     for stimulus, question, mean, n in sorted(found.iter_rows(), key=lambda row: order.get(row[1], -1)):

@@ -29,8 +29,9 @@ export class NumberEntry {
       for (const touch of ["input", "change"]) this.slider.addEventListener(touch, () => this.#slid());
       // A click right where the slider rests moves nothing, and is an answer all the same.
       this.slider.addEventListener("pointerup", () => this.#slid());
-      this.body = [make("div", { class: "entry" }, make("span", { class: "end", text: low }), this.slider,
-        make("span", { class: "end", text: high }), this.field, unit)];
+      const [left, right] = scale.ends ?? [low, high];
+      this.body = [make("div", { class: "entry" }, make("span", { class: "end", text: left }), this.slider,
+        make("span", { class: "end", text: right }), this.field, unit)];
     }
   }
 
@@ -76,6 +77,7 @@ export class NumberEntry {
     if ((low !== null && this.value < low) || (high !== null && this.value > high)) {
       return words("off_scale", { low: low ?? "−∞", high: high ?? "∞" });
     }
+    if (this.scale.whole && !Number.isInteger(this.value)) return words("whole_number", { low, high });
     return null;
   }
 

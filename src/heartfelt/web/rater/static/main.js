@@ -47,7 +47,7 @@ class Page {
   }
 
   async refresh() {
-    await this.#stepping(() => askUntilAnswered("/rate/step"));
+    await this.#stepping(() => askUntilAnswered("/rate/step"), [401, 404]);
   }
 
   // Tells the server something that leads to the next step.
@@ -55,12 +55,12 @@ class Page {
     await this.#stepping(() => askUntilAnswered(path, body));
   }
 
-  async #stepping(asking) {
+  async #stepping(asking, unknown = [401]) {
     try {
       this.show((await asking()).step);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (error.status === 401) this.#stranger();
+      if (unknown.includes(error.status)) this.#stranger();
       else notice(`${error.problem} ${error.fix}`, "away", 12);
     }
   }
@@ -130,12 +130,16 @@ class Page {
   }
 
   async menu() {
-    const given = await openDialog("menu", { keys: wish("keys"), autoplay: wish("autoplay") });
-    if (!given) return;
-    setWish("keys", given.keys);
-    document.body.classList.toggle("keyless", !given.keys);
-    if (given.autoplay !== undefined) setWish("autoplay", given.autoplay);
-    if (given.how === "leave" && (await openDialog("leave"))) await this.send("/rate/leave", {});
+    const wishes = { keys: wish("keys"), autoplay: wish("autoplay") };
+    const given = await openDialog("menu", wishes, (dialog) => {
+      for (const input of dialog.querySelectorAll("input[type=checkbox]")) {
+        input.onchange = () => {
+          setWish(input.name, input.checked);
+          document.body.classList.toggle("keyless", !wish("keys"));
+        };
+      }
+    });
+    if (given?.how === "leave" && (await openDialog("leave"))) await this.send("/rate/leave", {});
   }
 }
 

@@ -35,9 +35,9 @@ const facts = (data) => {
   };
   add("trials answered", whole(data.complete), `of ${whole(data.wanted)}`);
   add(`${data.of} at quota`, whole(data.full), `of ${whole(data.units)}`);
-  add("rating now", whole(people.active), `hold ${whole(data.leased)}`);
+  add("rating now", whole(people.active), `${whole(data.leased)} trials held`);
   add("raters", whole(people.all), `${whole(people.complete)} done, ${whole(people.excluded)} excluded`);
-  if (data.finish) add("full", moment(data.finish), `at ${number(data.per_hour, data.per_hour < 10 ? 1 : 0)} an hour`);
+  if (data.finish) add("full by", moment(data.finish), `at ${number(data.per_hour, data.per_hour < 10 ? 1 : 0)} an hour`);
 };
 const door = (settings) => {
   const pill = id("open");

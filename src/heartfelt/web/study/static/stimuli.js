@@ -30,7 +30,7 @@ export const stimuli = (host, tabs, search, image) => {
       cell(line, one.system);
       cell(line, one.intent);
       cell(line, `${whole(one.complete)}${one.leased ? ` +${one.leased}` : ""} / ${whole(one.quota)}`, "number tight");
-      cell(line, one.media_problem || one.means.map((m) => number(m.mean, 1)).join(" · "), one.media_problem ? "warn" : "number tight").title = one.means.map((m) => `${m.question} ${number(m.mean)} (n = ${m.n})`).join("\n");
+      cell(line, one.media_problem || one.means.slice(0, 3).map((m) => number(m.mean, 1)).join(" · ") + (one.means.length > 3 ? " …" : ""), one.media_problem ? "warn" : "number tight").title = one.means.map((m) => `${m.question} ${number(m.mean)} (n = ${m.n})`).join("\n");
     } else {
       cell(line, (one.rater || "").slice(0, 10));
       cell(line, which === "flags" ? one.reason : one.problem);

@@ -17,7 +17,7 @@ const rows = (svg, data, width, height) => {
   const spread = ends.length ? [Math.min(...ends), Math.max(...ends)] : bounds, pad = 0.12 * (spread[1] - spread[0] || 1);
   const low = Math.max(bounds[0], spread[0] - pad), high = Math.min(bounds[1], spread[1] + pad);
   const room = Math.min(width * 0.34, Math.max(...list.map((r) => wide(r.system))) + 12), side = Math.max(64, ...list.map((r) => wide(needs(r).short) + 16)), told = Math.max(...list.map((r) => wide(shown(r)) + 14));
-  const left = room, right = width - side - told, top = 20, foot = height - 22, step = Math.max(17, Math.min(46, (foot - top) / list.length)), bottom = top + step * list.length;
+  const left = room, right = width - side - told, top = 20, foot = height - 22, step = Math.max(17, Math.min(60, (foot - top) / list.length)), bottom = top + step * list.length;
   const x = linear(low, high, left + 4, right - 6);
   for (const value of ticks(low, high, Math.max(3, width / 110))) {
     node("line", { x1: x(value), x2: x(value), y1: top - 4, y2: bottom, class: "grid" }, svg);

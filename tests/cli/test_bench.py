@@ -1,0 +1,205 @@
+"""``heartfelt bench`` and ``heartfelt leaderboard`` as users meet them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from heartfelt.cli import bench, main
+from heartfelt.label import freeze
+from heartfelt.snapshot import Snapshot
+from tests.label.emolia_data import dim, emo
+from tests.score import made
+
+
+@pytest.fixture(autouse=True)
+def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An application of these commands, and a cache of its own."""
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    bench.add_to(app)
+    monkeypatch.setattr("heartfelt.cli.app.app", app)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    snapshot, _ = made.numbers(per_cell=2)
+    return snapshot.write(tmp_path / "snapshot")
+
+
+def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, list[str]]:
+    code = main([str(argument) for argument in arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err.strip().splitlines()
+
+
+def test_several_models_give_a_table_and_a_report(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    models = ("constant", "system-mean", "intent", "human", "sham")
+    arguments = [part for name in models for part in ("--model", name)]
+    code, text, _ = run("bench", source, *arguments, "--out", out, "--resamples", 200, capsys=capsys)
+    assert code == 0
+    assert all(name in text for name in models)
+    assert f"Report: {out / 'report.html'}" in text
+    assert {path.name for path in (out / "runs").iterdir()} == set(models)
+    said = json.loads((out / "scores.json").read_text())
+    assert said["models"] == list(models)
+    ranks = {rank["model"]: rank for rank in said["ranks"]}
+    assert ranks["human"]["place"] is None
+    assert ranks["intent"]["place"] == 1
+
+
+def test_a_second_bench_asks_only_for_what_is_missing(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    first = ("bench", source, "-p", "intent", "--out", out, "--resamples", 200)
+    assert run(*first, capsys=capsys)[0] == 0
+    before = (out / "scores.json").read_bytes()
+    assert run(*first, capsys=capsys)[0] == 0
+    assert (out / "scores.json").read_bytes() == before
+    told = json.loads((out / "runs" / "intent" / "run.json").read_text())
+    assert told["counts"]["kept"] == told["counts"]["items"] == 48
+    assert told["counts"]["asked"] == 0
+    assert run(*first, "-p", "constant", capsys=capsys)[0] == 0
+    assert json.loads((out / "scores.json").read_text())["models"] == ["intent", "constant"]
+    assert not [path for path in out.iterdir() if path.name.startswith(".")]
+
+
+def test_both_subsets_of_emolia(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    emo(tmp_path / "in" / "annotations" / "emolia-emo")
+    dim(tmp_path / "in" / "annotations" / "emolia-dim")
+    out = tmp_path / "out"
+    code, text, _ = run(
+        "bench",
+        tmp_path / "in",
+        "-p",
+        "sham",
+        "--as",
+        "emolia",
+        "--out",
+        out,
+        "--resamples",
+        200,
+        capsys=capsys,
+    )
+    assert code == 0, text
+    for subset in ("emolia-emo", "emolia-dim"):
+        assert (out / subset / "report.html").is_file()
+        assert (out / "benchmark_outputs" / subset / "predictions.csv").is_file()
+
+
+def test_a_frozen_benchmark_and_its_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    snapshot, _ = made.numbers(per_cell=3)
+    frozen = freeze(snapshot)
+    folder = frozen.write(tmp_path / "frozen")
+    code, _, _ = run(
+        "bench",
+        folder,
+        "-p",
+        "constant:5",
+        "--part",
+        "test",
+        "--out",
+        tmp_path / "out",
+        "--resamples",
+        200,
+        capsys=capsys,
+    )
+    assert code == 0
+    said = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert said["coverage"]["constant:5"]["valence"]["items"] == frozen.part("test").height
+
+
+def test_a_policy_is_told(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    code, text, _ = run(
+        "bench",
+        source,
+        "-p",
+        "intent",
+        "--policy",
+        "default",
+        "--out",
+        out,
+        "--resamples",
+        200,
+        capsys=capsys,
+    )
+    assert code == 0
+    assert "screened by the policy 'default'" in text
+
+
+def test_the_leaderboard_of_two_benches(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, model in (("one", "intent"), ("two", "system-mean")):
+        assert (
+            run("bench", source, "-p", model, "-o", tmp_path / "b" / name, "--resamples", 200, capsys=capsys)[
+                0
+            ]
+            == 0
+        )
+    code, text, _ = run("leaderboard", tmp_path / "b", capsys=capsys)
+    assert code == 0
+    site = tmp_path / "b" / "leaderboard"
+    assert str(site / "index.html") in text
+    (board,) = json.loads((site / "leaderboard.json").read_text())["boards"]
+    assert {rank["model"] for rank in board["ranks"]} == {"intent", "system-mean"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-p", "nobody"], "nobody"),
+        (["-p", "intent", "-p", "intent"], "twice"),
+        (["-p", "intent", "--as", "musicval"], "musicval"),
+        (["-p", "intent", "--as", "emolia"], "emolia"),
+        (["-p", "intent", "--question", "arousal"], "arousal"),
+        (["-p", "intent", "--slice", "colour"], "colour"),
+        (["-p", "intent", "--exclude-flagged"], "flags"),
+        (["-p", "intent", "--part", "test"], "parts"),
+        (["-p", "intent", "--ties", "highest"], "highest"),
+        (["-p", "intent", "--engine", "cloud"], "cloud"),
+        (["-p", "intent", "--limit", "0"], "limit"),
+        (["-p", "file:nowhere.csv"], "nowhere.csv"),
+        ([], "model"),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else None,
+)
+def test_mistakes_are_two_lines(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    out = tmp_path / "out"
+    code, _, said = run("bench", source, *arguments, "--out", out, "--resamples", 200, capsys=capsys)
+    assert code == 2
+    assert len(said) == 2, said
+    assert words in " ".join(said)
+    assert not (out / "report.html").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("x")
+    code, _, said = run("bench", source, "-p", "intent", "--out", mine, capsys=capsys)
+    assert (code, len(said)) == (2, 2)
+    assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
+
+
+def test_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    snapshot, _ = made.numbers(per_cell=1)
+    empty = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings.clear())
+    code, _, said = run(
+        "bench", empty.write(tmp_path / "empty"), "-p", "intent", "--out", tmp_path / "out", capsys=capsys
+    )
+    assert (code, len(said)) == (2, 2)
+    assert "has a label" in said[0]

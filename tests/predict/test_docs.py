@@ -1,0 +1,37 @@
+"""The page on predictors is held to the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from heartfelt.predict import ENGINES, PREDICTIONS, Retry, RunOptions
+from tests.predict.servers import serving
+from tests.predict.studies import snapshot
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "predictors.md").read_text(encoding="utf-8")
+
+
+def test_the_first_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot(tmp_path / "study", 4).write(tmp_path / "snapshot")
+    monkeypatch.chdir(tmp_path)
+    code = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
+    names: dict[str, object] = {}
+    with serving() as server:
+        exec(code.replace("http://localhost:8000/similarity", server.url), names)
+    assert names["done"].counts["answered"] == 12  # type: ignore[attr-defined]
+    assert (tmp_path / "runs" / "endpoint" / "predictions.parquet").is_file()
+
+
+def test_every_column_and_every_engine_is_explained() -> None:
+    for name in (*PREDICTIONS.names, *ENGINES.names()):
+        assert f"`{name}`" in PAGE, name
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    assert Retry().retries == 4
+    assert "up to four times" in PAGE
+    assert RunOptions().give_up_after == 50
+    assert "when fifty stimuli in a row" in PAGE

@@ -1,0 +1,149 @@
+"""The bench's page in a real Chromium, and the files beside it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.predict.predictor import PREDICTIONS
+from heartfelt.report.bench import Told
+from heartfelt.report.bench.sections import sentences
+from heartfelt.score import Scores
+from tests.report.test_browser import Watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(chromium: Browser, folder: Path) -> Iterator[Watched]:
+    watched = Watched(chromium, folder / "report.html")
+    yield watched
+    watched.quiet(folder / "report.html")
+    watched.context.close()
+
+
+def data_of(folder: Path) -> dict[str, Any]:
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    start = html.index(">", html.index('id="report-data"')) + 1
+    found: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
+    return found
+
+
+def test_every_figure_is_drawn(page: Watched, folder: Path) -> None:
+    figures = data_of(folder)["figures"]
+    assert {name.split("-")[0] for name in figures} == {"leaderboard", "shares", "scatter"}
+    for name, figure in figures.items():
+        host = page.page.locator(f'[data-figure="{name}"]')
+        assert host.locator("svg[role=group]").count() == len(figure["panels"]), name
+        assert host.locator(".mark").count() > 0, name
+
+
+def test_the_leaderboard_stands_under_its_ceiling(page: Watched, folder: Path) -> None:
+    labels = page.page.locator('[data-figure="leaderboard-0"] svg text').all_text_contents()
+    assert any("ceiling" in text for text in labels)
+    assert "good <one>" in labels
+    lines = data_of(folder)["figures"]["leaderboard-0"]["panels"][0]["lines"]
+    ceiling = Told.read(folder / "scores.json").said["scores"][0]["ceiling"]["value"]
+    assert lines[-1]["at"] == pytest.approx(ceiling)
+
+
+def test_a_point_of_the_scatter_plays(page: Watched) -> None:
+    dot = page.page.locator('[data-figure="scatter-0"] .plays').first
+    dot.scroll_into_view_if_needed()
+    box = dot.bounding_box()
+    assert box is not None
+    page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert page.page.locator("#player").is_visible()
+    page.page.wait_for_function("document.getElementById('player-audio').readyState >= 1", timeout=20000)
+    assert "prediction" in page.page.locator("#player-words").inner_text()
+
+
+def test_the_worst_misses_play_and_are_the_worst(page: Watched, folder: Path) -> None:
+    page.page.locator("#misses summary").first.click()
+    rows = page.page.locator("#misses table").first.locator("tbody tr")
+    shown = [row.locator("td").all_inner_texts() for row in rows.all()]
+    rows.first.locator("button.listen").click()
+    assert page.page.locator("#player").is_visible()
+    items = pl.read_parquet(folder / "items.parquet").filter(
+        (pl.col("task") == "valence") & pl.col("answered")
+    )
+    off = items.with_columns((pl.col("code") - pl.col("truth")).abs().alias("off"))
+    for model in ("good <one>", "poor", "flat"):
+        worst = off.filter(pl.col("model") == model)["off"].max()
+        listed = [row for row in shown if row[0] == model]
+        assert len(listed) == 10
+        assert float(listed[0][3]) == pytest.approx(worst, abs=0.006)
+
+
+def test_names_of_models_are_text(page: Watched) -> None:
+    assert "good <one>" in (page.page.locator("#leaderboard").text_content() or "")
+    assert page.page.locator("one").count() == 0
+
+
+def test_narrow_screens_keep_to_their_width(chromium: Browser, folder: Path) -> None:
+    watched = Watched(chromium, folder / "report.html", width=390)
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 392
+    watched.quiet(folder / "report.html")
+    watched.context.close()
+
+
+@pytest.mark.parametrize("kind", ["sided", "worded"])
+def test_other_kinds_of_task(chromium: Browser, request: pytest.FixtureRequest, kind: str) -> None:
+    made: Path = request.getfixturevalue(kind)
+    watched = Watched(chromium, made / "report.html")
+    for name, figure in data_of(made)["figures"].items():
+        assert watched.page.locator(f'[data-figure="{name}"] svg[role=group]').count() == len(
+            figure["panels"]
+        ), name
+    text = watched.page.locator("main").inner_text()
+    if kind == "sided":
+        drawn = data_of(made)["figures"]
+        assert [panel["title"] for panel in drawn["calibration-0"]["panels"]] == ["likely"]
+        assert [panel["title"] for panel in drawn["confusion-0"]["panels"]] == ["similar", "likely"]
+        assert "a failed prediction counts as the wrong answer" in text
+    else:
+        assert "caption" in text
+        assert "CIDEr-D" in text
+    watched.quiet(made / "report.html")
+    watched.context.close()
+
+
+def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "predictions.parquet", "predictions.csv", "scores.json", "scores.csv", "items.parquet", "ledger.csv", "report.html",
+    }  # fmt: skip
+    said = json.loads(
+        (folder / "scores.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON")
+    )
+    assert said["coverage"]["poor"]["valence"]["problems"] == {"HTTP 500": 4}
+    assert {one["estimate"].get("why_missing") for one in said["scores"] if one["estimate"]["value"] is None}
+    frame = PREDICTIONS.check(pl.read_parquet(folder / "predictions.parquet"), "file")
+    assert frame.height == 3 * 72
+    with (folder / "scores.csv").open(newline="") as lines:
+        assert len(list(csv.DictReader(lines))) == len(numbered.scores)
+
+
+def test_the_verdict_says_who_leads_and_what_failed(numbered: Scores) -> None:
+    told = Told(numbered.to_json())
+    said = sentences(told, told.tasks[0])
+    assert said[0].startswith("valence: good <one> has the best Pearson correlation")
+    assert any("poor failed on 4 items of 36" in sentence for sentence in said)
+
+
+def test_what_is_no_scores_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    for text, words in (("{}", "does not hold scores"), ("nonsense", "does not hold scores")):
+        path.write_text(text)
+        with pytest.raises(InputError, match=words):
+            Told.read(path)

@@ -1,0 +1,102 @@
+"""The site of many benches: ranks across runs, pages that open offline, links that lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import polars as pl
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.report.bench import write_bench
+from heartfelt.report.leaderboard import write_leaderboard
+from heartfelt.score import Scores, score
+from heartfelt.snapshot import Snapshot
+from tests.report.bench.conftest import FEW, told
+from tests.report.test_browser import Watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, sounding: Snapshot, folder: Path, sided: Path) -> Path:
+    """Two benches of one source, in one of which a model is better than all others, and one of another source."""
+    home = tmp_path_factory.mktemp("runs")
+    shutil.copytree(folder, home / "first")
+    shutil.copytree(sided, home / "deep" / "other study")
+    said = (
+        told(sounding)
+        .filter(pl.col("model") != "flat")
+        .with_columns(pl.col("model").replace({"good <one>": "newcomer"}))
+    )
+    write_bench(score(sounding, said, FEW), said, home / "second")
+    return home
+
+
+@pytest.fixture(scope="module")
+def site(runs: Path) -> Path:
+    return write_leaderboard(runs)
+
+
+def test_models_of_all_runs_are_ranked_together(site: Path, numbered: Scores) -> None:
+    boards = json.loads((site / "leaderboard.json").read_text())["boards"]
+    assert len(boards) == 2
+    board = next(one for one in boards if one["source"] == numbered.hash)
+    ranks = {rank["model"]: rank for rank in board["ranks"] if rank["task"] == "valence"}
+    assert set(ranks) == {"good <one>", "poor (first)", "poor (second)", "flat", "newcomer"}
+    # The newcomer says what the good model said, and one poor model what the other did.
+    assert (ranks["newcomer"]["best"], ranks["newcomer"]["worst"]) == (1, 2)
+    assert (ranks["poor (first)"]["best"], ranks["poor (first)"]["worst"]) == (3, 4)
+    assert ranks["flat"]["why_none"] == "the predictions do not vary"
+
+
+@pytest.mark.browser
+def test_the_site_opens_offline(site: Path, chromium: Browser) -> None:
+    for path in (site / "index.html", *sorted((site / "runs").iterdir())):
+        watched = Watched(chromium, path)
+        assert watched.page.locator("svg[role=group]").count() > 0
+        watched.quiet(path)
+        watched.context.close()
+
+
+def test_links_lead_somewhere(site: Path) -> None:
+    for path in (site / "index.html", *sorted((site / "runs").iterdir())):
+        for link in re.findall(r'href="([^"#]+)"', path.read_text()):
+            if not link.startswith("data:"):
+                assert (path.parent / unquote(link)).resolve().is_file(), (path.name, link)
+
+
+def test_it_can_be_built_again_and_elsewhere(runs: Path, site: Path, tmp_path: Path) -> None:
+    before = (site / "leaderboard.json").read_text()
+    assert write_leaderboard(runs) == site
+    assert (site / "leaderboard.json").read_text() == before
+    assert (write_leaderboard(runs, tmp_path / "elsewhere", title="Ours") / "index.html").read_text().count(
+        "<h1>Ours</h1>"
+    ) == 1
+
+
+def test_a_run_without_its_items_is_shown_unranked(runs: Path, tmp_path: Path) -> None:
+    home = tmp_path / "runs"
+    shutil.copytree(runs / "first", home / "a")
+    (home / "a" / "items.parquet").unlink()
+    site = write_leaderboard(home)
+    (board,) = json.loads((site / "leaderboard.json").read_text())["boards"]
+    assert all(rank["place"] is None for rank in board["ranks"])
+    assert "a has no readable items.parquet" in (site / "index.html").read_text()
+
+
+def test_bad_input_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no folder"):
+        write_leaderboard(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="No bench lies below"):
+        write_leaderboard(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("x")
+    with pytest.raises(InputError, match="holds no leaderboard"):
+        write_leaderboard(tmp_path, tmp_path / "taken")

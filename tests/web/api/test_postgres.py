@@ -1,0 +1,68 @@
+"""Two servers on one PostgreSQL: they share keys, tokens, settings and what was rated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from heartfelt.collect import Collection, CollectOptions
+from heartfelt.web.app import create_app
+from heartfelt.web.options import WebOptions
+from heartfelt.web.security.keys import keys_of
+from tests.collect.conftest import postgres, postgres_server  # noqa: F401 - fixtures
+from tests.web.conftest import log_in
+from tests.web.studies import rate
+
+API = "/api/v1"
+
+
+@pytest.fixture
+def two(folder: Path, postgres: str) -> Iterator[list[Collection]]:  # noqa: F811
+    text = (folder / "study.yaml").read_text(encoding="utf-8").replace("name: small", "name: web-shared")
+    (folder / "study.yaml").write_text(text, encoding="utf-8")
+    quick = CollectOptions(seed=1, durable=False)
+    with (
+        Collection.open(folder, database=postgres, options=quick) as one,
+        Collection.open(folder, database=postgres, options=quick) as other,
+    ):
+        yield [one, other]
+
+
+def test_two_servers_are_one_study(
+    two: list[Collection], hashed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEARTFELT_SECRET", raising=False)
+    monkeypatch.delenv("HEARTFELT_ADMIN_PASSWORD", raising=False)
+    keys = [keys_of(collection) for collection in two]
+    assert keys[0].made
+    assert keys[1].made is None
+    assert (keys[0].secret, keys[0].password) == (keys[1].secret, keys[1].password)
+    options = WebOptions(keys[0].secret, password=hashed, refresh_seconds=0.0, access_log=False)
+    clients = [
+        TestClient(create_app(c, options), base_url="http://study.test", follow_redirects=False) for c in two
+    ]
+    with clients[0], clients[1]:
+        log_in(clients[0])
+        token = clients[0].post(f"{API}/tokens", json={"name": "other"}).json()["token"]
+        program = {"authorization": f"Bearer {token}"}
+        rater, done = rate(two[0], "a")
+        assert done == 12
+        told = clients[1].get(f"{API}/coverage", headers=program)
+        assert told.status_code == 200
+        assert told.json()["complete"] == 12
+        assert clients[1].get(f"{API}/raters", headers=program).json()["raters"][0]["rater"] == rater
+        excluded = clients[1].post(
+            f"{API}/raters/{rater}/exclude", json={"reason": "x\u0000y"}, headers=program
+        )
+        assert excluded.json()["slots"] == 12
+        assert clients[0].get(f"{API}/coverage").json()["complete"] == 0
+        clients[1].patch(f"{API}/settings", json={"open": False}, headers=program)
+        assert clients[0].get(f"{API}/settings").json()["open"] is False
+        listed = clients[0].get(f"{API}/tokens").json()["tokens"]
+        assert clients[0].delete(f"{API}/tokens/{listed[0]['id']}").status_code == 204
+        assert clients[1].get(f"{API}/coverage", headers=program).status_code == 401
+        assert clients[0].get(f"{API}/raters/no%00body/trials").status_code in {404, 422}
+        assert clients[0].get(f"{API}/stimuli", params={"search": "\x00"}).json()["total"] == 0

@@ -1,0 +1,99 @@
+"""The pages' texts: complete in every language, and a study's own file is held to them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.study import parse_study
+from heartfelt.study.recipes import RECIPES, recipe_study
+from heartfelt.web.rater.present import present
+from heartfelt.web.rater.texts import BUILT_IN, texts_for
+
+HOLES = re.compile(r"\{\w+\}")
+STATIC = Path(__file__).resolve().parents[3] / "src" / "heartfelt" / "web" / "rater" / "static"
+
+
+def flat(texts: Any, before: str = "") -> dict[str, str]:
+    found = {}
+    for key, text in texts.items():
+        if isinstance(text, dict):
+            found.update(flat(text, f"{before}{key}."))
+        else:
+            found[f"{before}{key}"] = text
+    return found
+
+
+@pytest.mark.parametrize("language", [one for one in BUILT_IN if one != "en"])
+def test_every_text_is_there_and_has_the_same_places_to_fill(language: str) -> None:
+    english, other = flat(texts_for("en")), flat(texts_for(language))
+    for key, text in english.items():
+        assert sorted(HOLES.findall(other[key])) == sorted(HOLES.findall(text)), key
+        if not key.startswith("choices."):
+            assert other[key] != text, f"{key} is not translated"
+
+
+def test_every_text_the_modules_ask_for_exists() -> None:
+    live = texts_for("en")["live"]
+    for path in STATIC.glob("*.js"):
+        for key in re.findall(r"words\(\"(\w+)\"", path.read_text(encoding="utf-8")):
+            assert key in live, f"{path.name} asks for '{key}'"
+
+
+def test_a_regional_language_falls_back(tmp_path: Path) -> None:
+    assert texts_for("ko-KR")["consent"] == texts_for("ko")["consent"]
+    assert texts_for("fr") == texts_for("en")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "fr.yaml").write_text(
+        "language: Français\nchoices: {violin: violon}\n", encoding="utf-8"
+    )
+    french = texts_for("fr-CA", tmp_path)
+    assert (french["language"], french["choices"]["violin"]) == ("Français", "violon")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "fix"),
+    [
+        ("consnt: {title: x}", "there is no text 'consnt'", "Did you mean 'consent'?"),
+        ("consent: {titel: x}", "there is no text 'consent.titel'", "Did you mean 'title'?"),
+        ("consent: hello", "'consent' is a section", "Indent"),
+        ("- a", "holds no texts", "en.yaml"),
+        ("a: [", "cannot be read", "en.yaml"),
+        ("a: !!python/object/apply:os.getcwd []", "cannot be read", "en.yaml"),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_place(tmp_path: Path, text: str, problem: str, fix: str) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "fr.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        texts_for("fr", tmp_path)
+    assert problem in caught.value.problem
+    assert "fr.yaml" in caught.value.problem
+    assert fix in caught.value.fix
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_what_a_page_is_told_names_no_system_and_no_intent_group(recipe: str) -> None:
+    study = recipe_study(recipe)
+    told = present(study, study.languages[0])
+    assert set(told["questions"]) == {question.id for question in study.asked}
+    assert all(form["scale"] in told["scales"] for form in told["forms"])
+    assert not {system.id for system in study.systems} & set(re.findall(r"\w+", str(told)))
+
+
+def test_questions_that_read_the_same_are_told_once() -> None:
+    study = recipe_study("emolia-emo")
+    told = present(study, "ko")
+    assert len(told["forms"]) < len(told["questions"]) / 3
+    small = parse_study(
+        "name: s\nscales: {n: {type: points, points: 3, anchors: {1: {en: low, ko: 낮음}}, pictures: {3: top.png}}}\n"
+        "questions: [{id: q, text: Q, scale: n, rubric: hidden, shows: []}]"
+    )
+    told = present(small, "ko")
+    assert told["scales"]["n"]["anchors"] == {"1": "낮음"}
+    assert told["scales"]["n"]["pictures"] == {"3": "/rate/picture/n/3"}
+    assert "rubric" not in told["forms"][0]

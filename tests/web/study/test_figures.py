@@ -1,0 +1,105 @@
+"""The heavier figures: of one state of the study, made once, and never while they rest."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+
+import pytest
+
+from heartfelt.collect import Collection
+from heartfelt.collect.commands import Exclude
+from heartfelt.web.study import figures as module
+from heartfelt.web.study.events import Pulse
+from heartfelt.web.study.figures import Board, Figures, snapshots
+from tests.web.studies import fill, rate
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_figures_are_made_anew_only_after_a_change_and_a_rest(collection: Collection) -> None:
+    clock = Clock()
+    figures = Figures(collection, 3.0, clock)
+    first = figures.board()
+    clock.now += 100
+    assert figures.board() is first
+    rate(collection, "a", most=2)
+    second = figures.board()
+    assert second is not first
+    assert second.change > first.change
+    rate(collection, "b", most=2)
+    clock.now += 2.9
+    assert figures.board() is second
+    assert figures.board(fresh=True) is not second
+    rate(collection, "c", most=1)
+    clock.now += 3.0
+    assert figures.board().change == collection.change()
+
+
+def test_they_rest_ten_times_as_long_as_they_took(collection: Collection) -> None:
+    clock = Clock()
+    figures = Figures(collection, 1.0, clock)
+    slow = replace(figures.board(), took=5.0)
+    figures._last = slow
+    rate(collection, "a", most=1)
+    clock.now += 49.0
+    assert figures.board() is slow
+    clock.now += 1.0
+    assert figures.board() is not slow
+
+
+def test_whoever_asks_meanwhile_gets_the_last_ones(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = Figures(collection, 0.0)
+    first = figures.board()
+    rate(collection, "a", most=2)
+    begun, go_on = threading.Event(), threading.Event()
+    real = module.lay_out
+
+    def slow(snapshot: object) -> object:
+        begun.set()
+        assert go_on.wait(60)
+        return real(snapshot)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "lay_out", slow)
+    got: list[Board] = []
+    thread = threading.Thread(target=lambda: got.append(figures.board()))
+    thread.start()
+    assert begun.wait(60)
+    assert figures.board() is first
+    go_on.set()
+    thread.join(60)
+    assert got[0].change > first.change
+
+
+def test_excluded_raters_are_ranked_but_not_measured(collection: Collection) -> None:
+    raters = fill(collection, ["a", "b", "c"])
+    collection.do(Exclude(raters[0], "by hand"))
+    kept, everybody = snapshots(collection)
+    assert sorted(set(kept.ratings["rater"])) == sorted(raters[1:])
+    assert sorted(set(everybody.ratings["rater"])) == sorted(raters)
+    board = Figures(collection, 0.0).board()
+    assert sorted(board.ranking["rater"]) == sorted(raters)
+    assert board.reliability[0]["alpha"]["n_raters"] == 2
+
+
+def test_one_look_serves_all_who_watch(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    real = collection.change
+    monkeypatch.setattr(collection, "change", lambda: looks.append(1) or real())
+
+    async def watch() -> list[int]:
+        pulse = Pulse(collection)
+        return list(await asyncio.gather(*(pulse.number() for _ in range(50))))
+
+    numbers = asyncio.run(watch())
+    assert len(set(numbers)) == 1
+    assert len(looks) == 1
