@@ -17,6 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.main import get_command
 
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
@@ -177,7 +178,7 @@ def test_a_taken_port_is_said_in_words(study: Path, bare: pytest.MonkeyPatch) ->
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(InputError, match="Cannot listen on 127.0.0.1") as told:
+        with pytest.raises(InputError, match=r"Cannot listen on 127\.0\.0\.1") as told:
             call("serve", str(study), "--port", str(taken.getsockname()[1]))
         assert "--port" in told.value.fix
 
@@ -209,3 +210,13 @@ def test_a_folder_without_a_study_is_said_in_words(tmp_path: Path, bare: pytest.
 def test_a_token_needs_a_name(study: Path, bare: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="name"):
         call("token", str(study), "--name", " ")
+
+
+def test_every_option_of_serving_is_in_the_docs() -> None:
+    written = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    command = get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    names = {
+        name for one in command.params for name in [*one.opts, *one.secondary_opts] if name.startswith("--")
+    }
+    missing = {name for name in names - {"--access-log"} if f"`{name}" not in written}
+    assert not missing

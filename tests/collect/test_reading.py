@@ -131,6 +131,10 @@ def test_a_snapshot_is_what_was_collected(
         bad.id: "left out by a researcher: did not read",
         never.id: "did not agree to take part",
     }
+    kept = collection.snapshot(excluded=False)
+    assert set(kept.ratings["rater"]) == {good.id}
+    assert kept.raters.height == 3
+    assert kept.ledger.height == 2
     again = load(frozen.write(tmp_path / "frozen"))
     assert again.hash == frozen.hash
 

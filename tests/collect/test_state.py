@@ -15,7 +15,7 @@ from heartfelt.collect.assign import Fact, State
 from heartfelt.collect.assign.adaptive import Errors, Tally
 from heartfelt.collect.assign.layout import Layout
 from heartfelt.collect.assign.plan import Plan, probes_each_session, session_plan
-from heartfelt.study.probe import AnchorProbe, AttentionProbe, RepeatProbe
+from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe, RepeatProbe
 
 UNITS = 7
 QUOTA = 3
@@ -148,7 +148,7 @@ TestAssigning.settings = settings(
     max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
-PROBES = [
+PROBES: list[Probe] = [
     AnchorProbe(type="anchor", id="a", stimuli=["x"], question="q", at_least=1, per_session=2),
     AttentionProbe(type="attention", id="t", text="t", question="q", answer=1),
     RepeatProbe(type="repeat", id="r", per_session=2, gap=4),
@@ -204,10 +204,10 @@ def test_the_largest_error_comes_first() -> None:
         for value in values:
             errors.add(unit, {"q": float(value)}, 1)
         errors.update(unit, 0, unit)
-    assert errors.largest(lambda unit: True) == 2
+    assert errors.largest(lambda _: True) == 2
     assert errors.largest(lambda unit: unit != 2) == 3
-    assert errors.largest(lambda unit: True) == 2, "looking changes nothing"
+    assert errors.largest(lambda _: True) == 2, "looking changes nothing"
     errors.update(2, 8, 9)
-    assert errors.largest(lambda unit: True) == 3
+    assert errors.largest(lambda _: True) == 3
     assert errors.largest(lambda unit: unit > 5) is None
     assert errors.of(7) == math.inf

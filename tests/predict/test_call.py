@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from heartfelt.errors import HeartfeltError
 from heartfelt.predict import RunOptions, cases, predictor_from, run
 from tests.predict.studies import snapshot
 
@@ -114,3 +115,9 @@ def test_the_identity_follows_the_source_and_a_function_travels(module: str, tmp
     again = pickle.loads(pickle.dumps(one))
     assert again.identity == one.identity
     assert not one.lasting
+
+
+def test_calls_may_run_at_the_same_time(module: str) -> None:
+    assert predictor_from(f"call[at_once=4]:{module}:size").at_once == 4
+    with pytest.raises(HeartfeltError, match="'0' calls at once"):
+        predictor_from(f"call[at_once=0]:{module}:size")

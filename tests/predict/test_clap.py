@@ -19,6 +19,7 @@ from heartfelt.errors import InputError, MissingPartError
 from heartfelt.predict import Ask, Case, Media, Prediction, predictor_from
 from heartfelt.predict.clap import Clap, cut_windows
 from heartfelt.predict.matching import Vector
+from heartfelt.predict.sentences import general_text
 from heartfelt.predict.tiny import write_tiny_clap
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, FreeText, Points, YesNo
@@ -91,12 +92,19 @@ def test_points_with_words_at_both_ends_get_a_value(clap: Clap, tiny: Path, tmp_
     words = {1: "unpleasant", 9: "pleasant"}
     logits, _ = library_logits(tiny, samples, [f"Music that is {word}." for word in words.values()])
     share = 1 / (1 + math.exp(logits[0] - logits[1]))
-    anchored, bare = asked(
+    scale = Points(type="points", points=9, anchors=dict(words))
+    general = Ask("g", scale, general_text(scale, "How pleasant?", ABOUT), "How pleasant?", ABOUT)
+    anchored, bare, same, fit = asked(
         clap,
         media,
-        Ask("v", Points(type="points", points=9, anchors=dict(words)), "", "How pleasant?", ABOUT),
+        Ask("v", scale, "", "How pleasant?", ABOUT),
         Ask("w", Points(type="points", points=9), "Pleasant music."),
+        general,
+        Ask("f", scale, "A sad song with a slow beat", "Does it fit its description?", ABOUT),
     )
+    assert same == anchored
+    assert fit.value is None
+    assert fit.score is not None
     assert anchored.value == pytest.approx(1 + 8 * share, abs=1e-3)
     assert bare.value is None
     assert -1 <= (bare.score or math.nan) <= 1

@@ -239,7 +239,9 @@ def test_categories_get_a_text_each_and_the_best_is_the_answer(behaviour: Any, t
     assert valence == Prediction(score=similarity("clip_000", "Music that is very pleasant."))
     assert fits == Prediction(score=similarity("clip_000", "happy, instrumental"))
     best = max(range(3), key=lambda place: similarity("clip_000", texts[place]))
-    assert mood == Prediction(value=float(best), answer=("joy", "grief", "calm")[best])
+    score = similarity("clip_000", texts[best])
+    assert mood == Prediction(value=float(best), score=score, answer=("joy", "grief", "calm")[best])
+    assert run(predictor_from("sham"), [case]).table["value"].to_list() == [None, None, float(best)]
 
 
 def test_a_category_whose_text_fails_leaves_no_answer(tmp_path: Path) -> None:

@@ -209,6 +209,24 @@ def test_a_server_that_is_not_there_is_given_up_on(clips: list[Path], tmp_path: 
         assert again.counts["answered"] == 24
 
 
+def test_a_server_that_refuses_everything_is_given_up_on(clips: list[Path]) -> None:
+    asked = [texts_case(path, ["one"]) for path in clips]
+    options = RunOptions(at_once=1, give_up_after=5)
+    with serving(lambda *_: Reply(401)) as server:
+        done = ran(f"endpoint:{server.url}", asked, None, options)
+        assert len(server.requests) == 5
+    assert done.table["problem"][23] == (
+        "not asked: 5 cases in a row had failed; the last: the server answered 401 Unauthorized"
+    )
+
+    def picky(request: dict[str, Any], count: int) -> Reply:
+        return good(request, count) if request["audio_filename"] == "c00.wav" else Reply(422)
+
+    with serving(picky) as server:
+        ran(f"endpoint:{server.url}", asked, None, options)
+        assert len(server.requests) == 24
+
+
 def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_path: Path) -> None:
     """kill -9 of a real process while the server is answering; the journal's last line is torn as well."""
     code = (
@@ -442,6 +460,7 @@ def test_interrupted_it_says_so_in_two_lines_and_goes_on(
             raise KeyboardInterrupt
 
     predictor = Scripted(lambda *_: [Prediction(score=0.1)])
+    predictor.reach = "network"
     with pytest.raises(Interrupted) as caught:
         run(predictor, asked, tmp_path, RunOptions(at_once=at_once), stop)
     assert caught.value.problem == "Stopped with 10 of 24 questions answered by scripted; they are kept."
@@ -618,3 +637,53 @@ def test_any_text_survives_the_journal(clips: list[Path], tmp_path: Path) -> Non
     two = run(predictor, asked, tmp_path)
     assert two.counts["kept"] == 1
     assert one.table["reason"].to_list() == two.table["reason"].to_list() == [words.replace("\ud83d", "?")]
+
+
+def test_only_those_who_wait_for_a_network_are_asked_from_many_threads(clips: list[Path]) -> None:
+    seen: set[str] = set()
+
+    def say(case: Case, call: int) -> list[Prediction]:
+        seen.add(threading.current_thread().name)
+        time.sleep(0.02)
+        return [Prediction(score=0.1)]
+
+    asked = [texts_case(path, ["a"]) for path in clips]
+    predictor = Scripted(say)
+    run(predictor, asked, None, RunOptions(at_once=4))
+    assert seen == {threading.current_thread().name}
+    predictor.at_once = 3
+    seen.clear()
+    run(predictor, asked, None, RunOptions(at_once=8))
+    assert seen == {"predict-1", "predict-2", "predict-3"}
+
+
+def test_wherever_the_journal_is_cut_nothing_wrong_comes_back(clips: list[Path], tmp_path: Path) -> None:
+    """The disk filled up, the machine went down: at any byte. What is whole is kept, the rest is asked again."""
+    asked = [texts_case(path, ["a", "b"]) for path in clips[:5]]
+    predictor = Scripted(
+        lambda case, _: [Prediction(score=len(case.stimulus) + place) for place in (0.5, 0.25)]
+    )
+    whole = run(predictor, asked, tmp_path / "whole").table.drop("seconds")
+    journal = (tmp_path / "whole" / NAME).read_bytes()
+    for cut in range(0, len(journal), 41):
+        folder = tmp_path / f"{cut}"
+        folder.mkdir()
+        (folder / NAME).write_bytes(journal[:cut])
+        predictor.calls.clear()
+        done = run(predictor, asked, folder)
+        assert done.table.drop("seconds").equals(whole), cut
+        assert len(predictor.calls) == 5 - journal[:cut].count(b"\n"), cut
+
+
+def test_a_flipped_bit_in_the_journal_never_changes_an_answer(clips: list[Path], tmp_path: Path) -> None:
+    asked = [texts_case(path, ["a"]) for path in clips[:3]]
+    predictor = Scripted(lambda case, _: [Prediction(score=float(case.stimulus[1:3]))])
+    whole = run(predictor, asked, tmp_path / "whole").table.drop("seconds", "attempts")
+    journal = (tmp_path / "whole" / NAME).read_bytes()
+    for place in range(0, len(journal), 17):
+        folder = tmp_path / f"{place}"
+        folder.mkdir()
+        flipped = bytearray(journal)
+        flipped[place] ^= 1 << (place % 8)
+        (folder / NAME).write_bytes(flipped)
+        assert run(predictor, asked, folder).table.drop("seconds", "attempts").equals(whole), place

@@ -96,6 +96,7 @@ def test_texts_of_other_studies(tmp_path: Path) -> None:
     }
     assert answer_texts(fits) == {1.0: "sad, instrumental"}
     assert answer_names(mood.scale) == {0.0: "joy", 1.0: "grief", 2.0: "calm"}
+    assert fits.about["matches"] == "prompt"
     assert valence.about == {"media": "audio", "emotion": "perceived"}
 
 
@@ -130,6 +131,16 @@ def test_a_case_travels_with_its_path_and_without_its_bytes(tmp_path: Path) -> N
     assert len(pickle.dumps(media)) < 1000
     media.forget()
     assert set(vars(media)) == {"path", "hash"}
+
+
+def test_what_people_said_is_not_shown_unasked(tmp_path: Path) -> None:
+    """The stimuli of AImoclips carry their published means: the labels themselves."""
+    data = heartfelt.read(FORMATS["aimoclips"].example(tmp_path), "aimoclips")
+    assert "mean_valence" in data.stimuli.columns
+    assert {name for case in cases(data) for name in case.facts} == {"path"}
+    assert cases(data, facts=["index"])[0].facts["index"] == "1"
+    with pytest.raises(HeartfeltError, match="has no column 'indx'"):
+        cases(data, facts=["indx"])
 
 
 def test_questions_in_words_are_asked_where_somebody_answered(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ Database = Annotated[
 def serve(
     folder: Folder,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every one.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes.")] = 1,
     prefix: Annotated[str, typer.Option(help="Path under which a proxy shows the study, such as /one.")] = "",
     url: Annotated[

@@ -204,10 +204,14 @@ class Collection:
         """How many changes there were since the one of this number."""
         return self.change() - seq
 
-    def snapshot(self) -> Snapshot:
-        """The study as it stands at one moment. Raters go on while it is taken."""
+    def snapshot(self, *, excluded: bool = True) -> Snapshot:
+        """The study as it stands at one moment. Raters go on while it is taken.
+
+        Raters who were left out are in the ledger and in the table of raters; ``excluded`` says whether their ratings
+        are among the ratings too.
+        """
         with self._database.reading() as connection:
-            return freeze(connection, self._material)
+            return freeze(connection, self._material, excluded=excluded)
 
     # --- closing ------------------------------------------------------------------------------------------------------
 

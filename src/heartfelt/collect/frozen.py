@@ -25,7 +25,10 @@ def has_collected(folder: Path | str) -> bool:
 def collected_snapshot(
     folder: Path | str, progress: Callable[[str, int, int], None] | None = None
 ) -> Snapshot:
-    """Freeze what was collected for the study in ``folder`` up to now. A server that runs is not disturbed."""
+    """Freeze what was collected for the study in ``folder`` up to now. A server that runs is not disturbed.
+
+    The ratings of raters whom a researcher left out stay in the store; the snapshot's ledger says who they are.
+    """
     home = Path(folder)
     if is_study(home) and not has_collected(home):
         raise InputError(
@@ -33,4 +36,4 @@ def collected_snapshot(
         )
     report = None if progress is None else lambda done, total: progress("probing media", done, total)
     with Collection.of(open_study(home, report)) as collection:
-        return collection.snapshot()
+        return collection.snapshot(excluded=False)

@@ -32,10 +32,14 @@ class Call(Predictor):
     name: ClassVar[str] = "call"
     about: ClassVar[str] = "any Python function"
     argument: ClassVar[str] = "module:function"
+    options: ClassVar[Mapping[str, str]] = {
+        "at_once": "how many calls may run at the same time, in threads; 1 if left out"
+    }
     lasting = False
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, at_once: int = 1) -> None:
         self._place = place
+        self.at_once = at_once
         self._function: Callable[..., Any] | None = None
         self._names = _parameters(self.function, place)
         self.needs_media = bool({"path", "content"} & set(self._names))
@@ -43,8 +47,10 @@ class Call(Predictor):
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Call:
         """From ``module:function``; the working folder is looked in too."""
-        del options
-        return cls(argument)
+        given = (options or {}).get("at_once", "1")
+        if not given.isdecimal() or int(given) < 1:
+            raise InputError(f"'{given}' calls at once cannot be.", "Give a whole number from 1.")
+        return cls(argument, int(given))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_function": None}

@@ -26,8 +26,7 @@ from heartfelt.errors import InputError
 from heartfelt.predict.exchange import Exchange
 from heartfelt.predict.names import file_name_of, stem_of
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
-from heartfelt.predict.sentences import answer_texts
-from heartfelt.study.scale import Categories
+from heartfelt.predict.sentences import asked_texts, matched
 
 KEYS = ("similarity", "score", "logit")
 PASSING = frozenset({429, 500, 502, 503, 504})
@@ -123,7 +122,7 @@ class Endpoint(Predictor):
         lines = [
             _Line(place, self._name(case, ask), code, text)
             for place, ask in enumerate(case.asks)
-            for code, text in _texts(ask)
+            for code, text in asked_texts(ask)
         ]
         found = self._lines(case, lines)
         return [
@@ -234,24 +233,13 @@ class _Line:
     text: str
 
 
-def _texts(ask: Ask) -> list[tuple[float | None, str]]:
-    """What is sent for a question: its text; of categories without an order a sentence for each."""
-    if isinstance(ask.scale, Categories):
-        return list(answer_texts(ask).items())
-    return [(None, ask.text)]
-
-
 def _folded(ask: Ask, found: Sequence[tuple[float | None, Prediction]]) -> Prediction:
-    """The score of a single text; of categories the one with the highest."""
-    if found[0][0] is None:
-        return found[0][1]
-    asked_again = [one for _, one in found if one.again is not None]
-    told = next((one for one in asked_again if one.problem is not None), None)
-    failed = next((one for _, one in found if one.problem is not None and one.again is None), None)
-    if failed or asked_again:
-        return failed or told or asked_again[0]
-    best, _ = max(found, key=lambda pair: pair[1].score or 0.0)
-    return Prediction(value=best, answer=None if best is None else ask.scale.labels()[best])
+    """One prediction from those of a question's texts: a failure goes before what is to be asked again, and that before scores."""
+    failed = [one for _, one in found if one.problem is not None and one.again is None]
+    again = sorted((one for _, one in found if one.again is not None), key=lambda one: one.problem is None)
+    if failed or again:
+        return (failed or again)[0]
+    return matched(ask, [(code, one.score or 0.0) for code, one in found])
 
 
 def _read(answer: Any) -> Prediction:

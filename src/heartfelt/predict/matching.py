@@ -1,9 +1,10 @@
 """Predicting by matching: text and media become vectors of one space, and their cosine is the score.
 
 What a question gets depends on its scale. A statement that holds or does not (yes-no, ordered categories, numbers
-without words at both ends) gets the cosine with the ask's text as its ``score``. Unordered categories get one text each;
-the shares are a softmax over the cosines divided by a temperature. Points with words at both ends get the mean of the
-points that have words, weighted by such a softmax. Text and tags cannot be matched out of nothing: that is a problem.
+without words at both ends, and whatever has a text of its own, such as the fit to a prompt) gets the cosine with that text
+as its ``score``. Unordered categories get one text each; the shares are a softmax over the cosines divided by a temperature.
+Other points with words at both ends get the mean of the points that have words, weighted by such a softmax. Text and tags
+cannot be matched out of nothing: that is a problem.
 
 Every text and every medium is embedded once, each by itself, so that no vector depends on what else was in a batch.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.predict.kept import Kept
 from heartfelt.predict.predictor import Ask, Case, Prediction, Predictor
-from heartfelt.predict.sentences import answer_texts
+from heartfelt.predict.sentences import answer_texts, general_text
 from heartfelt.study.scale import Categories, FreeText, Points, Tags
 
 Vector: TypeAlias = npt.NDArray[np.float32]
-_KEPT = 4_096
 
 
 class Matcher(Predictor):
@@ -40,8 +40,8 @@ class Matcher(Predictor):
         self.where = where
         self.given = dict(options)
         self.temperature = 1.0
-        self._texts: dict[str, tuple[Vector, str | None]] = {}
-        self._media: OrderedDict[str, Vector] = OrderedDict()
+        self._texts: Kept[tuple[Vector, str | None]] = Kept()
+        self._media: Kept[Vector] = Kept()
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[str, dict[str, str]], dict[str, str]]:
         return type(self), (self.where, self.given), {"asked": self.asked}
@@ -61,24 +61,16 @@ class Matcher(Predictor):
     def _case(self, case: Case) -> list[Prediction]:
         if case.media is None:
             return [Prediction.failed("the media file is not at hand")] * len(case.asks)
-        vector = self._vector(case.media.hash, case.media.content)
+        content = case.media.content
+        vector = self._media.get(case.media.hash, lambda: _unit(self.embed_media(content)))
         return [self._answer(ask, vector) for ask in case.asks]
 
-    def _vector(self, key: str, content: bytes) -> Vector:
-        if key in self._media:
-            self._media.move_to_end(key)
-            return self._media[key]
-        vector = _unit(self.embed_media(content))
-        self._media[key] = vector
-        if len(self._media) > _KEPT:
-            self._media.popitem(last=False)
-        return vector
+    def _embedded(self, text: str) -> tuple[Vector, str | None]:
+        vector, remark = self.embed_text(text)
+        return _unit(vector), remark
 
     def _cosine(self, text: str, vector: Vector) -> tuple[float, str | None]:
-        if text not in self._texts:
-            found, remark = self.embed_text(text)
-            self._texts[text] = _unit(found), remark
-        other, remark = self._texts[text]
+        other, remark = self._texts.get(text, lambda: self._embedded(text))
         return float(np.clip(other @ vector, -1.0, 1.0)), remark
 
     def _answer(self, ask: Ask, vector: Vector) -> Prediction:
@@ -91,10 +83,10 @@ class Matcher(Predictor):
             best = max(by_code, key=by_code.__getitem__)
             shares = {names[code]: share for code, share in by_code.items()}
             return Prediction(value=best, answer=names[best], shares=shares, note=remark)
-        if isinstance(scale, Points) and {scale.first, scale.last} <= set(scale.anchors):
+        if _between_words(ask):
             by_point, remark = self._shares(answer_texts(ask), vector)
             value = sum(point * share for point, share in by_point.items())
-            return Prediction(value=min(max(value, scale.first), scale.last), note=remark)
+            return Prediction(value=min(max(value, min(by_point)), max(by_point)), note=remark)
         score, remark = self._cosine(ask.text, vector)
         return Prediction(score=score, note=remark)
 
@@ -104,6 +96,14 @@ class Matcher(Predictor):
         weight = np.exp(raised - raised.max())
         shares = (weight / weight.sum()).tolist()
         return dict(zip(texts, shares, strict=True)), next((remark for _, remark in found if remark), None)
+
+
+def _between_words(ask: Ask) -> bool:
+    """Whether a question is best answered by which of the scale's words fit: not where it has a text of its own."""
+    scale = ask.scale
+    if not isinstance(scale, Points) or not {scale.first, scale.last} <= set(scale.anchors):
+        return False
+    return ask.text in {"", general_text(scale, ask.words, ask.about)}
 
 
 def _unit(vector: Vector) -> Vector:

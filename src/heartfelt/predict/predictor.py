@@ -75,7 +75,8 @@ class Ask:
     words: str = ""
     """The question as raters read it."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """Facts about the question; ``media`` is always there: audio, speech or image."""
+    """Facts about the question. ``media`` is always there: audio, speech or image. ``matches`` is ``prompt`` where the fit to
+    the prompt is asked about: ``text`` is then the prompt, and the question is how well the media match it."""
 
 
 class Media:

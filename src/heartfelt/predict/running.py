@@ -49,7 +49,7 @@ class RunOptions:
     """How a predictor is run; what is None is left to the predictor."""
 
     at_once: int | None = None
-    """How many batches may be under way at the same time."""
+    """How many batches may be under way at the same time, of predictors that wait for a network."""
     batch: int | None = None
     """How many cases a batch holds."""
     retry: Retry = field(default_factory=Retry)
@@ -60,7 +60,7 @@ class RunOptions:
     engine: str | Engine = "local"
     engine_options: Mapping[str, str] = field(default_factory=dict)
     give_up_after: int | None = 50
-    """Stop asking when so many cases in a row were lost to bad weather and none was answered."""
+    """Stop asking when so many cases in a row were lost to bad weather, or a server has refused so many and answered none."""
 
     def __post_init__(self) -> None:
         for name in ("at_once", "batch", "timeout", "give_up_after"):
@@ -247,9 +247,11 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
         cache.check()
     work = Work(predictor, options.retry, timeout, cache)
     cases = {case.stimulus: case for case in state.todo}
+    # A model that computes here is not asked from several threads because a server may be.
+    at_once = options.at_once if options.at_once and predictor.reach == "network" else predictor.at_once
     doing = f"asking {state.model}"
     total = sum(len(case.asks) for case in state.todo)
-    done = lost = 0
+    done = lost = answered = 0
     giving_up = False
 
     def batches() -> Iterator[Sequence[Case]]:
@@ -260,12 +262,14 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             yield state.todo[start : start + size]
 
     try:
-        for outcomes in engine.map(work, batches(), options.at_once or predictor.at_once):
+        for outcomes in engine.map(work, batches(), at_once):
             for outcome in outcomes:
                 case = cases.pop(outcome.stimulus)
                 state.take(case, outcome)
                 done += len(case.asks)
-                lost = lost + 1 if outcome.lost else 0
+                answered += sum(one.problem is None for one in outcome.predictions)
+                refused = predictor.reach == "network" and not answered and any(outcome.attempts)
+                lost = lost + 1 if outcome.lost or refused else 0
                 giving_up = giving_up or (options.give_up_after is not None and lost >= options.give_up_after)
                 if progress is not None:
                     progress(doing, done, total)

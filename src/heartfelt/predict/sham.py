@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from heartfelt.predict.names import stem_of
-from heartfelt.predict.predictor import PREDICTORS, Case, Prediction, Predictor
+from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predict.sentences import asked_texts, matched
 
 _SALT = "clap-sham-v1"
 
@@ -38,11 +39,12 @@ class Sham(Predictor):
         return f"sham {_SALT}"
 
     def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """Score every question; the score is no value on the question's scale."""
-        return [
-            [Prediction(score=similarity(stem_of(case, ask), ask.text)) for ask in case.asks]
-            for case in cases
-        ]
+        """Score every question's text; of categories without an order the one with the highest score."""
+        return [[_one(stem_of(case, ask), ask) for ask in case.asks] for case in cases]
+
+
+def _one(stem: str, ask: Ask) -> Prediction:
+    return matched(ask, [(code, similarity(stem, text)) for code, text in asked_texts(ask)])
 
 
 PREDICTORS.add(Sham.name, Sham)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.predict.decode import decode
+from heartfelt.predict.kept import Kept
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 
 LOWEST, HIGHEST = 1.0, 5.0
@@ -42,7 +43,7 @@ class SpeechMos(Predictor):
             )
         self.judge = judge
         self._score: Callable[[Any], _Judged] | HeartfeltError | None = None
-        self._known: dict[str, _Judged] = {}
+        self._known: Kept[_Judged] = Kept()
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> SpeechMos:
@@ -51,7 +52,7 @@ class SpeechMos(Predictor):
         return cls(argument or "distillmos")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_score": None, "_known": {}}
+        return {**self.__dict__, "_score": None, "_known": Kept()}
 
     @property
     def identity(self) -> str:
@@ -69,10 +70,8 @@ class SpeechMos(Predictor):
 
         if case.media is None:
             return [Prediction.failed("the media file is not at hand")] * len(case.asks)
-        key = case.media.hash
-        if key not in self._known:
-            self._known[key] = self._judged(decode(case.media.content, RATE))
-        score, warnings = self._known[key]
+        content = case.media.content
+        score, warnings = self._known.get(case.media.hash, lambda: self._judged(decode(content, RATE)))
         return [on_scale(score, ask, warnings) for ask in case.asks]
 
     def _judged(self, samples: Any) -> _Judged:

@@ -15,12 +15,12 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import inside
+from heartfelt.formats.columns import need
 from heartfelt.formats.emolia_emo import label
 from heartfelt.label import Benchmark, labels
 from heartfelt.predict.predictor import Ask, Case, Media
-from heartfelt.predict.sentences import general_text
+from heartfelt.predict.sentences import general_text, plain_text
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import PROBED
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
 
@@ -35,11 +35,13 @@ def cases(
     items: pl.DataFrame | None = None,
     labelled: bool = True,
     limit: int | None = None,
+    facts: Sequence[str] = (),
 ) -> list[Case]:
     """The cases of a study, in the order of its stimuli.
 
     ``questions`` keeps only these; ``items`` only the pairs of its columns ``stimulus`` and ``question`` (a table of labels,
-    say); ``labelled=False`` also takes items without a label; ``limit`` stops after so many items.
+    say); ``labelled=False`` also takes items without a label; ``limit`` stops after so many items. ``facts`` are columns of the
+    stimuli that predictors may see: none are shown unasked, since a table may hold what people said (a published mean).
     """
     if limit is not None and limit < 1:
         raise InputError(f"A limit of {limit} items leaves nothing to ask.", "Give at least 1, or no limit.")
@@ -57,7 +59,8 @@ def cases(
     )
     pairs = pairs if limit is None else pairs.head(limit)
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
-    return _made(source, by_stimulus)
+    need(source.stimuli, facts, "The table of stimuli")
+    return _made(source, by_stimulus, facts)
 
 
 def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: bool) -> pl.DataFrame:
@@ -81,14 +84,15 @@ def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: b
     return pl.concat([have, told.select(_PAIR).unique().collect()])
 
 
-def _made(source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]]) -> list[Case]:
+def _made(
+    source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]], shown: Sequence[str]
+) -> list[Case]:
     root = source.media_root if isinstance(source, Benchmark) else source.source.media_root
     study = source.study
     shared = {question.id: ask_of(study, question) for question in study.asked}
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
     fits = {question.id for question in study.asked if "prompt" in question.shows}
-    dropped = {"stimulus", "system", "intent", "prompt", *PROBED}
-    known = [name for name in source.stimuli.columns if name not in dropped]
+    known = [name for name in ("path", *shown) if name in source.stimuli.columns]
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
@@ -128,6 +132,8 @@ def ask_of(study: Study, question: Question) -> Ask:
         about["emotion"] = question.emotion
     if question.rubric is not None:
         text = say(question.rubric)
+    elif "prompt" in question.shows:
+        text, about["matches"] = plain_text(words, about), "prompt"
     elif "queried_emotion" in about:
         text = EMOTION.format(label=label(about["queried_emotion"]))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +12,11 @@ from heartfelt.score.ceilings import Ceilings
 from heartfelt.score.metrics import METRICS
 from heartfelt.score.options import ScoreOptions
 from heartfelt.score.scores import Score
-from heartfelt.score.sheet import Flags, Floats, Sheet
+from heartfelt.score.sheet import Floats, Sheet
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.metric_intervals import metric_over
 from heartfelt.stats.ratio import ratio
-from heartfelt.stats.resample import Interval, bootstrap_metric
+from heartfelt.stats.resample import Interval
 from heartfelt.streams import derived_seed
 
 LEAST_SYSTEMS = 5
@@ -51,65 +53,79 @@ class Bench:
     ceilings: Ceilings
 
     def number(
+        self, metric: str, x: Floats, y: Floats, group: Any = None, *, interval: Interval = "auto"
+    ) -> Estimate:
+        """A metric with an interval over rows, or over whole groups."""
+        return self.numbers(metric, x, y, [group], interval=interval)[0]
+
+    def numbers(
         self,
         metric: str,
         x: Floats,
         y: Floats,
-        group: Any = None,
+        groups: Sequence[Any],
         *,
         mean: bool = False,
         interval: Interval = "auto",
-    ) -> Estimate:
-        """A metric with an interval over rows, or over whole groups."""
-        name = "mae" if mean else metric
+    ) -> list[Estimate]:
+        """A metric with an interval for each of the groups; ``mean`` of values from 0 up in place of a metric."""
         data: tuple[Any, Any] = (np.zeros_like(y), y) if mean else _typed(metric, x, y)
-        found = bootstrap_metric(
-            name,
+        found = metric_over(
+            "mae" if mean else metric,
             *data,
+            groups,
             resamples=self.options.resamples,
-            group=group,
             seed=derived_seed(self.options.seed, "score", metric) & 0x7FFFFFFF,
             interval=interval,
             level=self.options.level,
         )
-        if found.value is None:
-            return Estimate.missing(plainly(found.why_missing), metric, found.counts)
-        return replace(found, method=metric, counts=dict(found.counts))
+        return [
+            Estimate.missing(plainly(one.why_missing), metric, one.counts)
+            if one.value is None
+            else replace(one, method=metric, counts=dict(one.counts))
+            for one in found
+        ]
 
     def score(self, sheet: Sheet, pairing: Pairing) -> Score:
         """The metric every way it is given."""
-        answered = sheet.answered & np.isfinite(pairing.y)
-        estimate = self._over(sheet, pairing, answered, pairing.y)
-        everything = np.ones(answered.size, np.bool_)
-        full = estimate if answered.all() else self._over(sheet, pairing, everything, pairing.filled)
-        systems = self._over_systems(sheet, pairing, answered)
+        estimate, full, systems = self._ways(sheet, pairing)
         ceiling = self.ceilings.of(sheet.task, pairing.metric, pairing.level)
         return Score(
             sheet.model, sheet.task.id, pairing.level, pairing.metric, pairing.at,
             estimate, full, systems, ceiling, of_ceiling(pairing.metric, estimate, ceiling),
         )  # fmt: skip
 
-    def _over(self, sheet: Sheet, pairing: Pairing, rows: Flags, y: Floats) -> Estimate:
-        if pairing.why_none:
-            return Estimate.missing(pairing.why_none, pairing.metric)
-        group = None if sheet.stimulus is None else sheet.stimulus[rows]
-        return self.number(pairing.metric, pairing.x[rows], y[rows], group, mean=pairing.mean)
-
-    def _over_systems(self, sheet: Sheet, pairing: Pairing, rows: Flags) -> Estimate:
-        rows = rows & (sheet.system >= 0)
-        found = np.unique(sheet.system[rows]).size
+    def _ways(self, sheet: Sheet, pairing: Pairing) -> tuple[Estimate, Estimate, Estimate]:
+        """Over what was answered, with failures counted, and over systems."""
         name = f"{pairing.metric}, over systems"
         if pairing.why_none:
-            return Estimate.missing(pairing.why_none, name)
-        if found < LEAST_SYSTEMS:
-            why = (
-                f"{found} systems; resampling fewer than {LEAST_SYSTEMS} tells little"
-                if found
-                else "no systems"
+            gone = Estimate.missing(pairing.why_none, pairing.metric)
+            return gone, gone, Estimate.missing(pairing.why_none, name)
+        rows = sheet.answered & np.isfinite(pairing.y)
+        known = rows & (sheet.system >= 0)
+        count = np.unique(sheet.system[known]).size
+        why = "no systems"
+        if count:
+            why = f"{count} systems; resampling fewer than {LEAST_SYSTEMS} tells little"
+        over = Estimate.missing(why, name)
+        groups: list[Any] = [None if sheet.stimulus is None else sheet.stimulus[rows]]
+        together = count >= LEAST_SYSTEMS and bool(np.array_equal(rows, known))
+        if together:
+            groups.append(sheet.system[rows])
+        estimate, *rest = self.numbers(
+            pairing.metric, pairing.x[rows], pairing.y[rows], groups, mean=pairing.mean
+        )
+        if together:
+            over = rest[0]
+        elif count >= LEAST_SYSTEMS:
+            columns = pairing.x[known], pairing.y[known], [sheet.system[known]]
+            (over,) = self.numbers(pairing.metric, *columns, mean=pairing.mean)
+        full = estimate
+        if not rows.all():
+            (full,) = self.numbers(
+                pairing.metric, pairing.x, pairing.filled, [sheet.stimulus], mean=pairing.mean
             )
-            return Estimate.missing(why, name)
-        group = sheet.system[rows]
-        return self.number(pairing.metric, pairing.x[rows], pairing.y[rows], group, mean=pairing.mean)
+        return estimate, full, over
 
 
 def of_ceiling(metric: str, estimate: Estimate, ceiling: Estimate) -> Estimate:

@@ -33,14 +33,19 @@ def system_truth(path: Path | str) -> dict[str, dict[str, float]]:
     }
 
 
+def no_numbers(study: str) -> InputError:
+    """The error for a study that asks for no numbers."""
+    return InputError(
+        f"'{study}' asks nothing that MusicEval's table can hold.",
+        "It holds questions answered with numbers; leave out --as musiceval.",
+    )
+
+
 def eight_figures(scores: Scores) -> dict[str, dict[str, dict[str, Estimate]]]:
     """``{model: {dimension: {U_MSE: …, …, S_KTAU: …}}}`` of every question answered with numbers."""
     tasks = [task.id for task in scores.tasks if task.kind == "numbers"]
     if not tasks:
-        raise InputError(
-            f"'{scores.study}' asks nothing that MusicEval's table can hold.",
-            "It holds questions answered with numbers; leave out --as musiceval.",
-        )
+        raise no_numbers(scores.study)
     out: dict[str, dict[str, dict[str, Estimate]]] = {}
     for model in scores.models:
         out[model] = {task: _figures(scores, model, task) for task in tasks}

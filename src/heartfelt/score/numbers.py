@@ -100,7 +100,9 @@ def _within_cells(sheet: Sheet, bench: Bench, y: Floats, filled: Floats) -> list
     answered = _residuals(sheet, y, sheet.answered)
     full = answered if sheet.answered.all() else _residuals(sheet, filled, np.ones(y.size, np.bool_))
     for name in ("pearson", "spearman"):
-        one, two = (_cells_number(bench, name, found) for found in (answered, full))
+        one = two = _cells_number(bench, name, answered)
+        if full is not answered:
+            two = _cells_number(bench, name, full)
         ceiling = bench.ceilings.of(sheet.task, name, WITHIN)
         gone = Estimate.missing("cells lie inside systems; see the interval over cells", name)
         out.append(

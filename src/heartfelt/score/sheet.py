@@ -86,8 +86,10 @@ class Sheet:
     @cached_property
     def stimulus(self) -> npt.NDArray[np.int64] | None:
         """The stimulus of each row as a number, where one has several rows."""
-        codes = self.rows["stimulus"].rank("dense").to_numpy().astype(np.int64)
-        return codes if np.unique(codes).size < codes.size else None
+        column = self.rows["stimulus"]
+        if column.n_unique() == self.rows.height:
+            return None
+        return column.rank("dense").to_numpy().astype(np.int64)
 
     @cached_property
     def system(self) -> npt.NDArray[np.int64]:

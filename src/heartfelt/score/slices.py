@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
 from heartfelt.score import binary as two_sided
 from heartfelt.score import numbers as numeric
 from heartfelt.score.measure import Bench
@@ -32,17 +31,11 @@ _METRICS: dict[Kind, tuple[str, ...]] = {
 
 def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
     """The columns a task is sliced by."""
-    known = [name for name in ("question", "bucket", *truth.facts) if name in truth.items.columns]
-    for name in wanted or ():
-        if name not in known:
-            raise InputError(
-                f"There is nothing called '{name}' to slice by.", suggestion(name, known, "There are")
-            )
     rows = truth.items.filter(pl.col("question").is_in(task.questions))
     if wanted is not None:
         return [name for name in wanted if rows[name].n_unique() > 1]
     out = []
-    for name in known:
+    for name in truth.slices:
         column = rows[name].drop_nulls()
         distinct = column.n_unique() if column.dtype in (pl.String, pl.Boolean) else 0
         if 2 <= distinct <= MOST_VALUES and distinct < rows.height:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
 from heartfelt.label import Benchmark, Labels, first_answers, labels
 from heartfelt.label.buckets import Buckets, buckets, forced, has_sides
 from heartfelt.score.options import ScoreOptions, Selection
@@ -39,6 +39,11 @@ class Truth:
     hash: str
     ledger: pl.DataFrame = field(default_factory=LEDGER.empty)
     notes: tuple[str, ...] = ()
+
+    @property
+    def slices(self) -> list[str]:
+        """What the items can be sliced by."""
+        return [name for name in ("question", "bucket", *self.facts) if name in self.items.columns]
 
     def select(self, selection: Selection) -> Truth:
         """Only the items that count, the others in the ledger."""
@@ -72,6 +77,11 @@ def truth_of(
         raise InputError(
             f"No item of '{found.study.name}' has a label.", "Collect ratings, or score another source."
         )
+    for name in options.slices or ():
+        if name not in found.slices:
+            raise InputError(
+                f"There is nothing called '{name}' to slice by.", suggestion(name, found.slices, "There are")
+            )
     return found.select(options.selection)
 
 

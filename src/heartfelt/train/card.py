@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heartfelt.predict.trained.model import TrainedModel
@@ -47,7 +47,7 @@ def card(model: TrainedModel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def evaluation_table(rows: list[Mapping[str, Any]]) -> list[str]:
+def evaluation_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The evaluation as lines of a Markdown table."""
     out = [
         "| question | labels of | reading | n | Pearson r | ceiling | bare means | RMSE | intervals cover |",

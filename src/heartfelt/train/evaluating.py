@@ -21,8 +21,8 @@ import polars as pl
 
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
-from heartfelt.train.choosing import Chosen, Ints, choose, folds
-from heartfelt.train.fitting import Floats
+from heartfelt.train.choosing import Chosen, choose, folds
+from heartfelt.train.fitting import Floats, Ints
 from heartfelt.train.material import Material, Target, answers_of
 
 Report: TypeAlias = Callable[[str, int, int], None]

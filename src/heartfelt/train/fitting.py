@@ -65,6 +65,8 @@ class View:
         useful = spread > 1e-5 * np.maximum(np.abs(self.mean), 1.0)
         self.factor: Floats = np.where(useful, 1.0 / (np.where(useful, spread, 1.0) * np.sqrt(size)), 0.0)
         self.z: Floats = (x - self.mean) * self.factor
+        # A margin keeps rounding from moving the rows that made the edge.
+        self.reach: Floats = np.abs(self.z).max(axis=0) * 1.001
         self.gram: Floats = self.z @ self.z.T
         self.everything: Ints = np.arange(rows.y.size)
 
@@ -96,7 +98,8 @@ class View:
 
     def head(self, kind: str, level: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
         """A head that scales as these rows were scaled."""
-        return Head(kind, level, {"mean": self.mean, "factor": self.factor, **arrays}, width)
+        shared = {"mean": self.mean, "factor": self.factor, "reach": self.reach}
+        return Head(kind, level, {**shared, **arrays}, width)
 
 
 def predictions(kind: str, view: View, train: Ints, test: Ints) -> dict[Setting, Floats]:

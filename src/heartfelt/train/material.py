@@ -26,8 +26,7 @@ from heartfelt.predict.trained.feature_cache import FeatureCache
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
-from heartfelt.train.choosing import Ints
-from heartfelt.train.fitting import Floats, Rows
+from heartfelt.train.fitting import Floats, Ints, Rows
 from heartfelt.train.recipes import Recipe
 
 Report: TypeAlias = Callable[[str, int, int], None]

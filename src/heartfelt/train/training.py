@@ -123,7 +123,7 @@ def _widened(output: Output, target: Target, embedding: str) -> Output:
     if not extra:
         return output
     arrays = dict(output.head.arrays)
-    for key in ("mean", "factor"):
+    for key in ("mean", "factor", "reach"):
         arrays[key] = np.concatenate([arrays[key], np.zeros(extra)])
     key = "weight" if output.head.kind == "ridge" else "basis"
     fill = np.zeros((extra, *arrays[key].shape[1:]))

@@ -86,11 +86,34 @@ def test_a_long_recording_is_judged_on_windows_read_where_they_stand(
     pulled("distillmos")
     monkeypatch.setattr("heartfelt.predict.models.speech.MOST_WINDOWS", 3)
     path = written(tmp_path, "eight.wav", 125.0)
-    heard = speech_quality(path, models=("distillmos",))
+    steps: list[tuple[int, int]] = []
+    heard = speech_quality(
+        path, models=("distillmos",), progress=lambda doing, done, total: steps.append((done, total))
+    )
+    assert steps == [(0, 1)]
     whole = distillmos.score(decode(path, 16_000))
     assert heard.values["distillmos"].value == pytest.approx(whole.score, abs=0.1)
     assert heard.values["distillmos"].counts["windows"] == 3
     assert any("spread evenly" in warning for warning in heard.warnings)
+
+
+def test_a_long_recording_that_is_cut_is_refused(pulled: Pulled, tmp_path: Path) -> None:
+    pulled("distillmos")
+    path = written(tmp_path, "song.mp3", 125.0)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 50])
+    with pytest.raises(InputError, match=r"song\.mp3"):
+        speech_quality(path, models=("distillmos",))
+
+
+def test_progress_of_a_long_file(pulled: Pulled, tmp_path: Path) -> None:
+    pulled("musicnn-msd")
+    steps: list[tuple[int, int]] = []
+    tags(
+        written(tmp_path, "phone.wav", 25.0),
+        progress=lambda doing, done, total: steps.append((done, total)),
+    )
+    assert steps[0][0] < steps[1][0] <= steps[-1][0] == 25
+    assert {total for _, total in steps} == {25}
 
 
 def test_fifty_milliseconds_and_silence(pulled: Pulled, tmp_path: Path) -> None:

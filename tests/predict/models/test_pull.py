@@ -165,7 +165,9 @@ def test_an_archive_that_is_not_there(fresh: Path, tmp_path: Path) -> None:
     assert "pip download --no-deps musicnn==0.1.0" in caught.value.fix
 
 
-@pytest.mark.parametrize("harm", ["byte", "half", "gone", "manifest", "empty manifest", "outside", "old"])
+@pytest.mark.parametrize(
+    "harm", ["byte", "half", "gone", "manifest", "empty manifest", "no files", "outside", "old"]
+)
 def test_a_bad_cache_is_not_used_and_not_left(kept: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     graph, manifest = kept / "model.onnx", kept / MANIFEST
     content = graph.read_bytes()
@@ -179,6 +181,8 @@ def test_a_bad_cache_is_not_used_and_not_left(kept: Path, monkeypatch: pytest.Mo
         manifest.write_text("{")
     elif harm == "empty manifest":
         manifest.write_text("[]")
+    elif harm == "no files":
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"files": {}}))
     elif harm == "outside":
         (kept.parent / "model.onnx").write_bytes(content)
         listed = json.loads(manifest.read_text())

@@ -362,4 +362,7 @@ def test_the_description_is_a_page_that_asks_nothing_of_others(stranger: TestCli
     assert "https://" not in page.text
     assert "<script" not in page.text
     assert all(path.startswith("/api/v1/") for path in described["paths"])
+    written = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf-8")
+    for path in described["paths"]:
+        assert path.removeprefix("/api/v1") in written, path
     assert set(described["components"]["securitySchemes"]) == {"HTTPBearer", "APIKeyCookie"}

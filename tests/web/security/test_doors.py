@@ -134,6 +134,12 @@ def test_a_wrong_password_does_not_let_in_and_too_many_wait(collection: Collecti
         assert "Too many wrong passwords" in told.text
 
 
+def test_right_passwords_cost_nothing(stranger: TestClient) -> None:
+    for _ in range(8):
+        stranger.cookies.clear()
+        log_in(stranger)
+
+
 def test_the_right_password_lets_in_for_a_time(stranger: TestClient) -> None:
     log_in(stranger)
     assert stranger.get(f"{API}/coverage").status_code == 200

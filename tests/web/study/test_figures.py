@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from heartfelt.analysis.material import lay_out
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Exclude
 from heartfelt.web.study import figures as module
@@ -43,13 +44,13 @@ def test_figures_are_made_anew_only_after_a_change_and_a_rest(collection: Collec
     assert figures.board().change == collection.change()
 
 
-def test_they_rest_ten_times_as_long_as_they_took(collection: Collection) -> None:
+def test_they_rest_five_times_as_long_as_they_took(collection: Collection) -> None:
     clock = Clock()
     figures = Figures(collection, 1.0, clock)
     slow = replace(figures.board(), took=5.0)
     figures._last = slow
     rate(collection, "a", most=1)
-    clock.now += 49.0
+    clock.now += 24.0
     assert figures.board() is slow
     clock.now += 1.0
     assert figures.board() is not slow
@@ -58,11 +59,11 @@ def test_they_rest_ten_times_as_long_as_they_took(collection: Collection) -> Non
 def test_whoever_asks_meanwhile_gets_the_last_ones(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figures = Figures(collection, 0.0)
+    figures = Figures(collection, 0.0, Clock())
     first = figures.board()
     rate(collection, "a", most=2)
     begun, go_on = threading.Event(), threading.Event()
-    real = module.lay_out
+    real = lay_out
 
     def slow(snapshot: object) -> object:
         begun.set()
@@ -94,7 +95,12 @@ def test_excluded_raters_are_ranked_but_not_measured(collection: Collection) -> 
 def test_one_look_serves_all_who_watch(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
     real = collection.change
-    monkeypatch.setattr(collection, "change", lambda: looks.append(1) or real())
+
+    def look() -> int:
+        looks.append(1)
+        return real()
+
+    monkeypatch.setattr(collection, "change", look)
 
     async def watch() -> list[int]:
         pulse = Pulse(collection)

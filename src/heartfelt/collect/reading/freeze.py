@@ -31,8 +31,8 @@ _EXTRAS = (
 _COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
 
 
-def freeze(connection: Connection, material: Material) -> Snapshot:
-    """The snapshot of what ``connection`` sees."""
+def freeze(connection: Connection, material: Material, *, excluded: bool) -> Snapshot:
+    """The snapshot of what ``connection`` sees, with or without the ratings of raters who were left out."""
     people = frames.raters(connection, progress_in(connection))
     study, opened = material.study, material.opened
     everything = frames.ratings(connection, None if study.design.adaptive else study.design.ratings_per_item)
@@ -40,7 +40,7 @@ def freeze(connection: Connection, material: Material) -> Snapshot:
     stimuli = set(opened.stimuli["stimulus"].to_list())
     known = pl.col("question").is_in(list(asked)) & pl.col("stimulus").is_in(list(stimuli))
     recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))
-    stays = recorded.filter(known)
+    stays = recorded.filter(known if excluded else known & ~pl.col("excluded"))
     verified = pl.col("shown").is_not_null()
     rated = stays.filter(~verified)
     extras = [name for name in _EXTRAS if rated[name].null_count() < rated.height]

@@ -19,6 +19,8 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
+# SQLite keeps a table in the order of its INTEGER PRIMARY KEY; any other type would cost an index beside it.
+_LONG = BigInteger().with_variant(Integer, "sqlite")
 
 
 def _text(name: str, *, nullable: bool = False) -> Column[str]:
@@ -32,7 +34,7 @@ def _at() -> Column[float]:
 journal = Table(
     "journal",
     metadata,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("seq", _LONG, primary_key=True, autoincrement=False),
     _at(),
     _text("kind"),
     Column("rater", Integer),
@@ -102,7 +104,7 @@ headphones = Table(
 answers = Table(
     "answers",
     metadata,
-    Column("trial", BigInteger, primary_key=True, autoincrement=False),
+    Column("trial", _LONG, primary_key=True, autoincrement=False),
     Column("rater", Integer, nullable=False),
     _text("key"),
     _at(),
@@ -125,7 +127,7 @@ answers = Table(
 ratings = Table(
     "ratings",
     metadata,
-    Column("trial", BigInteger, primary_key=True, autoincrement=False),
+    Column("trial", _LONG, primary_key=True, autoincrement=False),
     Column("question", Text, primary_key=True),
     Column("rater", Integer, nullable=False),
     _text("stimulus", nullable=True),
@@ -137,11 +139,12 @@ ratings = Table(
     _text("shown", nullable=True),
     _text("verdict", nullable=True),
     UniqueConstraint("rater", "stimulus", "question", "repeat", "practice", name="ratings_once"),
+    sqlite_with_rowid=False,
 )
 flags = Table(
     "flags",
     metadata,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("seq", _LONG, primary_key=True, autoincrement=False),
     _at(),
     Column("rater", Integer, nullable=False),
     Column("trial", BigInteger, nullable=False),
@@ -153,7 +156,7 @@ flags = Table(
 media_problems = Table(
     "media_problems",
     metadata,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("seq", _LONG, primary_key=True, autoincrement=False),
     _at(),
     Column("rater", Integer, nullable=False),
     Column("trial", BigInteger, nullable=False),
@@ -163,7 +166,7 @@ media_problems = Table(
 exclusions = Table(
     "exclusions",
     metadata,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("seq", _LONG, primary_key=True, autoincrement=False),
     _at(),
     Column("rater", Integer, nullable=False),
     Column("excluded", Boolean, nullable=False),

@@ -76,6 +76,11 @@ class Ray(Engine):
         source = (_sent(batch) for batch in batches) if self._sends else iter(batches)
         try:
             yield from crew.outcomes(source, count, max(1, math.ceil(at_once / count)))
+        except self._ray.exceptions.RayError as error:
+            raise HeartfeltError(
+                f"The Ray cluster failed: {told(error)}.",
+                "Bring it up and start the run again: it goes on where it stopped.",
+            ) from error
         finally:
             crew.dismiss()
 
@@ -168,10 +173,13 @@ class _Crew:
         self._again: deque[_Share] = deque()
         self._failed_starts = 0
         self._seen = time.monotonic()
+        found = ray.exceptions
         self._lost = (
-            ray.exceptions.RayActorError,
-            ray.exceptions.WorkerCrashedError,
-            ray.exceptions.ObjectLostError,
+            found.RayActorError,
+            found.NodeDiedError,
+            found.WorkerCrashedError,
+            found.OutOfMemoryError,
+            found.ObjectLostError,
         )
 
     def outcomes(self, source: Iterator[Sequence[Case]], count: int, at_once: int) -> Iterator[list[Outcome]]:

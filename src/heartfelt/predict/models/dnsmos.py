@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from heartfelt.predict.models.loading import load_model
 from heartfelt.predict.models.mel import mel_power
+from heartfelt.predict.models.samples import RATE
 from heartfelt.predict.models.session import Model
-from heartfelt.predict.models.speech import RATE, Windows, checked_speech, spread
+from heartfelt.predict.models.speech import Windows, checked_speech, spread
 
 Array = npt.NDArray[np.float32]
 

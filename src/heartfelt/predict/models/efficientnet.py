@@ -92,4 +92,9 @@ def network_input(pixels: npt.NDArray[Any]) -> Array:
 
 def side_of(model: Model) -> int:
     """The side of the square pictures the network is given."""
-    return int(model.input_shape("pictures")[2] or 0)
+    side = model.input_shape("pictures")[-1]
+    if not isinstance(side, int):
+        raise InputError(
+            f"{model.name} does not say how large its pictures are.", "Use a graph of fixed size."
+        )
+    return side

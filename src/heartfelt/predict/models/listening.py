@@ -14,19 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.formats.format import Progress
 from heartfelt.make.media import channel_mean, resample
 from heartfelt.make.sound_file import not_finite, opened
 from heartfelt.predict.decode import decode
 from heartfelt.predict.models import distillmos, dnsmos, musicnn
 from heartfelt.predict.models.loading import load_model
+from heartfelt.predict.models.samples import RATE
 from heartfelt.predict.models.session import Model
-from heartfelt.predict.models.speech import RATE, Windows
+from heartfelt.predict.models.speech import Windows
 from heartfelt.stats.estimate import Estimate
 
 Array = npt.NDArray[np.float32]
 
 _LONG_SECONDS = 120.0
 _BLOCK_SECONDS = 10
+_UNKNOWN = 1 << 62
+"""What libsndfile says of files that do not tell their length, or more."""
 _NO_INTERVAL = "the model gives a value without an interval"
 
 
@@ -52,11 +56,11 @@ class Heard:
         }
 
 
-def tags(path: Path | str, *, model: str = "musicnn-msd") -> Heard:
+def tags(path: Path | str, *, model: str = "musicnn-msd", progress: Progress | None = None) -> Heard:
     """The tags of a music file with their mean probability over patches of three seconds, the most probable first."""
-    loaded = load_model(model)
     clip = _Clip.of(path)
-    features = musicnn.embed(sound_blocks(path), model=loaded)
+    loaded = load_model(model)
+    features = musicnn.embed(clip.blocks(progress), model=loaded)
     method = f"{loaded.name}: mean probability over patches of 3 s"
     values = {
         tag: _estimate(share, method, {"patches": len(features.starts)})
@@ -65,20 +69,26 @@ def tags(path: Path | str, *, model: str = "musicnn-msd") -> Heard:
     return Heard(str(path), features.seconds, values, (loaded.identity,), clip.warnings() + features.warnings)
 
 
-def speech_quality(path: Path | str, *, models: tuple[str, ...] = ("dnsmos", "distillmos")) -> Heard:
+def speech_quality(
+    path: Path | str, *, models: tuple[str, ...] = ("dnsmos", "distillmos"), progress: Progress | None = None
+) -> Heard:
     """How good the speech in a file sounds, from 1 to 5: ``sig``, ``bak``, ``ovrl``, ``p808`` and ``distillmos``."""
+    for name in models:
+        if name not in _JUDGES:
+            raise InputError(f"'{name}' does not judge speech.", f"Choose from: {', '.join(_JUDGES)}.")
     clip = _Clip.of(path)
     samples = None if clip.seconds > _LONG_SECONDS else decode(path, RATE)
+    seconds = clip.seconds if samples is None else len(samples) / RATE
+    loaded = [load_model(name) for name in models]
     values: dict[str, Estimate] = {}
     warnings = list(clip.warnings())
-    loaded = [load_model(name) for name in models]
-    for model in loaded:
-        if model.name not in _JUDGES:
-            raise InputError(f"'{model.name}' does not judge speech.", f"Choose from: {', '.join(_JUDGES)}.")
+    for number, model in enumerate(loaded):
+        if progress is not None:
+            progress(f"listening to {path}", number, len(loaded))
         found, said = _JUDGES[model.name](model, clip, samples)
         values |= found
         warnings += [warning for warning in said if warning not in warnings]
-    return Heard(str(path), clip.seconds, values, tuple(model.identity for model in loaded), tuple(warnings))
+    return Heard(str(path), seconds, values, tuple(model.identity for model in loaded), tuple(warnings))
 
 
 def sound_blocks(path: Path | str, rate: int = RATE) -> Iterator[Array]:
@@ -97,11 +107,8 @@ def sound_blocks(path: Path | str, rate: int = RATE) -> Iterator[Array]:
             yield block if stream is None else stream.resample_chunk(block, last=last)
             if last:
                 break
-    if read < promised and promised < 1 << 62:
-        raise InputError(
-            f"{path} is cut off: its header promises {promised} frames and {read} can be read.",
-            "Fetch or generate this clip again.",
-        )
+    if read < promised < _UNKNOWN:
+        raise _cut_off(path, promised, read)
     if read == 0:
         raise InputError(f"{path} holds no sound (0 frames).", "Fetch or generate this clip again.")
 
@@ -111,13 +118,18 @@ class _Clip:
     """What a sound file says of itself."""
 
     path: Path | str
-    seconds: float
+    frames: int
     rate: int
 
     @classmethod
     def of(cls, path: Path | str) -> _Clip:
         with opened(path) as file:
-            return cls(path, float(file.frames) / float(file.samplerate), int(file.samplerate))
+            return cls(path, int(file.frames) if file.frames < _UNKNOWN else 0, int(file.samplerate))
+
+    @property
+    def seconds(self) -> float:
+        """How long it says it lasts; 0 where it does not say."""
+        return self.frames / self.rate
 
     def warnings(self) -> tuple[str, ...]:
         if self.rate >= RATE:
@@ -127,14 +139,25 @@ class _Clip:
             f"{self.rate // 2:,} Hz is in it",
         )
 
+    def blocks(self, progress: Progress | None) -> Iterator[Array]:
+        """The whole file in blocks, with word of how far it got."""
+        done = 0
+        for block in sound_blocks(self.path):
+            yield block
+            done += len(block)
+            if progress is not None:
+                progress(f"listening to {self.path}", done // RATE, max(round(self.seconds), done // RATE))
+
     def excerpts(self, windows: Windows) -> Iterator[Array]:
         """The windows of a long file, each read where it stands."""
         with opened(self.path) as file:
             for start in windows.starts:
-                file.seek(start * self.rate // RATE)
-                frames = file.read(
-                    -(-windows.length * self.rate // RATE) + 1, dtype="float32", always_2d=True
-                )
+                at = start * self.rate // RATE
+                wanted = min(-(-windows.length * self.rate // RATE) + 1, self.frames - at)
+                file.seek(at)
+                frames = file.read(wanted, dtype="float32", always_2d=True)
+                if len(frames) < wanted:
+                    raise _cut_off(self.path, self.frames, at + len(frames))
                 samples = resample(_mono(frames, self.path), self.rate, RATE)[: windows.length]
                 yield np.pad(samples, (0, windows.length - len(samples)))
 
@@ -176,6 +199,13 @@ _JUDGES = {"dnsmos": _dnsmos, "distillmos": _distillmos}
 
 def _estimate(value: float, method: str, counts: Mapping[str, int]) -> Estimate:
     return Estimate(value, method=method, counts=counts, why_no_interval=_NO_INTERVAL)
+
+
+def _cut_off(path: Path | str, promised: int, read: int) -> InputError:
+    return InputError(
+        f"{path} is cut off: its header promises {promised} frames and {read} can be read.",
+        "Fetch or generate this clip again.",
+    )
 
 
 def _mono(frames: Array, path: Path | str) -> Array:

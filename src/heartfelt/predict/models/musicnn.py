@@ -4,7 +4,8 @@ Conventions: samples are mono float32 at 16,000 Hz, whole or as an iterable of b
 long the file). A patch is 187 frames of 96 log-mel bands, three seconds; without ``hop_seconds`` patches stand side by
 side, as in the package. A clip shorter than a patch is repeated to fill one, as in training, and says so.
 
-The package's own extractor stores the spectrogram as float16, which overflows on NumPy 2; here it is float32.
+The package's own extractor takes the spectrogram times 10,000 in float16, which overflows for loud music; here it is
+float32.
 
 Source: J. Pons and X. Serra (2019), as in ``convert/musicnn.py``.
 """
@@ -21,12 +22,13 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predict.models.loading import load_model
 from heartfelt.predict.models.mel import framed_mel_power
+from heartfelt.predict.models.samples import RATE as RATE
+from heartfelt.predict.models.samples import is_silent, mono, no_sound
 from heartfelt.predict.models.session import Model
 
 Array = npt.NDArray[np.float32]
 Statistic = Literal["mean", "std", "max"]
 
-RATE = 16_000
 N_FFT = 512
 HOP = 256
 BANDS = 96
@@ -81,7 +83,9 @@ class MusicFeatures:
     mean_pool: Array
     """Mean over a patch's frames of all layers, ``(patches, 753)``; :data:`LAYERS` says which is where."""
     max_pool: Array
+    """The largest value over the frames, likewise."""
     std_pool: Array
+    """The standard deviation over the frames, likewise."""
     warnings: tuple[str, ...] = ()
 
     def part(self, name: str) -> Array:
@@ -152,33 +156,18 @@ def embed(
 
 def log_mel(samples: Array) -> Array:
     """The spectrogram MusicNN looks at, ``(frames, 96)``."""
-    return np.concatenate(list(_log_mel_blocks([_checked(samples)])))
+    return np.concatenate(list(_log_mel_blocks([mono(samples)])))
 
 
 def _blocks(samples: Array | Iterable[Array]) -> Iterator[Array]:
     if isinstance(samples, np.ndarray):
-        whole = _checked(samples)
+        whole = mono(samples)
         # Ten seconds at a time: the spectrogram of an hour is not held either.
         for start in range(0, max(len(whole), 1), 10 * RATE):
             yield whole[start : start + 10 * RATE]
     else:
         for block in samples:
-            yield _checked(block)
-
-
-def _checked(samples: Array) -> Array:
-    array = np.asarray(samples)
-    if array.ndim != 1 or array.dtype.kind != "f":
-        raise InputError(
-            f"Samples of shape {array.shape} and type {array.dtype} are no mono clip.",
-            "Pass floating-point samples of shape (frames,) at 16,000 Hz.",
-        )
-    array = array.astype(np.float32, copy=False)
-    if not np.isfinite(array).all():
-        raise InputError(
-            "The samples hold values that are not finite numbers.", "Leave this clip out or make it again."
-        )
-    return array
+            yield mono(block)
 
 
 def _log_mel_blocks(blocks: Iterable[Array]) -> Iterator[Array]:
@@ -222,7 +211,7 @@ class _Cutter:
             keep_from = min(upcoming, max(0, self.frames - PATCH))
             held, first = held[keep_from - first :], keep_from
         if self.samples == 0:
-            raise InputError("There is no sound (0 samples).", "Give a clip with sound in it.")
+            raise no_sound()
         if not self.starts:
             self.starts.append(0)
             yield np.resize(held, (PATCH, BANDS))
@@ -245,6 +234,6 @@ class _Cutter:
             out.append(
                 f"the clip lasts {self.samples / RATE:.2f} s, less than one patch of 3 s; it was repeated to fill one"
             )
-        if self.peak < 10 ** (-60 / 20):
+        if is_silent(self.peak):
             out.append("the clip is silent")
         return tuple(out)

@@ -13,6 +13,9 @@ from heartfelt.predict.models.pretrained import MODELS, Pretrained
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
+_OTHER_LIBRARIES = ["*.h5", "*.msgpack", "*.ot", "*.tflite", "onnx/*", "openvino/*", "coreml/*"]
+"""The same weights for libraries that are not used here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -71,7 +74,7 @@ def hub_folder(name: str) -> Path:
         f"Run 'heartfelt models pull {name}' where there is a network, or copy its folder and give the path."
     )
     try:
-        return Path(snapshot_download(name, local_files_only=is_offline()))
+        return Path(snapshot_download(name, local_files_only=is_offline(), ignore_patterns=_OTHER_LIBRARIES))
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError, RuntimeError) as error:
         if is_offline():
             raise PullError(

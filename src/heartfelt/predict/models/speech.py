@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.errors import InputError
+from heartfelt.predict.models.samples import RATE as RATE
+from heartfelt.predict.models.samples import is_silent, mono, no_sound
 
 Array = npt.NDArray[np.float32]
 
-RATE = 16_000
 MOST_WINDOWS = 40
 """A recording with more windows than this is judged on so many, spread evenly over it."""
 
@@ -36,26 +36,17 @@ class Windows:
 
 def checked_speech(samples: Array) -> tuple[Array, tuple[str, ...]]:
     """The samples as float32, and what is doubtful about them; raise where there is nothing to judge."""
-    array = np.asarray(samples)
-    if array.ndim != 1 or array.dtype.kind != "f":
-        raise InputError(
-            f"Samples of shape {array.shape} and type {array.dtype} are no mono clip.",
-            "Pass floating-point samples of shape (frames,) at 16,000 Hz.",
-        )
-    if array.size == 0:
-        raise InputError("There is no sound (0 samples).", "Give a clip with sound in it.")
-    array = array.astype(np.float32, copy=False)
-    if not np.isfinite(array).all():
-        raise InputError(
-            "The samples hold values that are not finite numbers.", "Leave this clip out or make it again."
-        )
+    samples = mono(samples)
+    if samples.size == 0:
+        raise no_sound()
     warnings = []
-    peak = float(np.abs(array).max())
-    if peak < 10 ** (-60 / 20):
+    if is_silent(float(np.abs(samples).max())):
         warnings.append("the clip is silent; the score says nothing")
-    if array.size < RATE:
-        warnings.append(f"the clip lasts {array.size / RATE:.2f} s; scores of less than a second say little")
-    return array, tuple(warnings)
+    if samples.size < RATE:
+        warnings.append(
+            f"the clip lasts {samples.size / RATE:.2f} s; scores of less than a second say little"
+        )
+    return samples, tuple(warnings)
 
 
 def spread(starts: list[int], length: int) -> Windows:

@@ -26,6 +26,7 @@ WINDOW_SECONDS = 10
 _REST_SECONDS = 5
 _POOLS = ("mean_pool", "max_pool", "std_pool")
 _QUIET = 10 ** (-60 / 20)
+SILENT = "the clip is silent; what is predicted of it says nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,7 @@ def _doubts(path: Path | str, seconds: float, peak: float) -> tuple[str, ...]:
 
     out = []
     if peak < _QUIET:
-        out.append("the clip is silent; what is predicted of it says nothing")
+        out.append(SILENT)
     if seconds < 3.0:
         out.append(f"the clip lasts {seconds:.2f} s; the model was made from clips of ten seconds")
     with opened(path) as file:

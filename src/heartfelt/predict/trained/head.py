@@ -2,7 +2,8 @@
 
 ``ridge`` is linear. The others look at the embedding through its leading components: ``kernel`` (radial basis functions
 around the training clips), ``mlp`` (two hidden layers, tanh) and ``ordinal`` (the same, ending in probabilities of the
-scale's points, whose mean is the answer). Every block of columns counts alike.
+scale's points, whose mean is the answer). Every block of columns counts alike; a column beyond what training has seen is
+taken at the edge of it, so that silence or a pure tone is not carried off the map.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ Floats: TypeAlias = npt.NDArray[Any]
 KINDS = ("ridge", "kernel", "mlp", "ordinal")
 
 _ARRAYS = {
-    "ridge": ("mean", "factor", "weight"),
-    "kernel": ("mean", "factor", "basis", "centres", "weight"),
-    "mlp": ("mean", "factor", "basis", "w1", "b1", "w2", "b2", "w3"),
-    "ordinal": ("mean", "factor", "basis", "w1", "b1", "w2", "b2", "w3", "b3", "points"),
+    "ridge": ("mean", "factor", "reach", "weight"),
+    "kernel": ("mean", "factor", "reach", "basis", "centres", "weight"),
+    "mlp": ("mean", "factor", "reach", "basis", "w1", "b1", "w2", "b2", "w3"),
+    "ordinal": ("mean", "factor", "reach", "basis", "w1", "b1", "w2", "b2", "w3", "b3", "points"),
 }
 
 
@@ -40,6 +41,7 @@ class Head:
         """The predicted value of each row."""
         a = self.arrays
         scaled = (rows.astype(np.float64) - a["mean"]) * a["factor"]
+        scaled = np.clip(scaled, -a["reach"], a["reach"])
         if self.kind == "ridge":
             return np.asarray(self.level + scaled @ a["weight"])
         seen = scaled @ a["basis"]

@@ -11,8 +11,9 @@ import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
-from heartfelt.predict.trained.embeddings import Features
+from heartfelt.predict.trained.embeddings import SILENT, Features, Music
 from heartfelt.predict.trained.feature_cache import FeatureCache
+from heartfelt.predict.trained.head import Head
 from heartfelt.predict.trained.model import Output, TrainedModel, load_trained
 
 OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
@@ -41,6 +42,14 @@ class TrainedPredictor(Predictor):
                 "'trained' needs a model's folder.", "Write trained:DIR, with a folder of 'heartfelt train'."
             )
         return cls(load_trained(Path(argument)))
+
+    @classmethod
+    def example(cls, folder: Path) -> str:
+        """A model that says 5 of everything."""
+        size = Music().size
+        nothing = {"mean": np.zeros(size), "factor": np.zeros(size), "reach": np.zeros(size), "weight": np.zeros(size)}
+        output = Output("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
+        return str(TrainedModel("example", "va-audio", Music.name, (output,)).write(folder / "model"))
 
     @property
     def identity(self) -> str:
@@ -78,15 +87,17 @@ class TrainedPredictor(Predictor):
 
 def _prediction(ask: Ask, out: Output, features: Features, kept: float | None) -> Prediction:
     value = kept if kept is not None else float(out.held(out.head.answer(features.rows)).mean())
-    low, high = interval(out, value)
+    low, high = interval(out, value, features.warnings)
     notes = [OUT_OF_FOLD] if kept is not None else []
     notes += features.warnings
     scaled = [_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high)]
     return Prediction(scaled[0], low=scaled[1], high=scaled[2], note="; ".join(notes) or None)
 
 
-def interval(out: Output, value: float) -> tuple[float, float]:
-    """The prediction interval of a value, held on the scale."""
+def interval(out: Output, value: float, warnings: Sequence[str] = ()) -> tuple[float, float]:
+    """The prediction interval of a value, held on the scale; the whole scale where the clip is silent."""
+    if SILENT in warnings and out.bounds is not None:
+        return out.bounds
     low, high = out.held(np.array([value - out.half_width, value + out.half_width])).tolist()
     return low, high
 

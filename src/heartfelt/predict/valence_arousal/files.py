@@ -117,7 +117,7 @@ def from_features(
     for out in model.outputs:
         said = out.held(out.head.answer(features.rows))
         value = kept[out.question] if kept is not None and out.question in kept else float(said.mean())
-        low, high = interval(out, value)
+        low, high = interval(out, value, features.warnings)
         values[out.question] = {"value": round(value, 4), "low": round(low, 4), "high": round(high, 4)}
         for point, number in zip(curve, said.tolist(), strict=True):
             point[out.question] = round(number, 4)

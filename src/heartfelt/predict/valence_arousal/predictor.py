@@ -35,5 +35,11 @@ class ValenceArousal(TrainedPredictor):
         del argument, options
         return cls(shipped())
 
+    @classmethod
+    def example(cls, folder: Path) -> str:
+        """There is nothing to write."""
+        del folder
+        return ""
+
 
 PREDICTORS.add(ValenceArousal.name, ValenceArousal)

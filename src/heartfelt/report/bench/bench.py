@@ -17,12 +17,13 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.label import Benchmark, labels
+from heartfelt.label.emolia_outputs.subset import subsets_of
 from heartfelt.predict import Run, RunOptions, cases, predictor_from, run
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.bench.write import PAGE, fill_bench
 from heartfelt.score import ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.score.emolia import write_emolia_bench
-from heartfelt.score.musiceval import write_musiceval
+from heartfelt.score.musiceval import no_numbers, write_musiceval
 from heartfelt.score.truth import ITEM
 from heartfelt.snapshot import Snapshot
 
@@ -71,9 +72,8 @@ def run_bench(
     options = options or BenchOptions()
     target = Path(folder)
     _check(target, models)
-    if options.layout == "emolia" and isinstance(source, Benchmark):
-        raise InputError("A benchmark holds no votes for emolia's files.", "Point to the ratings instead.")
     truth = truth_of(source, options.score)
+    _check_layout(source, options.layout)
     asked = _asked(truth, options.questions)
     # All are made before any is asked: a mistake in the last name costs nothing.
     made = [predictor_from(name) for name in models]
@@ -103,6 +103,20 @@ def _check(target: Path, models: Sequence[str]) -> None:
         raise InputError(
             f"{target} already exists and holds no bench.", "Choose another folder, or remove this one first."
         )
+
+
+def _check_layout(source: Snapshot | Benchmark, layout: str | None) -> None:
+    """Refuse a layout that cannot hold this study before anything is asked."""
+    if layout == "emolia":
+        if isinstance(source, Benchmark):
+            raise InputError(
+                "A benchmark holds no votes for emolia's files.", "Point to the ratings instead."
+            )
+        subsets_of(source)
+    elif layout == "musiceval" and all(
+        source.study.scale_of(q.id).level != "interval" for q in source.study.asked
+    ):
+        raise no_numbers(source.study.name)
 
 
 def _asked(truth: Truth, questions: Sequence[str] | None) -> pl.DataFrame:

@@ -29,12 +29,11 @@ class RateLimit:
         self._put(key, left - 1.0 if not wait else left, now)
         return wait
 
-    def wait(self, key: str) -> float:
-        """The seconds until the key's bucket holds one, without taking any."""
-        if not self.per_minute:
-            return 0.0
-        left, _ = self._left(key)
-        return 0.0 if left >= 1.0 else (1.0 - left) * 60.0 / self.per_minute
+    def give_back(self, key: str) -> None:
+        """Put back what was taken for something that turned out not to count."""
+        if self.per_minute:
+            left, now = self._left(key)
+            self._put(key, min(float(self.per_minute), left + 1.0), now)
 
     def _left(self, key: str) -> tuple[float, float]:
         now = self._clock()

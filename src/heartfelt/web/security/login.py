@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,10 +18,10 @@ TOKEN_HEADER = "x-heartfelt-token"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def check_password(request: Request, password: str) -> None:
+async def check_password(request: Request, password: str) -> None:
     """Turn a wrong password away, and everybody from an address that tried too many."""
-    limit, address = request.app.state.login_limit, request.client.host if request.client else ""
-    wait = limit.wait(address)
+    state, address = request.app.state, request.client.host if request.client else ""
+    wait = state.login_limit.take(address)
     if wait:
         raise Refused(
             429,
@@ -28,11 +29,11 @@ def check_password(request: Request, password: str) -> None:
             f"Wait {int(wait) + 1} seconds and try again.",
             {"retry-after": str(int(wait) + 1)},
         )
-    if not right_password(request.app.state.options.password, password):
-        limit.take(address)
+    if not await run_in_threadpool(right_password, state.options.password, password):
         raise Refused(
             401, "The password is not right.", "Try again; it was shown when the study was first served."
         )
+    state.login_limit.give_back(address)
 
 
 def let_in(request: Request, response: Response) -> None:

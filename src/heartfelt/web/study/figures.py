@@ -20,8 +20,8 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.web.study.reliability import reliability
 from heartfelt.web.study.systems import system_means
 
-IDLE_SHARE = 10
-"""After computing for a second the figures rest for ten, so that raters never wait for them."""
+IDLE_SHARE = 5
+"""After computing for a second the figures rest for five, so that raters never wait for them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,8 @@ class Figures:
         return Board(
             change,
             self._clock(),
-            self._clock() - began,
+            # The first time includes loading the libraries, which says nothing about the next.
+            0.0 if self._last is None else self._clock() - began,
             reliability(material),
             system_means(material),
             panel.ranking,

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -54,7 +53,7 @@ async def login(request: Request) -> Response:
     given = await _fields(request)
     try:
         check_page_token(request, _BEFORE_LOGIN, given.get("page"))
-        await run_in_threadpool(check_password, request, given.get("password", ""))
+        await check_password(request, given.get("password", ""))
     except Refused as refused:
         fix = refused.fix if refused.status_code != 403 else "The page was open too long; try again."
         return _form(request, refused.status_code, refused.problem, fix, refused.headers)

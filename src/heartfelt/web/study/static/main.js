@@ -72,7 +72,7 @@ const heavy = once(async () => {
   document.body.dataset.change = trust.change;
   // The figures may be of a moment ago: ask once more for those of now.
   if (trust.change < change) setTimeout(heavy, 1000 * study.refresh_seconds);
-}, 1500);
+}, 1000 * Math.max(1, study.refresh_seconds));
 
 precision.addEventListener("change", async () => {
   if (!precision.checkValidity()) { precision.reportValidity(); return; }

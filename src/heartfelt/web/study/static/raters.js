@@ -94,6 +94,14 @@ const trials = async (rater, reload, image) => {
   } catch (problem) { wait.textContent = `${problem.message} ${problem.fix}`; }
 };
 
+const CHIPS = 2;
+const chips = (parent, one) => {
+  const said = (rule) => one.reasons.filter((r) => r.startsWith(`${rule}:`)).join("\n");
+  for (const rule of one.flagged_by.slice(0, CHIPS)) element("span", "chip", parent, rule).title = said(rule);
+  const more = one.flagged_by.slice(CHIPS);
+  if (more.length) element("span", "chip", parent, `+${more.length}`).title = more.map(said).join("\n");
+};
+
 export const raters = (host, hint, reload, image) => {
   const table = element("table", "", host), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
   for (const [words, kind] of [["#", "number"], ["rater"], ["evidence"], ["flagged by"], ["trials", "number"], ["state"], ["seen"], [""]]) {
@@ -123,7 +131,7 @@ export const raters = (host, hint, reload, image) => {
       evidence.append(one.score === null ? "–" : number(one.score, 1));
       const why = cell(line, null, "plain chips");
       if (one.excluded && one.reason) element("span", "chip", why, `excluded: ${one.reason.length > 40 ? `${one.reason.slice(0, 38)}…` : one.reason}`).title = one.reason;
-      else for (const rule of one.flagged_by) element("span", "chip", why, rule).title = one.reasons.filter((r) => r.startsWith(`${rule}:`)).join("\n");
+      else chips(why, one);
       cell(line, whole(one.trials), "number");
       cell(line, one.state, "tight");
       cell(line, ago(one.seen), "tight");

@@ -11,6 +11,9 @@ branch_labels = None
 depends_on = None
 
 
+_LONG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
 def _text(name: str, *, nullable: bool = False) -> sa.Column[str]:
     return sa.Column(name, sa.Text, nullable=nullable)
 
@@ -42,7 +45,7 @@ def upgrade() -> None:
 def _journal() -> None:
     op.create_table(
         "journal",
-        sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("seq", _LONG, primary_key=True, autoincrement=False),
         _real("at", nullable=False),
         _text("kind"),
         _number("rater", nullable=True),
@@ -111,7 +114,7 @@ def _people() -> None:
 def _answers() -> None:
     op.create_table(
         "answers",
-        sa.Column("trial", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("trial", _LONG, primary_key=True, autoincrement=False),
         _number("rater"),
         _text("key"),
         _real("at", nullable=False),
@@ -133,7 +136,7 @@ def _answers() -> None:
     )
     op.create_table(
         "ratings",
-        sa.Column("trial", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("trial", _LONG, primary_key=True, autoincrement=False),
         sa.Column("question", sa.Text, primary_key=True),
         _number("rater"),
         _text("stimulus", nullable=True),
@@ -145,6 +148,7 @@ def _answers() -> None:
         _text("shown", nullable=True),
         _text("verdict", nullable=True),
         sa.UniqueConstraint("rater", "stimulus", "question", "repeat", "practice", name="ratings_once"),
+        sqlite_with_rowid=False,
     )
 
 
@@ -152,7 +156,7 @@ def _researcher() -> None:
     for name in ("flags", "media_problems"):
         op.create_table(
             name,
-            sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+            sa.Column("seq", _LONG, primary_key=True, autoincrement=False),
             _real("at", nullable=False),
             _number("rater"),
             _long("trial"),
@@ -165,7 +169,7 @@ def _researcher() -> None:
         )
     op.create_table(
         "exclusions",
-        sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("seq", _LONG, primary_key=True, autoincrement=False),
         _real("at", nullable=False),
         _number("rater"),
         _yes("excluded"),

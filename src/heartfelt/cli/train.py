@@ -1,0 +1,107 @@
+"""``heartfelt train`` and ``heartfelt evaluate``: a model from ratings, and how well it really does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heartfelt.cli.data import parse_map
+from heartfelt.errors import InputError
+
+if TYPE_CHECKING:
+    from heartfelt.train import TrainOptions
+
+_Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="A snapshot, published data or a table.")]
+_Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")]
+_Recipe = Annotated[str, typer.Option(help="va-audio, va-image or mos-audio: see docs/training.md.")]
+_Format = Annotated[
+    str | None, typer.Option("--format", "-f", help="The source's format; found out if left out.")
+]
+_Map = Annotated[
+    list[str] | None,
+    typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
+]
+_Policy = Annotated[str, typer.Option(help="Which raters are kept: see docs/panel.md.")]
+_Heads = Annotated[
+    str, typer.Option(metavar="KIND,…", help="Heads to choose from: ridge, kernel, mlp, ordinal.")
+]
+_Seed = Annotated[int, typer.Option(help="Seed of folds and networks.")]
+
+
+def train(
+    source: _Source,
+    out: _Out,
+    recipe: _Recipe = "va-audio",
+    format: _Format = None,
+    map: _Map = None,
+    policy: _Policy = "default",
+    heads: _Heads = "",
+    seed: _Seed = 0,
+) -> None:
+    """Train a model: embeddings are kept, heads chosen on inner folds, the evaluation written beside the model."""
+    from heartfelt.train import TrainOptions
+
+    _run(source, out, TrainOptions(recipe, policy, _kinds(heads), seed), format, map or [], keep=True)
+
+
+def evaluate(
+    source: _Source,
+    out: _Out,
+    recipe: _Recipe = "va-audio",
+    format: _Format = None,
+    map: _Map = None,
+    policy: _Policy = "default",
+    heads: _Heads = "",
+    seed: _Seed = 0,
+) -> None:
+    """Evaluate a recipe honestly: five folds, leaving systems out, within cells, beside ceiling and bare means."""
+    from heartfelt.train import TrainOptions
+
+    _run(source, out, TrainOptions(recipe, policy, _kinds(heads), seed), format, map or [], keep=False)
+
+
+def _kinds(heads: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in heads.split(",") if part.strip())
+
+
+def _run(
+    source: Path, out: Path, options: TrainOptions, format: str | None, given: list[str], *, keep: bool
+) -> None:
+    from heartfelt.cli import screen
+    from heartfelt.files import whole_folder
+    from heartfelt.formats.reading import read_with
+    from heartfelt.report.training import write_evaluation
+    from heartfelt.train import train as run
+    from heartfelt.train.card import evaluation_table
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(
+            f"{out} already exists and is not empty.", "Choose another folder, or remove this one first."
+        )
+    with screen.progress_bar(f"reading {source}") as report:
+        snapshot = read_with(source, format, parse_map(given), report)
+        found = run(snapshot, options, report)
+        with whole_folder(out) as made:
+            if keep:
+                found.model.write(made, replace=True)
+            write_evaluation(found, made if not keep else made / "evaluation")
+    for line in evaluation_table(found.evaluation.to_json()):
+        screen.out.print(line, markup=False)
+    for note in _notes(len(found.material.stimuli), found.material.ledger.height):
+        screen.out.print(note, markup=False)
+    screen.out.print(f"{'Model' if keep else 'Evaluation'}: {out}", markup=False)
+
+
+def _notes(used: int, left_out: int) -> list[str]:
+    words = [f"{used:,} stimuli were used."]
+    if left_out:
+        words.append(f"{left_out:,} with labels could not be used; ledger.csv says why.")
+    return words
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(train)
+    app.command()(evaluate)

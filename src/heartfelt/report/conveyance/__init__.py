@@ -1,0 +1,5 @@
+"""Predicted conveyance as files: numbers, predictions, figures and a page that says what it is."""
+
+from heartfelt.report.conveyance.write import write_conveyance
+
+__all__ = ["write_conveyance"]

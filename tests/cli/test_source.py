@@ -1,0 +1,31 @@
+"""Commands that are pointed to a study folder see what it has collected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from heartfelt.cli.source import read_source
+from heartfelt.collect import Collection
+from heartfelt.errors import InputError
+from tests.collect.people import Person, write_study
+
+
+def test_a_study_is_read_with_its_ratings(tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "study", "small", 4)
+    before = read_source(folder)
+    assert (before.source.format, before.counts["ratings"]) == ("study", 0)
+    assert not (folder / "collected.sqlite").exists(), "looking makes no store"
+    with Collection.open(folder) as collection:
+        Person(collection).finish()
+        running = read_source(folder)
+    assert (running.source.format, running.counts["ratings"]) == ("collection", 4)
+
+
+def test_anything_else_is_read_as_before(tmp_path: Path) -> None:
+    table = tmp_path / "ratings.csv"
+    table.write_text("rater,stimulus,question,value\na,x,q,1\nb,x,q,2\n", encoding="utf-8")
+    assert read_source(table, "long").counts["ratings"] == 2
+    with pytest.raises(InputError):
+        read_source(tmp_path / "nothing")
