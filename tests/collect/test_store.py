@@ -232,6 +232,21 @@ def test_the_database_goes_away_and_comes_back(make_study: Make, postgres_server
         assert sorted(collection.ratings()["value"]) == [5.0, 8.0]
 
 
+@pytest.mark.timeout(180)
+def test_a_server_that_was_started_again_in_the_meantime(
+    make_study: Make, postgres_server: PostgresServer
+) -> None:
+    """A connection that was cut while nobody used it turns nobody away."""
+    folder = make_study(3)
+    with Collection.open(folder, database=postgres_server.address) as collection:
+        person = Person(collection)
+        person.begin()
+        postgres_server.stop()
+        postgres_server.start()
+        assert person.answer().status == "stored"
+        assert collection.ratings().height == 1
+
+
 def test_a_database_that_is_not_there(make_study: Make) -> None:
     with pytest.raises(StoreAway):
         Collection.open(make_study(), database="postgresql://nobody@127.0.0.1:1/none")

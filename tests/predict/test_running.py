@@ -687,3 +687,9 @@ def test_a_flipped_bit_in_the_journal_never_changes_an_answer(clips: list[Path],
         flipped[place] ^= 1 << (place % 8)
         (folder / NAME).write_bytes(flipped)
         assert run(predictor, asked, folder).table.drop("seconds", "attempts").equals(whole), place
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(clips: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="Cannot write to"):
+        run(predictor_from("sham"), [texts_case(clips[0], ["a"])], tmp_path / "file")

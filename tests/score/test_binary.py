@@ -189,3 +189,33 @@ def test_a_model_that_knows_nothing_gets_no_credit_from_its_held_out_threshold()
         scores = score(snapshot, made.predictions("m", frame.to_dicts()), options)
         found.append(number(scores, "presence", "balanced_accuracy", "held-out threshold"))
     assert abs(float(np.mean(found)) - 0.5) < 0.03
+
+
+def test_shares_alone_are_enough() -> None:
+    snapshot, truth = made.presence(stimuli=30)
+    # The likeliest single category is absent, yet present in all is likelier than not.
+    told = {"no": 0.4, "weak": 0.3, "strong": 0.3}
+    clear = {"no": 0.9, "weak": 0.05, "strong": 0.05}
+    rows = [
+        {"stimulus": s, "question": q, "shares": made.shares(told if value else clear)}
+        for (s, q), value in truth.items()
+    ]
+    found = score(snapshot, made.predictions("m", rows), FEW)
+    assert found.coverage["m"]["presence"]["answered"] == found.coverage["m"]["presence"]["items"]
+    assert number(found, "presence", "balanced_accuracy") > 0.85
+    one = found.find("presence", "m")
+    assert one is not None
+    assert one.at == "its own answer"
+
+
+def test_a_threshold_that_says_nothing_is_said() -> None:
+    snapshot, truth = made.presence(stimuli=30)
+    rows = [{"stimulus": s, "question": q, "score": 5 + value} for (s, q), value in truth.items()]
+    found = score(snapshot, made.predictions("m", rows), FEW)
+    assert number(found, "presence", "balanced_accuracy", "threshold 0") == 0.5
+    assert any("lies above the threshold 0" in note for note in found.notes)
+    better = score(
+        snapshot, made.predictions("m", rows), ScoreOptions(resamples=200, ceilings=False, threshold=5.5)
+    )
+    assert number(better, "presence", "balanced_accuracy", "threshold 5.5") > 0.85
+    assert not any("threshold" in note for note in better.notes)

@@ -79,9 +79,9 @@ def log_in(client: TestClient, base: str = "") -> TestClient:
     return client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A real Chromium."""
+    """A real Chromium, gone after the module: as long as it is there, an event loop runs in the main thread."""
     driver = pytest.importorskip("playwright.sync_api")
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:

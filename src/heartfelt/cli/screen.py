@@ -10,16 +10,28 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
+from rich.text import Text
+
 from heartfelt.formats.format import Progress as Report
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False)
+
+
+class _Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once there is one."""
+        return Text("" if not task.speed else f"{task.speed:.3g}/s", style="progress.data.speed")
 
 
 @contextmanager
@@ -30,6 +42,7 @@ def progress_bar(first: str) -> Iterator[Report]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        _Rate(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 STORE_SECRET = "store secret"
-_AT_ONCE = 20_000
 _JOURNAL = "SELECT seq, at, kind, rater, trial, unit, number, words FROM journal WHERE seq > {} ORDER BY seq"
 
 
@@ -93,8 +92,15 @@ class Books:
 
     # --- keeping in step ----------------------------------------------------------------------------------------------
 
-    def catch_up(self, connection: Connection, pending: Iterable[Fact] = ()) -> State:
-        """Take in what the journal has beyond the state; make the state from the beginning if there is none."""
+    @property
+    def news(self) -> str:
+        """The query for what the journal has beyond the state."""
+        return _JOURNAL.format(0 if self.state is None else self.state.seq)
+
+    def catch_up(
+        self, connection: Connection, news: Iterable[Sequence[Any]], pending: Iterable[Fact] = ()
+    ) -> State:
+        """Take the ``news`` in, and ``pending`` facts after them; without a state, it is made from the beginning."""
         state = self.state
         if state is None:
             state = State(self.context.material.layout)
@@ -102,13 +108,10 @@ class Books:
             self.context.persons.clear()
             self.context.languages.clear()
             self.context.invitations.clear()
-        news = False
-        result = connection.exec_driver_sql(_JOURNAL.format(state.seq))
-        while rows := result.fetchmany(_AT_ONCE):
-            news = True
-            for row in rows:
-                state.apply(Fact._make(row))
-        if news:
+        before = state.seq
+        for row in news:
+            state.apply(Fact._make(row))
+        if state.seq != before:
             self._know_people(connection)
         for fact in pending:
             state.apply(fact)
@@ -138,9 +141,10 @@ class Books:
         by_table: dict[str, list[tuple[Any, ...]]] = {}
         for name, row in work.rows:
             by_table.setdefault(name, []).append(row)
-        for name, rows in by_table.items():
-            self.database.insert(connection, tables.metadata.tables[name], rows)
-        for statement, values in work.changes:
-            connection.execute(text(statement), values)
         if work.facts:
-            self.database.insert(connection, tables.journal, work.facts)
+            by_table["journal"] = list(work.facts)
+        with self.database.together(connection):
+            for name, rows in by_table.items():
+                self.database.insert(connection, tables.metadata.tables[name], rows)
+            for statement, values in work.changes:
+                connection.execute(text(statement), values)

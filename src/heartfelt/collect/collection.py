@@ -89,13 +89,11 @@ class Collection:
         return collection
 
     def _begin(self) -> None:
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
             with self._database.connect() as connection, self._database.writing(connection):
                 self._books.found(connection, self._clock())
-                self._books.catch_up(connection)
-        except SQLAlchemyError as error:
+                self._books.catch_up(connection, connection.exec_driver_sql(self._books.news))
+        except self._database.failures as error:
             raise store_away(error) from error
         self._writer.start()
 

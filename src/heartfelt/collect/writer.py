@@ -106,25 +106,25 @@ class Writer:
 
     def _transaction(self, jobs: list[Job]) -> None:
         """All jobs or none: a failing database fails every one of them."""
-        from sqlalchemy.exc import SQLAlchemyError
-
+        database = self._books.database
         for attempt in (1, 2):
             decided = False
             fresh = self._connection is None
             try:
                 if self._connection is None:
-                    self._connection = self._books.database.connect()
-                with self._books.database.writing(self._connection) as connection:
-                    state = self._books.catch_up(connection)
+                    self._connection = database.connect()
+                with database.writing(self._connection, self._books.news) as news:
+                    state = self._books.catch_up(self._connection, news)
                     decided = True
-                    work = self._carry_out(connection, state, jobs)
+                    work = self._carry_out(self._connection, state, jobs)
                     if not work.empty:
-                        self._books.write(connection, work)
+                        self._books.write(self._connection, work)
                 return
-            except SQLAlchemyError as error:
+            except database.failures as error:
+                cut = self._connection is not None and database.is_cut(self._connection)
                 self._forget()
                 # A connection that was cut while nobody used it is no reason to turn anybody away.
-                if attempt == 1 and not decided and not fresh:
+                if attempt == 1 and cut and not decided and not fresh:
                     continue
                 _fail(jobs, store_away(error))
                 return
@@ -155,7 +155,8 @@ class Writer:
         """Take back what a failed command did: make the state again from the journal and what came before it."""
         work.back_to(mark)
         self._books.state = None
-        work.state = self._books.catch_up(connection, work.facts)
+        news = connection.exec_driver_sql(self._books.news)
+        work.state = self._books.catch_up(connection, news, work.facts)
         for table, row in work.rows:
             if table == "raters":
                 self._books.know(row[1], row[4], row[6])

@@ -42,18 +42,19 @@ class Journal:
         self._synced = time.monotonic()
 
     def _locked(self) -> None:
+        """Keep others out; where the system or the disk knows no such lock, nobody is kept out."""
         try:
             import fcntl
-        except ImportError:  # where there is no such lock, nobody is kept out
-            return
-        try:
+
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             self._file.close()
             raise InputError(
                 f"Another run is writing to {self.path.parent}.",
                 "Wait for it to end, or choose another folder.",
             ) from error
+        except (ImportError, OSError):
+            return
 
     def _read(self) -> dict[str, Entry]:
         """Every finished item by its key; what is torn off at the end is cut away."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from heartfelt.score.measure import Bench, Pairing
 from heartfelt.score.scores import Score
-from heartfelt.score.sheet import Floats, Sheet, yes
+from heartfelt.score.sheet import Floats, Sheet
 from heartfelt.score.thresholds import held_out
 from heartfelt.stats.classify import confusion
 from heartfelt.stats.probability import calibration
@@ -20,7 +20,7 @@ _NO_SCORES = "the model gives decisions, not scores"
 
 def decided(sheet: Sheet, threshold: float) -> tuple[Floats, str]:
     """What the model says (1, 0 or NaN) and how that was found out: its own answer, else its score at the threshold."""
-    own = yes(sheet.task, sheet.code)
+    own = sheet.decision
     if np.isfinite(own[sheet.answered]).all() and sheet.answered.any():
         return own, "its own answer"
     cut = np.where(np.isfinite(sheet.score), (sheet.score > threshold).astype(np.float64), np.nan)
@@ -31,12 +31,7 @@ def ordering(sheet: Sheet) -> Floats:
     """What the model orders items by: its score, else its share of yes, else its number on the scale."""
     if np.isfinite(sheet.score).any():
         return sheet.score
-    return probability(sheet) if sheet.shares is not None else sheet.code
-
-
-def probability(sheet: Sheet) -> Floats:
-    """The share the model gives to everything above the lowest category; NaN where it gives none."""
-    return np.full(sheet.rows.height, np.nan) if sheet.shares is None else sheet.shares[:, 1:].sum(axis=1)
+    return sheet.chance if sheet.shares is not None else sheet.code
 
 
 def binary(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
@@ -62,7 +57,7 @@ def binary(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
         "held_out_thresholds": [] if why else list(held.thresholds),
         "confusion": _confusion(sheet, said),
     }
-    chance = probability(sheet)
+    chance = sheet.chance
     score = sheet.score[sheet.answered]
     inside = bool(score.size) and bool(np.all((score >= 0) & (score <= 1)))
     if not np.isfinite(chance).any() and inside:

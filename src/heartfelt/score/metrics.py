@@ -47,7 +47,6 @@ METRICS: dict[str, MetricFacts] = {
     "auroc": MetricFacts("area under the ROC curve", chance=0.5),
     "average_precision": MetricFacts("average precision"),
     "brier": MetricFacts("Brier score", higher=False),
-    "calibration_error": MetricFacts("expected calibration error", higher=False),
     "top_2": MetricFacts("top-2 accuracy"),
     "top_3": MetricFacts("top-3 accuracy"),
     "divergence": MetricFacts("Jensen-Shannon divergence from the votes (bits)", higher=False),

@@ -69,7 +69,7 @@ def score(
         for done in made.add(task, sheets):
             if progress is not None:
                 progress("scoring", place * len(models) + done, total)
-    return made.scores(models, tasks, [*truth.notes, *notes])
+    return made.scores(models, tasks, [*truth.notes, *notes, *made.notes])
 
 
 def _attempted(task: Task, known: pl.DataFrame) -> bool:
@@ -93,6 +93,7 @@ class _Made:
         self.coverage: dict[str, dict[str, Any]] = {}
         self.details: dict[str, dict[str, Any]] = {}
         self.rows: list[pl.DataFrame] = []
+        self.notes: list[str] = []
 
     def add(self, task: Task, sheets: Iterable[Sheet]) -> Iterator[int]:
         """Everything about one task; yields how many models are done."""
@@ -108,6 +109,7 @@ class _Made:
             self.details[task.id]["models"][sheet.model] = details
             self.coverage.setdefault(sheet.model, {})[task.id] = sheet.coverage
             self.slices += slices(sheet, self.bench, columns)
+            self.notes += _one_sided(sheet, options.threshold)
             self.rows.append(rows)
             yield len(entrants)
         asked = CompareOptions(
@@ -153,6 +155,21 @@ class _Made:
             self.coverage, self.details, self.bench.options.to_json(), tuple(notes), self.truth.ledger,
             pl.concat(self.rows, how="vertical") if self.rows else pl.DataFrame(),
         )  # fmt: skip
+
+
+def _one_sided(sheet: Sheet, threshold: float) -> list[str]:
+    """A word on a model whose scores all lie on one side of the threshold: it says nothing that way."""
+    if sheet.task.kind != "binary":
+        return []
+    said, at = decided(sheet, threshold)
+    known = said[sheet.answered]
+    if known.size < 2 or at == "its own answer" or known.min() < known.max():
+        return []
+    side = "above" if known[0] else "at or below"
+    return [
+        f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {threshold:g}, so it always says the "
+        "same; look at its scores at the held-out threshold, or choose another."
+    ]
 
 
 def _rows(sheet: Sheet, said: Floats) -> pl.DataFrame:

@@ -40,8 +40,29 @@ class Sheet:
 
     @cached_property
     def code(self) -> Floats:
-        """The number the model gave on the scale, or its category's code; NaN where it gave none."""
-        return _floats(self.rows["code"])
+        """The number the model gave on the scale, or its category's code (the likeliest, where it gave only shares);
+        NaN where it gave none.
+        """
+        given = _floats(self.rows["code"])
+        shares = self.shares
+        if shares is None:
+            return given
+        # The lowest of several likeliest categories, as labels made with ties="lowest" have it.
+        codes = np.array(sorted(self.task.scale.labels()))
+        likeliest = codes[np.nan_to_num(shares, nan=-1.0).argmax(axis=1)]
+        return np.where(np.isfinite(given) | ~np.isfinite(shares[:, 0]), given, likeliest)
+
+    @cached_property
+    def chance(self) -> Floats:
+        """The share the model gives to everything above the lowest category; NaN where it gives none."""
+        return np.full(self.rows.height, np.nan) if self.shares is None else self.shares[:, 1:].sum(axis=1)
+
+    @cached_property
+    def decision(self) -> Floats:
+        """Whether the model itself says present or yes: by its answer, else by its shares; NaN where neither says."""
+        given = _floats(self.rows["code"])
+        by_shares = np.where(np.isfinite(self.chance), (self.chance > 0.5).astype(np.float64), np.nan)
+        return np.where(np.isfinite(given), (given > _middle(self.task)).astype(np.float64), by_shares)
 
     @cached_property
     def score(self) -> Floats:

@@ -122,7 +122,8 @@ def fit(kind: str, view: View, setting: Setting) -> Head:
         arrays = {"basis": view.basis, "centres": view.seen, "weight": dual.weight}
         return view.head("kernel", dual.level, arrays, width)
     found = _network(view, kind, view.everything, setting)
-    return view.head(kind, found.level, {"basis": view.basis, **found.stored()})
+    level = found.level if found.soft else found.level + float(found.arrays["b3"][0])
+    return view.head(kind, level, {"basis": view.basis, **found.stored()})
 
 
 class _Dual:

@@ -88,7 +88,7 @@ def test_a_long_recording_is_judged_on_windows_read_where_they_stand(
     path = written(tmp_path, "eight.wav", 125.0)
     steps: list[tuple[int, int]] = []
     heard = speech_quality(
-        path, models=("distillmos",), progress=lambda doing, done, total: steps.append((done, total))
+        path, models=("distillmos",), progress=lambda _, done, total: steps.append((done, total))
     )
     assert steps == [(0, 1)]
     whole = distillmos.score(decode(path, 16_000))
@@ -110,7 +110,7 @@ def test_progress_of_a_long_file(pulled: Pulled, tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     tags(
         written(tmp_path, "phone.wav", 25.0),
-        progress=lambda doing, done, total: steps.append((done, total)),
+        progress=lambda _, done, total: steps.append((done, total)),
     )
     assert steps[0][0] < steps[1][0] <= steps[-1][0] == 25
     assert {total for _, total in steps} == {25}

@@ -208,12 +208,14 @@ class Visitor:
         """Rate until the end, and return the code."""
         for turn in range(most):
             self.page.wait_for_selector(
-                "form.trial:not([data-locked]), .play:enabled, .play[data-state=pause], .code output, [data-does=ready]"
+                "form.trial:not([data-locked]), .play:enabled, .play[data-state=pause], .code output, [data-does=ready]:enabled"
             )
             if self.page.query_selector(".code output") is not None:
                 break
-            if self.page.query_selector("[data-does=ready]") is not None:
+            ready = self.page.query_selector("[data-does=ready]")
+            if ready is not None:
                 self.press("[data-does=ready]")
+                ready.wait_for_element_state("hidden")
                 continue
             before = self.page.query_selector("form.trial")
             assert before is not None

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,7 +100,6 @@ class Database:
             for pragma in (
                 "journal_mode=WAL",
                 f"synchronous={'FULL' if self._durable else 'OFF'}",
-                "foreign_keys=ON",
                 "temp_store=MEMORY",
             ):
                 cursor.execute(f"PRAGMA {pragma}")
@@ -108,17 +107,12 @@ class Database:
 
     def prepare(self) -> None:
         """Make the store if there is none, and bring it to this version's layout."""
-        from sqlalchemy.exc import DBAPIError
-
         try:
-            with self._engine.connect() as connection:
-                self._write_mode(connection)
-                with connection.begin():
-                    self._lock(connection)
-                    if self.kind == "postgresql":
-                        connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
-                    migrate(connection)
-        except DBAPIError as error:
+            with self.connect() as connection, self.writing(connection):
+                if self.kind == "postgresql":
+                    connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
+                migrate(connection)
+        except self.failures as error:
             if "not a database" in str(error):
                 raise InputError(
                     f"{self.url.database} is not a database.",
@@ -126,31 +120,46 @@ class Database:
                 ) from error
             raise store_away(error) from error
 
-    def _write_mode(self, connection: Connection) -> None:
-        connection.info["begin"] = "BEGIN IMMEDIATE"
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What a database that does not do its work raises, wrapped by SQLAlchemy or straight from the driver."""
+        from sqlalchemy.exc import SQLAlchemyError
 
-    def _lock(self, connection: Connection) -> None:
-        if self.kind == "postgresql":
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({self.lock_number})")
+        if self.kind == "sqlite":
+            return (SQLAlchemyError,)
+        import psycopg
+
+        return SQLAlchemyError, psycopg.Error
 
     def connect(self) -> Connection:
         """The connection that writes. Whoever holds it closes it."""
         connection = self._engine.connect()
-        self._write_mode(connection)
+        connection.info["begin"] = "BEGIN IMMEDIATE"
         return connection
 
+    def is_cut(self, connection: Connection) -> bool:
+        """Whether the server has hung up on the connection."""
+        return self.kind == "postgresql" and (
+            connection.invalidated or bool(getattr(connection.connection.driver_connection, "closed", True))
+        )
+
     @contextmanager
-    def writing(self, connection: Connection) -> Iterator[Connection]:
-        """A transaction that nobody else writes beside."""
+    def writing(self, connection: Connection, first: str = "SELECT 1") -> Iterator[Iterable[Sequence[Any]]]:
+        """A transaction that nobody else writes beside; gives the rows of the query ``first``, read inside it."""
         with connection.begin():
-            self._lock(connection)
-            yield connection
+            if self.kind == "sqlite":
+                yield connection.exec_driver_sql(first)
+                return
+            # The query is a statement of its own, so that it sees what others stored before the lock was had.
+            raw: Any = connection.connection.driver_connection
+            with raw.pipeline():
+                raw.execute(f"SELECT pg_advisory_xact_lock({self.lock_number})")
+                rows: list[Sequence[Any]] = raw.execute(first).fetchall()
+            yield rows
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Everything read inside is from one moment; nothing waits for it."""
-        from sqlalchemy.exc import DBAPIError
-
         try:
             with self._engine.connect() as connection:
                 connection.info["begin"] = "BEGIN"
@@ -160,8 +169,18 @@ class Database:
                     )
                 with connection.begin():
                     yield connection
-        except DBAPIError as error:
+        except self.failures as error:
             raise store_away(error) from error
+
+    @contextmanager
+    def together(self, connection: Connection) -> Iterator[None]:
+        """Statements inside go to a PostgreSQL server without waiting for one another's answers."""
+        if self.kind == "sqlite":
+            yield
+            return
+        raw: Any = connection.connection.driver_connection
+        with raw.pipeline():
+            yield
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows, given as tuples in the order of the table's columns, in as few statements as fit.

@@ -20,7 +20,10 @@ from heartfelt.predict.trained.embeddings import Embedding, Features
 
 
 def user_features() -> Path:
-    """Where embeddings are kept, below the user's cache folder."""
+    """Where embeddings are kept: ``HEARTFELT_FEATURES``, or below the user's cache folder."""
+    named = os.environ.get("HEARTFELT_FEATURES")
+    if named:
+        return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "heartfelt" / "features"
 
@@ -63,7 +66,7 @@ def _written(features: Features) -> bytes:
 
 def _read(path: Path, size: int) -> Features | None:
     try:
-        with np.load(path, allow_pickle=False) as kept:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
             rows = kept["rows"]
             if rows.ndim != 2 or rows.shape[1] != size:
                 return None

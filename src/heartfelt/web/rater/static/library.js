@@ -1,14 +1,39 @@
-// Media fetched ahead, whole, so that the next trial starts at once and plays even when the line is down.
+// Media fetched and decoded ahead, whole, so that the next trial starts at once and plays even when the line is down.
 import { askUntilAnswered } from "./server.js";
+
+async function fetched(id) {
+  const blob = await askUntilAnswered(`/media/${encodeURIComponent(id)}`, undefined, { kept: true, patience: 120_000 });
+  return URL.createObjectURL(blob);
+}
+
+function clip(url) {
+  return new Promise((resolve, reject) => {
+    const audio = new Audio();
+    audio.preload = "auto";
+    audio.addEventListener("canplaythrough", () => resolve(audio), { once: true });
+    audio.addEventListener("error", () => reject(new Error(audio.error?.message || "cannot be decoded")), { once: true });
+    audio.src = url;
+  });
+}
+
+async function picture(url) {
+  const image = new Image();
+  image.src = url;
+  await image.decode();
+  return image;
+}
 
 export class Library {
   #kept = new Map();
 
-  // The address of a file in memory, once it is there.
+  constructor(media) {
+    this.make = media === "image" ? picture : clip;
+  }
+
+  // The clip or picture, once it can be shown.
   get(id) {
     if (!this.#kept.has(id)) {
-      const coming = askUntilAnswered(`/media/${encodeURIComponent(id)}`, undefined, { kept: true, patience: 120_000 });
-      const held = coming.then((blob) => URL.createObjectURL(blob));
+      const held = fetched(id).then((url) => this.make(url));
       held.catch(() => this.#kept.delete(id));
       this.#kept.set(id, held);
     }
@@ -21,7 +46,7 @@ export class Library {
     for (const [id, held] of this.#kept) {
       if (!wanted.has(id)) {
         this.#kept.delete(id);
-        held.then((url) => URL.revokeObjectURL(url)).catch(() => {});
+        held.then((media) => URL.revokeObjectURL(media.src)).catch(() => {});
       }
     }
     for (const id of wanted) this.get(id).catch(() => {});

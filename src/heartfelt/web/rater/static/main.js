@@ -23,7 +23,7 @@ const SCREENS = {
 class Page {
   constructor(data) {
     Object.assign(this, { study: data.study, step: data.step, played: false });
-    this.library = new Library();
+    this.library = new Library(data.study.media);
     this.queue = new Queue(data.who);
     this.stage = find("#stage");
   }

@@ -12,28 +12,27 @@ export class Player {
     this.listeners = listeners;
     this.button = does("play", root);
     this.audio = new Audio();
-    this.audio.preload = "auto";
     this.plays = past.plays ?? 0;
     this.intervals = past.intervals ?? [];
     this.firstPlay = past.first_play ?? null;
     this.since = null;
-    this.button.addEventListener("click", () => this.toggle());
-    this.audio.addEventListener("playing", () => this.#began());
-    for (const stop of ["pause", "ended", "waiting"]) this.audio.addEventListener(stop, () => this.#stopped(stop));
-    this.audio.addEventListener("timeupdate", () => this.#draw());
     this.frame = 0;
+    this.button.addEventListener("click", () => this.toggle());
   }
 
-  load(url) {
-    return new Promise((resolve, reject) => {
-      this.audio.addEventListener("canplaythrough", () => {
-        this.button.disabled = !this.mayPlay;
-        this.#draw();
-        resolve();
-      }, { once: true });
-      this.audio.addEventListener("error", () => reject(new Error(this.audio.error?.message || "cannot be decoded")));
-      this.audio.src = url;
-    });
+  // Takes a clip that can be played.
+  load(audio) {
+    this.audio = audio;
+    this.watching = new AbortController();
+    const { signal } = this.watching;
+    audio.addEventListener("playing", () => this.#began(), { signal });
+    for (const stop of ["pause", "ended", "waiting"]) audio.addEventListener(stop, () => this.#stopped(stop), { signal });
+    audio.addEventListener("timeupdate", () => this.#draw(), { signal });
+    audio.addEventListener("error", () => this.listeners.broken(new Error(audio.error?.message || "stopped playing")), { signal });
+    // A trial that is shown again, after a way round by a break, begins at the beginning.
+    audio.currentTime = 0;
+    this.button.disabled = !this.mayPlay;
+    this.#draw();
   }
 
   get seconds() {
@@ -90,8 +89,7 @@ export class Player {
 
   close() {
     this.stop();
-    this.audio.removeAttribute("src");
-    this.audio.load();
+    this.watching?.abort();
   }
 
   #began() {

@@ -108,14 +108,12 @@ export class Trial {
     try {
       const coming = page.library.get(step.media);
       page.library.ahead(step.media, step.upcoming);
-      const url = await coming;
-      if (audio) await this.player.load(url);
+      const media = await coming;
+      if (this.closed) return false;
+      if (audio) this.player.load(media);
       else {
-        const image = this.part("image");
-        image.src = url;
-        image.alt = words("stimulus_image");
-        await image.decode();
-        image.hidden = false;
+        media.alt = words("stimulus_image");
+        this.part("image").replaceWith(media);
         this.#lay();
       }
     } catch (error) {
