@@ -87,6 +87,7 @@ def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyP
         (["pull", "owner/name"], "HEARTFELT_OFFLINE is set"),
         (["show", "nothing"], "no model called"),
         (["verify", NAME], "1 of 1 models failed"),
+        (["verify", "nothing"], "no model called"),
     ],
 )
 def test_mistakes_are_told_with_a_fix(

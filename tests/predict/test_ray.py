@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from heartfelt.errors import InputError, MissingPartError
+from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.predict import ENGINES, Ask, Case, Media, Run, RunOptions, predictor_from, run
 from heartfelt.predict.engines.ray import Ray, SentMedia
 from heartfelt.study.scale import Points, YesNo
@@ -196,10 +196,31 @@ def test_what_does_not_load_there_is_told_here(cluster: Any) -> None:
 
 
 def test_a_cluster_without_room_is_told(cluster: Any) -> None:
-    for options in ({"gpus": "1"}, {"cpus": "64"}):
+    """Two nodes with one CPU each have no room for a worker that takes two."""
+    for options in ({"gpus": "1"}, {"cpus": "2"}, {"cpus": "2", "workers": "1"}):
         settings = RunOptions(engine="ray", engine_options={"address": cluster.address, **options})
-        with pytest.raises(InputError, match="no room for a worker"):
+        with pytest.raises(InputError, match="no room for a worker") as told:
             run(predictor_from("sham"), cases(1), None, settings)
+        assert "up to 1 CPUs and 0 GPUs" in told.value.fix
+
+
+def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ray, "_room", lambda _: 1)
+    monkeypatch.setattr("heartfelt.predict.engines.crew._PATIENCE", 2.0)
+    settings = RunOptions(engine="ray", engine_options={"address": cluster.address, "cpus": "2"})
+    with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as told:
+        run(predictor_from("sham"), cases(1), None, settings)
+    assert "goes on where it stopped" in told.value.fix
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "[::1]:1", "127.0.0.1:99999"])
+def test_an_address_where_nothing_is_is_told(address: str) -> None:
+    settings = RunOptions(engine="ray", engine_options={"address": address})
+    with pytest.raises(InputError, match="cannot be used") as told:
+        run(predictor_from("sham"), cases(1), None, settings)
+    assert f"'{address}'" in told.value.problem
 
 
 @pytest.mark.parametrize(

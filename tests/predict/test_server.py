@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from heartfelt.cli import main
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.predict import (
     Case,
@@ -310,7 +311,9 @@ def test_a_file_that_is_no_sound_is_told_through_the_client(tmp_path: Path) -> N
 
 def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "sham", "--port", "0"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "heartfelt", "serve-predictor", "sham", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None
@@ -329,6 +332,24 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["shan"], "There is no predictor called 'shan'"),
+        (["sham:x"], "takes no argument"),
+        (["sham", "--media", "nowhere"], "There is no folder nowhere"),
+        (["sham", "--port", "70000"], "'--port'"),
+    ],
+)
+def test_mistakes_are_two_lines(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve-predictor", *arguments]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 2, said
+    assert problem in said[0]
 
 
 def test_a_port_in_use_is_told() -> None:

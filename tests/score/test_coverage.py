@@ -7,7 +7,7 @@ import pytest
 
 from heartfelt.score import Truth, truth_of
 from heartfelt.score.ceilings import Ceilings
-from heartfelt.score.measure import Bench
+from heartfelt.score.measure import Measure
 from heartfelt.score.options import ScoreOptions
 from heartfelt.streams import stream
 from tests.score import made
@@ -17,12 +17,12 @@ RUNS = 250
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
+def measure() -> Measure:
     truth: Truth = truth_of(made.numbers(per_cell=1)[0])
-    return Bench(ScoreOptions(resamples=300), Ceilings(truth))
+    return Measure(ScoreOptions(resamples=300), Ceilings(truth))
 
 
-def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]  # floats and codes
+def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two items a stimulus, whose errors go together."""
     unit = np.repeat(np.arange(stimuli), 2)
     x = draw.normal(size=stimuli)[unit] + 0.5 * draw.normal(size=2 * stimuli)
@@ -31,21 +31,21 @@ def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndar
 
 
 @pytest.mark.parametrize("metric", ["pearson", "rmse", "balanced_accuracy"])
-def test_whole_stimuli_are_what_varies(bench: Bench, metric: str) -> None:
+def test_whole_stimuli_are_what_varies(measure: Measure, metric: str) -> None:
     draw = stream(1, "tests", "coverage", metric)
     binary = metric == "balanced_accuracy"
 
-    def columns(stimuli: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]  # floats and codes
+    def columns(stimuli: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         x, y, unit = sample(draw, stimuli)
         return ((x > 0.3).astype(float), (y > 0).astype(float), unit) if binary else (x, y, unit)
 
     x, y, _ = columns(200_000)
-    true = float(bench.number(metric, x, y, interval="delta"))
+    true = float(measure.number(metric, x, y, interval="delta"))
     hits = {"stimuli": 0, "rows": 0}
     for _ in range(RUNS):
         x, y, unit = columns(80)
         for name, group in (("stimuli", unit), ("rows", None)):
-            found = bench.number(metric, x, y, group)
+            found = measure.number(metric, x, y, group)
             hits[name] += found.low is not None and found.high is not None and found.low <= true <= found.high
     assert 0.90 <= hits["stimuli"] / RUNS <= 0.985
     assert hits["rows"] < hits["stimuli"]

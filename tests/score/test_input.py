@@ -43,8 +43,8 @@ def test_one_item_and_no_answer() -> None:
         assert one.estimate.why_missing
     silent = score(snapshot, made.predictions("none", rows(snapshot, problem="gone")), FEW)
     for one in silent.scores:
-        if one.level == "item":
-            assert one.estimate.value is None
+        assert one.estimate.value is None
+        assert one.with_failures.value is None
     assert silent.coverage["none"]["valence"]["answered"] == 0
     json.dumps(silent.to_json(), allow_nan=False)
 

@@ -25,7 +25,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     )
 
 
-def row(made: Trained, protocol: str, side: str = "screened") -> dict[str, float]:
+def row(made: Trained, protocol: str, side: str = "everyone") -> dict[str, float]:
     found = [one for one in made.evaluation.rows if (one["protocol"], one["raters"]) == (protocol, side)]
     assert len(found) == 1
     return dict(found[0])

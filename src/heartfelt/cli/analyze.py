@@ -43,7 +43,8 @@ def analyze(
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
     from heartfelt.analysis import AnalyzeOptions
     from heartfelt.cli import screen
-    from heartfelt.formats.reading import candidates, read_with
+    from heartfelt.cli.source import read_source
+    from heartfelt.formats.reading import candidates
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(
@@ -54,7 +55,7 @@ def analyze(
     both = format is None and as_ == "emolia" and candidates(source) == ["emolia-dim", "emolia-emo"]
     with screen.progress_bar(f"reading {source}") as report:
         formats = ["emolia-emo", "emolia-dim"] if both else [format]
-        snapshots = [read_with(source, name, parse_map(map or []), report) for name in formats]
+        snapshots = [read_source(source, name, parse_map(map or []), report) for name in formats]
         said = _write(
             snapshots,
             out,

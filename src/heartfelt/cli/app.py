@@ -5,7 +5,20 @@ from __future__ import annotations
 import typer
 
 from heartfelt import __version__
-from heartfelt.cli import analyze, bench, collect, data, demo, models, predictor, serve, study
+from heartfelt.cli import (
+    analyze,
+    bench,
+    collect,
+    conveyance,
+    data,
+    demo,
+    models,
+    predict,
+    predictor,
+    serve,
+    study,
+    train,
+)
 
 app = typer.Typer(
     name="heartfelt",
@@ -25,5 +38,18 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit()
 
 
-for family in (study, serve, collect, data, analyze, bench, predictor, models, demo):
+for family in (
+    study,
+    serve,
+    collect,
+    data,
+    analyze,
+    bench,
+    predictor,
+    predict,
+    conveyance,
+    train,
+    models,
+    demo,
+):
     family.add_to(app)

@@ -167,7 +167,8 @@ def _sources(
     layout: str | None,
 ) -> list[Snapshot] | list[Benchmark]:
     """What is scored: a benchmark as it is, else the panel of what was read (both subsets of emolia-bench at once)."""
-    from heartfelt.formats.reading import candidates, read_with
+    from heartfelt.cli.source import read_source
+    from heartfelt.formats.reading import candidates
     from heartfelt.label import load_benchmark
     from heartfelt.panel import screen as screened
 
@@ -177,7 +178,7 @@ def _sources(
         return [load_benchmark(source)]
     both = format is None and layout == "emolia" and candidates(source) == ["emolia-dim", "emolia-emo"]
     names = ["emolia-emo", "emolia-dim"] if both else [format]
-    found = [read_with(source, name, options, report) for name in names]
+    found = [read_source(source, name, options, report) for name in names]
     return [one if policy == "flag-only" else screened(one, policy).snapshot() for one in found]
 
 

@@ -47,14 +47,14 @@ def import_(
     """Read somebody's data into a snapshot folder."""
     from heartfelt.cli.overview import print_overview
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.formats.reading import read_with
+    from heartfelt.cli.source import read_source
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             f"{folder} already exists and is not empty.", "Choose another folder, or remove this one first."
         )
     with progress_bar(f"reading {source}") as report:
-        snapshot = read_with(source, None if format == "auto" else format, parse_map(map or []), report)
+        snapshot = read_source(source, None if format == "auto" else format, parse_map(map or []), report)
         snapshot.write(folder)
     print_overview(snapshot, folder)
 
@@ -63,31 +63,32 @@ def show(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR", help="A snapshot folder, or anything 'import' can read without options."
+            metavar="DIR", help="A snapshot, a study folder, or anything 'import' can read without options."
         ),
     ],
 ) -> None:
     """Show what is in a snapshot, at a glance."""
     from heartfelt.cli.overview import print_overview
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.formats.reading import read_with
+    from heartfelt.cli.source import read_source
 
     with progress_bar(f"reading {folder}") as report:
-        snapshot = read_with(folder, None, {}, report)
+        snapshot = read_source(folder, progress=report)
     print_overview(snapshot, folder)
 
 
 def export(
     format: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A snapshot folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A snapshot, or a study folder.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to make.")],
 ) -> None:
     """Write a snapshot in another format."""
     from heartfelt.cli import screen
+    from heartfelt.cli.source import read_source
     from heartfelt.formats import export as export_snapshot
-    from heartfelt.formats import read
 
-    target = export_snapshot(read(folder), format, out)
+    with screen.progress_bar(f"reading {folder}") as report:
+        target = export_snapshot(read_source(folder, progress=report), format, out)
     for path in sorted(target.rglob("*")):
         if path.is_file():
             screen.out.print(f"{path}  {path.stat().st_size:,} bytes")

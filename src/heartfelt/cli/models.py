@@ -93,7 +93,8 @@ def verify(names: _Names = None) -> None:
     from heartfelt.predict.models import MODELS, verify_model
     from heartfelt.predict.models.cache import folder_of
 
-    chosen = names or [name for name in MODELS if folder_of(MODELS[name]).exists()]
+    kept = [name for name in MODELS if folder_of(MODELS[name]).exists()]
+    chosen = [MODELS[name].name for name in names] if names else kept
     if not chosen:
         screen.out.print("No model is kept here.")
     problems: list[HeartfeltError] = []

@@ -17,7 +17,6 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-
 from rich.text import Text
 
 from heartfelt.formats.format import Progress as Report

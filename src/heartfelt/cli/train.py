@@ -70,8 +70,8 @@ def _run(
     source: Path, out: Path, options: TrainOptions, format: str | None, given: list[str], *, keep: bool
 ) -> None:
     from heartfelt.cli import screen
+    from heartfelt.cli.source import read_source
     from heartfelt.files import whole_folder
-    from heartfelt.formats.reading import read_with
     from heartfelt.report.training import write_evaluation
     from heartfelt.train import train as run
     from heartfelt.train.card import evaluation_table
@@ -81,7 +81,7 @@ def _run(
             f"{out} already exists and is not empty.", "Choose another folder, or remove this one first."
         )
     with screen.progress_bar(f"reading {source}") as report:
-        snapshot = read_with(source, format, parse_map(given), report)
+        snapshot = read_source(source, format, parse_map(given), report)
         found = run(snapshot, options, report)
         with whole_folder(out) as made:
             if keep:

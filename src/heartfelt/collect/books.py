@@ -97,6 +97,11 @@ class Books:
         """The query for what the journal has beyond the state."""
         return _JOURNAL.format(0 if self.state is None else self.state.seq)
 
+    def read(self) -> None:
+        """Make the state from the whole journal; nobody has to wait meanwhile."""
+        with self.database.reading() as connection:
+            self.catch_up(connection, connection.exec_driver_sql(self.news))
+
     def catch_up(
         self, connection: Connection, news: Iterable[Sequence[Any]], pending: Iterable[Fact] = ()
     ) -> State:

@@ -92,9 +92,9 @@ class Collection:
         try:
             with self._database.connect() as connection, self._database.writing(connection):
                 self._books.found(connection, self._clock())
-                self._books.catch_up(connection, connection.exec_driver_sql(self._books.news))
         except self._database.failures as error:
             raise store_away(error) from error
+        self._books.read()
         self._writer.start()
 
     # --- commands -----------------------------------------------------------------------------------------------------

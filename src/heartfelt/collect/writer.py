@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from copy import copy
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class Job:
         self.future = future
         self.loop = loop
         self.answer: Any = None
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
 
 
 class Writer:
@@ -111,6 +112,8 @@ class Writer:
             decided = False
             fresh = self._connection is None
             try:
+                if self._books.state is None:
+                    self._books.read()
                 if self._connection is None:
                     self._connection = database.connect()
                 with database.writing(self._connection, self._books.news) as news:
@@ -120,13 +123,14 @@ class Writer:
                     if not work.empty:
                         self._books.write(self._connection, work)
                 return
-            except database.failures as error:
+            except database.failures as failure:
+                error = store_away(failure)
                 cut = self._connection is not None and database.is_cut(self._connection)
                 self._forget()
                 # A connection that was cut while nobody used it is no reason to turn anybody away.
                 if attempt == 1 and cut and not decided and not fresh:
                     continue
-                _fail(jobs, store_away(error))
+                _fail(jobs, error)
                 return
             except Exception as error:  # noqa: BLE001 - whatever it was, every caller must get an answer
                 self._forget()
@@ -175,10 +179,10 @@ class Writer:
                 connection.close()
 
 
-def _fail(jobs: list[Job], error: BaseException) -> None:
-    """Nobody's command was done; one that was refused for its own reasons keeps them."""
+def _fail(jobs: list[Job], error: Exception) -> None:
+    """Nobody's command was done. Everyone gets an error of their own; a refusal for other reasons stays what it was."""
     for job in jobs:
-        job.answer, job.error = None, job.error or error
+        job.answer, job.error = None, job.error or copy(error)
 
 
 def _tell(jobs: list[Job]) -> None:

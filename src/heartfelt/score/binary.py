@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.score.measure import Bench, Pairing
+from heartfelt.score.measure import Measure, Pairing
 from heartfelt.score.scores import Score
 from heartfelt.score.sheet import Floats, Sheet
 from heartfelt.score.thresholds import held_out
@@ -34,24 +34,24 @@ def ordering(sheet: Sheet) -> Floats:
     return sheet.chance if sheet.shares is not None else sheet.code
 
 
-def binary(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
+def binary(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]]:
     """All scores of a task with two sides, and the confusion, thresholds and calibration behind them."""
-    options, x = bench.options, sheet.truth
+    options, x = measure.options, sheet.truth
     said, at = decided(sheet, options.threshold)
     wrong = 1.0 - x
-    out = [bench.score(sheet, Pairing(name, x, said, _fill(said, wrong), at=at)) for name in DECISIONS]
+    out = [measure.score(sheet, Pairing(name, x, said, _fill(said, wrong), at=at)) for name in DECISIONS]
     order = ordering(sheet)
     unit = np.arange(x.size) if sheet.stimulus is None else sheet.stimulus
     two = np.unique(order[np.isfinite(order)]).size <= 2
     held = held_out(x, order, unit, options.folds, options.seed)
     why = _NO_SCORES if two else held.why_none
     out += [
-        bench.score(sheet, Pairing(name, x, held.said, _fill(held.said, wrong), at=HELD_OUT, why_none=why))
+        measure.score(sheet, Pairing(name, x, held.said, _fill(held.said, wrong), at=HELD_OUT, why_none=why))
         for name in DECISIONS
     ]
     worst = _worst(order, x)
     for name in ("auroc", "average_precision"):
-        out.append(bench.score(sheet, Pairing(name, x, order, _fill(order, worst))))
+        out.append(measure.score(sheet, Pairing(name, x, order, _fill(order, worst))))
     details: dict[str, Any] = {
         "decided_by": at,
         "held_out_thresholds": [] if why else list(held.thresholds),
@@ -63,8 +63,8 @@ def binary(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
     if not np.isfinite(chance).any() and inside:
         chance = sheet.score
     why_not = None if np.isfinite(chance).any() else "the model gives no probabilities"
-    out.append(bench.score(sheet, Pairing("brier", x, chance, _fill(chance, wrong), why_none=why_not)))
-    details["calibration"] = _calibration(sheet, chance, bench, why_not)
+    out.append(measure.score(sheet, Pairing("brier", x, chance, _fill(chance, wrong), why_none=why_not)))
+    details["calibration"] = _calibration(sheet, chance, measure, why_not)
     return out, details
 
 
@@ -84,11 +84,11 @@ def _confusion(sheet: Sheet, said: Floats) -> dict[str, Any]:
     return confusion(words[sheet.truth[rows].astype(int)], words[said[rows].astype(int)]).to_json()
 
 
-def _calibration(sheet: Sheet, chance: Floats, bench: Bench, why: str | None) -> dict[str, Any]:
+def _calibration(sheet: Sheet, chance: Floats, measure: Measure, why: str | None) -> dict[str, Any]:
     if why:
         return {"value": None, "why_missing": why}
     rows = sheet.answered & np.isfinite(chance)
     found = calibration(
-        sheet.truth[rows].astype(int), chance[rows], seed=bench.options.seed, level=bench.options.level
+        sheet.truth[rows].astype(int), chance[rows], seed=measure.options.seed, level=measure.options.level
     )
     return found.to_json()

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.score.measure import Bench, Pairing
+from heartfelt.score.measure import Measure, Pairing
 from heartfelt.score.scores import Score
 from heartfelt.score.sheet import Floats, Sheet
 from heartfelt.score.truth import ITEM, Truth
@@ -18,13 +18,13 @@ from heartfelt.stats.divergence import jensen_shannon, top_k
 _NO_SHARES = "the model gives no shares by category"
 
 
-def categories(sheet: Sheet, bench: Bench, truth: Truth) -> tuple[list[Score], dict[str, Any]]:
+def categories(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], dict[str, Any]]:
     """Accuracy, macro F1, top-k, divergence from the votes, and the confusion behind them."""
     x, codes = sheet.truth, np.array(sorted(sheet.task.scale.labels()))
     place = np.searchsorted(codes, x)
     filled = np.where(np.isfinite(sheet.code), sheet.code, codes[(place + 1) % codes.size])
     out = [
-        bench.score(sheet, Pairing(name, x, sheet.code, filled))
+        measure.score(sheet, Pairing(name, x, sheet.code, filled))
         for name in ("accuracy", "balanced_accuracy", "macro_f1")
     ]
     shares = sheet.shares
@@ -35,8 +35,8 @@ def categories(sheet: Sheet, bench: Bench, truth: Truth) -> tuple[list[Score], d
             hit = np.full(x.size, np.nan)
             if shares is not None and known.any():
                 hit[known] = top_k(place[known], shares[known], k)
-            out.append(bench.score(sheet, _mean(f"top_{k}", hit, 0.0, why)))
-    out.append(bench.score(sheet, _divergence(sheet, truth, codes, shares, why)))
+            out.append(measure.score(sheet, _mean(f"top_{k}", hit, 0.0, why)))
+    out.append(measure.score(sheet, _divergence(sheet, truth, codes, shares, why)))
     rows = sheet.answered
     names = np.array([sheet.task.scale.labels()[code] for code in codes], dtype=object)
     said = np.searchsorted(codes, np.clip(sheet.code[rows], codes[0], codes[-1]))
@@ -71,7 +71,7 @@ def _votes(sheet: Sheet, votes: pl.DataFrame, codes: Floats) -> npt.NDArray[np.f
     return table
 
 
-def ordinal(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
+def ordinal(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]]:
     """Quadratic kappa of the nearest category, and Spearman's correlation of the number itself."""
     x, codes = sheet.truth, np.array(sorted(sheet.task.scale.labels()))
     nearest = np.where(np.isfinite(sheet.code), _nearest(sheet.code, codes), np.nan)
@@ -82,7 +82,7 @@ def ordinal(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
     kappa = Pairing("quadratic_kappa", x, nearest, np.where(known, nearest, furthest), why_none=why)
     filled = np.where(np.isfinite(order), order, furthest)
     rank = Pairing("spearman", x, order, filled, why_none=why)
-    return [bench.score(sheet, kappa), bench.score(sheet, rank)], {}
+    return [measure.score(sheet, kappa), measure.score(sheet, rank)], {}
 
 
 def _nearest(values: Floats, codes: Floats) -> Floats:

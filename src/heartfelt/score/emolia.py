@@ -122,7 +122,7 @@ def _by(rows: pl.DataFrame, column: str) -> pl.DataFrame:
 def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
     """Counts and figures of some rows: over what was answered, and with failures as wrong answers."""
     held = rows.filter(pl.col("_majority").is_not_null())
-    done = held.filter("ok")
+    done = held.filter(pl.col("ok") & pl.col("pred_present").is_not_null())
     out: dict[str, Any] = {
         "n": rows.height,
         "n_tied": rows.height - held.height,
@@ -131,7 +131,8 @@ def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
     }
     pairs = done["_majority"].cast(pl.Int64).to_numpy(), done["pred_present"].to_numpy()
     truth = held["_majority"].cast(pl.Int64).to_numpy()
-    wrong = np.where(held["ok"].to_numpy(), held["pred_present"].fill_null(0).to_numpy(), 1 - truth)
+    said = held["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    wrong = np.where(held["ok"].to_numpy() & np.isfinite(said), said, 1 - truth).astype(np.int64)
     out |= {name: measure(*pairs) for name, measure in _MEASURES.items()}
     out["balanced_accuracy_with_failures"] = balanced_accuracy(truth, wrong)
     out["auroc"] = auroc(pairs[0], done["similarity"].to_numpy())

@@ -46,7 +46,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Measure:
     """What measuring needs to know."""
 
     options: ScoreOptions

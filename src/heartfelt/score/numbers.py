@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.score.ceilings import WITHIN
-from heartfelt.score.measure import Bench, Pairing, of_ceiling
+from heartfelt.score.measure import Measure, Pairing, of_ceiling
 from heartfelt.score.metrics import NUMBERS
 from heartfelt.score.scores import Score
 from heartfelt.score.sheet import Flags, Floats, Sheet
@@ -25,7 +25,7 @@ def said(sheet: Sheet) -> Floats:
     return sheet.code if sheet.on_scale else sheet.score
 
 
-def numbers(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
+def numbers(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]]:
     """Every score of a question answered with numbers."""
     x, y = sheet.truth, np.where(sheet.answered, said(sheet), np.nan)
     known = y[sheet.answered]
@@ -33,11 +33,17 @@ def numbers(sheet: Sheet, bench: Bench) -> tuple[list[Score], dict[str, Any]]:
     fills = {name: np.where(sheet.answered, y, _fill(sheet, name, middle)) for name in NUMBERS}
     out = []
     for name in NUMBERS:
-        why = _OFF_SCALE if name in ERRORS and not sheet.on_scale and known.size else None
-        out.append(bench.score(sheet, Pairing(name, x, y, fills[name], why_none=why)))
-    out += _by_system(sheet, bench, y, fills)
-    out += _within_cells(sheet, bench, y, fills["pearson"])
+        why = _why_none(sheet, name)
+        out.append(measure.score(sheet, Pairing(name, x, y, fills[name], why_none=why)))
+    out += _by_system(sheet, measure, y, fills)
+    out += _within_cells(sheet, measure, y, fills["pearson"])
     return out, {"mean_prediction": middle if known.size else None}
+
+
+def _why_none(sheet: Sheet, metric: str) -> str | None:
+    if not sheet.answered.any():
+        return "no item was answered"
+    return _OFF_SCALE if metric in ERRORS and not sheet.on_scale else None
 
 
 def _fill(sheet: Sheet, metric: str, middle: float) -> Floats:
@@ -49,18 +55,18 @@ def _fill(sheet: Sheet, metric: str, middle: float) -> Floats:
     return np.where(sheet.truth - low > high - sheet.truth, low, high)
 
 
-def _by_system(sheet: Sheet, bench: Bench, y: Floats, fills: Mapping[str, Floats]) -> list[Score]:
+def _by_system(sheet: Sheet, measure: Measure, y: Floats, fills: Mapping[str, Floats]) -> list[Score]:
     """The same metrics on system means; the interval is over systems."""
     out = []
-    given = (bench.options.systems or {}).get(sheet.task.id)
+    given = (measure.options.systems or {}).get(sheet.task.id)
     answered = system_means(sheet, y, sheet.answered, given)
     everything = np.ones(y.size, np.bool_)
     for name in NUMBERS:
-        why = _OFF_SCALE if name in ERRORS and not sheet.on_scale else None
-        one = two = _systems_number(bench, name, answered, why)
+        why = _why_none(sheet, name)
+        one = two = _systems_number(measure, name, answered, why)
         if not sheet.answered.all():
-            two = _systems_number(bench, name, system_means(sheet, fills[name], everything, given), why)
-        ceiling = bench.ceilings.of(sheet.task, name, SYSTEM)
+            two = _systems_number(measure, name, system_means(sheet, fills[name], everything, given), why)
+        ceiling = measure.ceilings.of(sheet.task, name, SYSTEM)
         share = of_ceiling(name, one, ceiling)
         out.append(Score(sheet.model, sheet.task.id, SYSTEM, name, "", one, two, one, ceiling, share))
     return out
@@ -83,42 +89,30 @@ def system_means(sheet: Sheet, y: Floats, rows: Flags, given: Any = None) -> tup
     return truth[known], said_by[known]
 
 
-def _systems_number(bench: Bench, metric: str, means: tuple[Floats, Floats], why: str | None) -> Estimate:
+def _systems_number(measure: Measure, metric: str, means: tuple[Floats, Floats], why: str | None) -> Estimate:
     truth, told = means
     if why is None and truth.size < 3:
         why = f"{truth.size} systems; at least 3 are needed" if truth.size else "no systems"
     if why:
         return Estimate.missing(why, metric)
-    found = bench.number(metric, truth, told)
+    found = measure.number(metric, truth, told)
     counts = {("systems" if name == "pairs" else name): count for name, count in found.counts.items()}
     return replace(found, counts=counts)
 
 
-def _within_cells(sheet: Sheet, bench: Bench, y: Floats, filled: Floats) -> list[Score]:
+def _within_cells(sheet: Sheet, measure: Measure, y: Floats, filled: Floats) -> list[Score]:
     """Correlation of what is left of label and prediction when the means of their cell are taken off both."""
     out = []
     answered = _residuals(sheet, y, sheet.answered)
     full = answered if sheet.answered.all() else _residuals(sheet, filled, np.ones(y.size, np.bool_))
     for name in ("pearson", "spearman"):
-        one = two = _cells_number(bench, name, answered)
-        if full is not answered:
-            two = _cells_number(bench, name, full)
-        ceiling = bench.ceilings.of(sheet.task, name, WITHIN)
+        one = two = _cells_number(measure, name, answered)
+        if full is not answered and sheet.answered.any():
+            two = _cells_number(measure, name, full)
+        ceiling = measure.ceilings.of(sheet.task, name, WITHIN)
         gone = Estimate.missing("cells lie inside systems; see the interval over cells", name)
-        out.append(
-            Score(
-                sheet.model,
-                sheet.task.id,
-                WITHIN,
-                name,
-                "",
-                one,
-                two,
-                gone,
-                ceiling,
-                of_ceiling(name, one, ceiling),
-            )
-        )
+        share = of_ceiling(name, one, ceiling)
+        out.append(Score(sheet.model, sheet.task.id, WITHIN, name, "", one, two, gone, ceiling, share))
     return out
 
 
@@ -136,13 +130,13 @@ def _residuals(sheet: Sheet, y: Floats, rows: Flags) -> tuple[Floats, Floats, An
     return x[several], y[several], codes[several]
 
 
-def _cells_number(bench: Bench, metric: str, found: tuple[Floats, Floats, Any]) -> Estimate:
+def _cells_number(measure: Measure, metric: str, found: tuple[Floats, Floats, Any]) -> Estimate:
     x, y, codes = found
     cells = np.unique(codes).size
     if cells < 2:
-        why = "every cell holds one item" if cells == 0 else "one cell holds several items"
-        return Estimate.missing(why if codes.size or cells else "no cell holds two items", metric)
+        why = "only one cell holds several answered items" if cells else "no cell holds two answered items"
+        return Estimate.missing(why, metric)
     scale = float(np.abs(y).max())
     if scale <= 1e-12:
         return Estimate.missing("the predictions do not vary within cells", metric)
-    return bench.number(metric, x, y, codes)
+    return measure.number(metric, x, y, codes)

@@ -15,7 +15,7 @@ from heartfelt.score.binary import binary, decided
 from heartfelt.score.categories import categories, ordinal
 from heartfelt.score.ceilings import Ceilings
 from heartfelt.score.compare import ELSEWHERE, CompareOptions, Entrant, compare, ranks
-from heartfelt.score.measure import Bench
+from heartfelt.score.measure import Measure
 from heartfelt.score.numbers import numbers
 from heartfelt.score.numbers import said as numbers_said
 from heartfelt.score.options import ScoreOptions
@@ -62,7 +62,7 @@ def score(
             f"{beside:,} predictions are about items without ratings, or left out, and are not scored."
         )
     ceilings = Ceilings(truth, options.seed, options.level, options.ceilings)
-    made = _Made(Bench(options, ceilings), truth)
+    made = _Made(Measure(options, ceilings), truth)
     total = len(tasks) * len(models)
     for place, task in enumerate(tasks):
         sheets = (sheet_of(truth, known, task, model) for model in models)
@@ -84,8 +84,8 @@ def _attempted(task: Task, known: pl.DataFrame) -> bool:
 class _Made:
     """Scores as they come in, task by task."""
 
-    def __init__(self, bench: Bench, truth: Truth) -> None:
-        self.bench, self.truth = bench, truth
+    def __init__(self, measure: Measure, truth: Truth) -> None:
+        self.measure, self.truth = measure, truth
         self.found: list[Score] = []
         self.slices: list[Slice] = []
         self.comparisons: list[Comparison] = []
@@ -97,7 +97,7 @@ class _Made:
 
     def add(self, task: Task, sheets: Iterable[Sheet]) -> Iterator[int]:
         """Everything about one task; yields how many models are done."""
-        options = self.bench.options
+        options = self.measure.options
         columns = columns_of(self.truth, task, options.slices)
         self.details[task.id] = {"models": {}}
         entrants = []
@@ -108,7 +108,7 @@ class _Made:
             entrants.append(_entrant(sheet, rows, next(one for one in made if one.metric == task.headline)))
             self.details[task.id]["models"][sheet.model] = details
             self.coverage.setdefault(sheet.model, {})[task.id] = sheet.coverage
-            self.slices += slices(sheet, self.bench, columns)
+            self.slices += slices(sheet, self.measure, columns)
             self.notes += _one_sided(sheet, options.threshold)
             self.rows.append(rows)
             yield len(entrants)
@@ -123,20 +123,20 @@ class _Made:
     def _scores(self, sheet: Sheet) -> tuple[list[Score], dict[str, Any]]:
         kind = sheet.task.kind
         if kind == "binary":
-            return binary(sheet, self.bench)
+            return binary(sheet, self.measure)
         if kind == "categories":
-            return categories(sheet, self.bench, self.truth)
+            return categories(sheet, self.measure, self.truth)
         if kind == "ordinal":
-            return ordinal(sheet, self.bench)
-        return numbers(sheet, self.bench) if kind == "numbers" else words(sheet, self.bench, self.truth)
+            return ordinal(sheet, self.measure)
+        return numbers(sheet, self.measure) if kind == "numbers" else words(sheet, self.measure, self.truth)
 
     def _human(self, task: Task) -> dict[str, Any]:
-        return self.bench.ceilings.human(task, task.headline).to_json()
+        return self.measure.ceilings.human(task, task.headline).to_json()
 
     def _said(self, sheet: Sheet) -> Floats:
         """What the headline is made of: decisions, numbers, codes, or each caption's own score."""
         if sheet.task.kind == "binary":
-            said = decided(sheet, self.bench.options.threshold)[0]
+            said = decided(sheet, self.measure.options.threshold)[0]
         elif sheet.task.kind == "numbers":
             said = numbers_said(sheet)
         elif sheet.task.kind == "text":
@@ -152,7 +152,7 @@ class _Made:
         return Scores(
             study.name, say(study.title) or study.name, self.truth.hash, tuple(models), tuple(tasks),
             tuple(self.found), tuple(self.slices), tuple(self.comparisons), tuple(self.ranks),
-            self.coverage, self.details, self.bench.options.to_json(), tuple(notes), self.truth.ledger,
+            self.coverage, self.details, self.measure.options.to_json(), tuple(notes), self.truth.ledger,
             pl.concat(self.rows, how="vertical") if self.rows else pl.DataFrame(),
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from heartfelt.score import binary as two_sided
 from heartfelt.score import numbers as numeric
-from heartfelt.score.measure import Bench
+from heartfelt.score.measure import Measure
 from heartfelt.score.metrics import Kind
 from heartfelt.score.scores import Slice
 from heartfelt.score.sheet import Floats, Sheet
@@ -43,11 +43,11 @@ def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[s
     return out
 
 
-def slices(sheet: Sheet, bench: Bench, columns: Sequence[str]) -> Iterator[Slice]:
+def slices(sheet: Sheet, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
     """Every slice of one sheet."""
     if not _METRICS[sheet.task.kind]:
         return
-    values = {name: _values(sheet, bench, name) for name in _METRICS[sheet.task.kind]}
+    values = {name: _values(sheet, measure, name) for name in _METRICS[sheet.task.kind]}
     for column in columns:
         cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
         for value in cells.drop_nulls().unique().sort().to_list():
@@ -57,18 +57,18 @@ def slices(sheet: Sheet, bench: Bench, columns: Sequence[str]) -> Iterator[Slice
                 group = None if sheet.stimulus is None or not kept.any() else sheet.stimulus[kept]
                 if group is not None and np.unique(group).size == group.size:
                     group = None
-                found = bench.number(metric, sheet.truth[kept], y[kept], group, interval="delta")
+                found = measure.number(metric, sheet.truth[kept], y[kept], group, interval="delta")
                 yield Slice(
                     sheet.model, sheet.task.id, column, value, metric, int(rows.sum()), int(kept.sum()), found
                 )
 
 
-def _values(sheet: Sheet, bench: Bench, metric: str) -> Floats:
+def _values(sheet: Sheet, measure: Measure, metric: str) -> Floats:
     if sheet.task.kind == "binary":
         return (
             two_sided.ordering(sheet)
             if metric == "auroc"
-            else two_sided.decided(sheet, bench.options.threshold)[0]
+            else two_sided.decided(sheet, measure.options.threshold)[0]
         )
     if sheet.task.kind == "numbers":
         off = metric == "rmse" and not sheet.on_scale

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.score.measure import Bench, Pairing
+from heartfelt.score.measure import Measure, Pairing
 from heartfelt.score.scores import Score
 from heartfelt.score.sheet import Sheet
 from heartfelt.score.truth import ITEM, Truth
@@ -17,7 +17,7 @@ from heartfelt.stats.text import bleu, cider, lexical, rouge_l
 _NONE = "not computed for texts"
 
 
-def words(sheet: Sheet, bench: Bench, truth: Truth) -> tuple[list[Score], dict[str, Any]]:
+def words(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], dict[str, Any]]:
     """The caption metrics. BLEU belongs to the corpus, the others are means over items."""
     keys = list(sheet.rows.select(ITEM).iter_rows())
     references = [truth.texts[key] for key in keys]
@@ -27,18 +27,18 @@ def words(sheet: Sheet, bench: Bench, truth: Truth) -> tuple[list[Score], dict[s
     own, theirs = [said[place] for place in kept], [references[place] for place in kept]
     told = [text if ok else "" for text, ok in zip(said, answered, strict=True)]
     out = []
-    for name, measure in (("cider", cider), ("rouge_l", rouge_l)):
+    for name, compute in (("cider", cider), ("rouge_l", rouge_l)):
         values, full = np.full(len(said), np.nan), np.zeros(len(said))
         if kept:
-            values[kept] = measure(own, theirs)
-            full = measure(told, references)
+            values[kept] = compute(own, theirs)
+            full = compute(told, references)
         why = None if kept else "no text was given"
         if name == "cider" and len(kept) == 1:
             why = "one item: nothing to be particular about"
         out.append(
-            bench.score(sheet, Pairing(name, np.zeros(values.size), values, full, mean=True, why_none=why))
+            measure.score(sheet, Pairing(name, np.zeros(values.size), values, full, mean=True, why_none=why))
         )
-    out += [_bleu(sheet, bench, order, (own, theirs), (told, references)) for order in (1, 4)]
+    out += [_bleu(sheet, measure, order, (own, theirs), (told, references)) for order in (1, 4)]
     figures = asdict(lexical(own))
     return out, {
         "lexical": figures,
@@ -46,8 +46,8 @@ def words(sheet: Sheet, bench: Bench, truth: Truth) -> tuple[list[Score], dict[s
     }
 
 
-def _bleu(sheet: Sheet, bench: Bench, order: int, answered: Any, everything: Any) -> Score:
-    options, name = bench.options, f"bleu_{order}"
+def _bleu(sheet: Sheet, measure: Measure, order: int, answered: Any, everything: Any) -> Score:
+    options, name = measure.options, f"bleu_{order}"
 
     def number(pair: Any) -> Estimate:
         return bleu(
@@ -56,6 +56,6 @@ def _bleu(sheet: Sheet, bench: Bench, order: int, answered: Any, everything: Any
 
     one = number(answered)
     two = one if sheet.answered.all() else number(everything)
-    ceiling = bench.ceilings.of(sheet.task, name)
+    ceiling = measure.ceilings.of(sheet.task, name)
     gone = Estimate.missing(_NONE, name)
     return Score(sheet.model, sheet.task.id, "item", name, "", one, two, gone, ceiling, gone)

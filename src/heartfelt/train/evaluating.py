@@ -5,7 +5,7 @@ Three readings. *Five folds by stimulus*: the systems are known, the stimulus is
 only telling the clips of one cell apart counts. Beside each stand the ceiling of the labels and what bare means give: the
 mean of the cell's other stimuli (five folds), or of the intent's stimuli from the other systems (leave one system out).
 Heads are chosen on inner folds of what is not left out. Heads are fitted to the screened raters' labels; scores are given
-against these and against the labels of all raters.
+against these and against the labels of all raters (once, where nobody was left out).
 
 Intervals of correlations resample cells (or stimuli, where there are no cells); ceilings carry their own.
 """
@@ -83,7 +83,7 @@ def evaluate(
     }
     rows: list[Mapping[str, Any]] = []
     for target in material.targets:
-        for side in SIDES:
+        for side in SIDES if material.panel.dropped or material.panel.dropped_batches else SIDES[1:]:
             top = _ceiling(material, target, side)
             rows += [
                 _row(material, target, side, name, left_out[target.question, name], top) for name in plans

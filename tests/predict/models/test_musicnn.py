@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,15 @@ def test_blocks_of_any_size_give_the_same(pulled: Pulled, size: int) -> None:
     np.testing.assert_allclose(parts.penultimate, whole.penultimate, atol=1e-4)
     np.testing.assert_array_equal(parts.starts, whole.starts)
     assert parts.seconds == whole.seconds
+
+
+def test_threads_may_share_a_model(pulled: Pulled) -> None:
+    model = pulled("musicnn-msd")
+    clips = [sound(48_000 + 4_000 * number) for number in range(6)]
+    alone = [embed(clip, model=model).vector() for clip in clips]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda clip: embed(clip, model=model).vector(), clips))
+    np.testing.assert_array_equal(together, alone)
 
 
 def test_overlap_and_the_end(pulled: Pulled) -> None:

@@ -67,7 +67,9 @@ def test_bad_files_say_why_and_do_not_stop_the_rest(tmp_path: Path) -> None:
     names = ["nan.wav", "text.wav", "empty.wav", "cut.mp3", "gone.wav", "good.wav"]
     found = predict([tmp_path / name for name in names])
     assert [one.ok for one in found] == [False] * 5 + [True]
-    for one, words in zip(found, ("not finite", "holds text", "empty", "cut off", "no audio file"), strict=False):
+    for one, words in zip(
+        found, ("not finite", "holds text", "empty", "cut off", "no audio file"), strict=False
+    ):
         assert words in str(one.problem)
         assert one.fix
         assert set(one.to_json()) == {"file", "problem", "fix"}

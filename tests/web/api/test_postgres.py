@@ -13,6 +13,7 @@ from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.keys import keys_of
 from tests.collect.conftest import postgres, postgres_server  # noqa: F401 - fixtures
+from tests.collect.postgres import PostgresServer
 from tests.web.conftest import log_in
 from tests.web.studies import rate
 
@@ -66,3 +67,31 @@ def test_two_servers_are_one_study(
         assert clients[1].get(f"{API}/coverage", headers=program).status_code == 401
         assert clients[0].get(f"{API}/raters/no%00body/trials").status_code in {404, 422}
         assert clients[0].get(f"{API}/stimuli", params={"search": "\x00"}).json()["total"] == 0
+
+
+def test_a_database_that_goes_away_and_comes_back(
+    two: list[Collection],
+    hashed: str,
+    postgres_server: PostgresServer,  # noqa: F811
+) -> None:
+    options = WebOptions(
+        b"a secret for tests, long enough", password=hashed, refresh_seconds=0.0, access_log=False
+    )
+    with TestClient(
+        create_app(two[0], options), base_url="http://study.test", follow_redirects=False
+    ) as client:
+        log_in(client)
+        token = client.post(f"{API}/tokens", json={"name": "away"}).json()["token"]
+        postgres_server.stop()
+        try:
+            for path in ("coverage", "raters", "reliability", "settings", "stimuli", "tokens"):
+                told = client.get(f"{API}/{path}")
+                assert told.status_code == 503, path
+                assert int(told.headers["retry-after"]) >= 1
+            assert client.get(f"{API}/study", headers={"authorization": f"Bearer {token}"}).status_code == 503
+            assert client.patch(f"{API}/settings", json={"cap": 5}).status_code == 503
+            assert client.get("/study").status_code == 200
+        finally:
+            postgres_server.start()
+        assert client.get(f"{API}/settings").json()["cap"] is None
+        assert client.get(f"{API}/coverage").status_code == 200

@@ -278,6 +278,18 @@ def test_headers_are_on_every_answer(stranger: TestClient, researcher: TestClien
     assert researcher.get("/static/study/../../app.py").status_code == 404
 
 
+def test_people_get_pages_and_programs_get_json(stranger: TestClient) -> None:
+    page = stranger.get("/nothing", headers={"accept": "text/html,*/*"})
+    assert page.status_code == 404
+    assert "<h1>There is nothing here.</h1>" in page.text
+    assert (
+        stranger.get("/nothing", headers={"accept": "application/json"}).json()["problem"]
+        == "There is nothing here."
+    )
+    told = stranger.get(f"{API}/coverage", headers={"accept": "text/html,*/*"})
+    assert told.json()["problem"] == "This needs a login."
+
+
 def test_a_fault_is_told_without_its_inside(
     collection: Collection,
     options: WebOptions,

@@ -67,6 +67,10 @@ def test_a_body_may_be_so_large_and_no_larger() -> None:
     assert door.post("/here", content=b"x" * 1000, headers=JSON).text.startswith("1000 ")
     told = door.post("/here", content=b"x" * 1001, headers=JSON)
     assert told.status_code == 413
+    for said, status in [("0" * 30 + "5000", 413), ("9" * 40, 413), ("-1", 400), ("1e3", 400), ("", 400)]:
+        assert (
+            door.post("/here", content=b"{}", headers=JSON | {"content-length": said}).status_code == status
+        )
     assert set(told.json()) == {"problem", "fix"}
 
 

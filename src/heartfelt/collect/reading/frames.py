@@ -135,25 +135,8 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
                 **about,
             }
         )
-    schema: dict[str, Any] = {
-        "rater": TEXT,
-        "recruiter": TEXT,
-        "state": TEXT,
-        "step": TEXT,
-        "trials": WHOLE,
-        "of": WHOLE,
-        "excluded": YES,
-        "reason": TEXT,
-        "arrived": REAL,
-        "last_seen": REAL,
-        "language": TEXT,
-        "agreed": YES,
-        "headphones_correct": WHOLE,
-        "headphones_passed": YES,
-        "device": TEXT,
-    }
-    extra = dict.fromkeys(key for row in told for key in row if key not in schema)
-    frame = pl.DataFrame(told, schema={**schema, **dict.fromkeys(extra, TEXT)})
+    extra = dict.fromkeys(key for row in told for key in row if key not in _RATERS)
+    frame = pl.DataFrame(told, schema={**_RATERS, **dict.fromkeys(extra, TEXT)})
     numbers = [
         name
         for name in extra
@@ -162,6 +145,25 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
     return frame.with_columns(
         moment("arrived"), moment("last_seen"), *(pl.col(n).cast(REAL) for n in numbers)
     )
+
+
+_RATERS: dict[str, Any] = {
+    "rater": TEXT,
+    "recruiter": TEXT,
+    "state": TEXT,
+    "step": TEXT,
+    "trials": WHOLE,
+    "of": WHOLE,
+    "excluded": YES,
+    "reason": TEXT,
+    "arrived": REAL,
+    "last_seen": REAL,
+    "language": TEXT,
+    "agreed": YES,
+    "headphones_correct": WHOLE,
+    "headphones_passed": YES,
+    "device": TEXT,
+}
 
 
 def _plain(value: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ STORE_FILE = "collected.sqlite"
 VARIABLE = "HEARTFELT_DATABASE"
 _WAIT = 10.0
 _MOST_PARAMETERS = 30_000
+_MOST_TEXTS = 600
 
 
 class Database:
@@ -68,12 +70,11 @@ class Database:
         from sqlalchemy import create_engine, event
 
         if self.kind == "sqlite":
-            engine = create_engine(
-                self.url, connect_args={"timeout": _WAIT, "check_same_thread": False}, pool_size=8
-            )
+            arguments = {"timeout": _WAIT, "check_same_thread": False, "cached_statements": _MOST_TEXTS}
+            engine = create_engine(self.url, connect_args=arguments, pool_size=8)
         else:
             url = self.url.set(drivername="postgresql+psycopg")
-            arguments = {
+            server: dict[str, Any] = {
                 "connect_timeout": 5,
                 "tcp_user_timeout": int(1000 * _WAIT),
                 "options": f"-csearch_path={self.schema} -cclient_min_messages=warning"
@@ -81,7 +82,7 @@ class Database:
                 "application_name": "heartfelt",
             }
             try:
-                engine = create_engine(url, connect_args=arguments, pool_size=8, pool_pre_ping=True)
+                engine = create_engine(url, connect_args=server, pool_size=8, pool_pre_ping=True)
             except ImportError as error:
                 raise MissingPartError(
                     "PostgreSQL needs psycopg, which is not installed.",
@@ -150,11 +151,13 @@ class Database:
             if self.kind == "sqlite":
                 yield connection.exec_driver_sql(first)
                 return
-            # The query is a statement of its own, so that it sees what others stored before the lock was had.
+            # Both go in one message; the query is a statement of its own, so that it sees what was stored before the
+            # lock was had.
             raw: Any = connection.connection.driver_connection
-            with raw.pipeline():
-                raw.execute(f"SELECT pg_advisory_xact_lock({self.lock_number})")
-                rows: list[Sequence[Any]] = raw.execute(first).fetchall()
+            lock = f"SELECT pg_advisory_xact_lock({self.lock_number})"
+            found = raw.execute(f"{lock}; {first}", prepare=False)
+            found.nextset()
+            rows: list[Sequence[Any]] = found.fetchall()
             yield rows
 
     @contextmanager
@@ -182,34 +185,47 @@ class Database:
         with raw.pipeline():
             yield
 
-    def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows, given as tuples in the order of the table's columns, in as few statements as fit.
+    def insert(self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows, given in the order of the table's columns, in as few statements as fit.
 
         One statement for many rows: the driver lets other threads in between two statements, and under load each of
-        those costs a turn.
+        those costs a turn. PostgreSQL gets the rows as one JSON parameter, because its driver looks at every place for
+        a value anew each time.
         """
-        width = len(table.columns)
-        most = max(1, _MOST_PARAMETERS // width)
+        if self.kind == "postgresql":
+            text = self._texts.get((table.name, 0)) or self._json_text(table)
+            connection.exec_driver_sql(text, (json.dumps(rows, allow_nan=False),))
+            return
+        most = max(1, _MOST_PARAMETERS // len(table.columns))
         for begin in range(0, len(rows), most):
             chunk = rows[begin : begin + most]
             values = tuple(itertools.chain.from_iterable(chunk))
-            connection.exec_driver_sql(self._insert_text(table, len(chunk)), values)
+            text = self._texts.get((table.name, len(chunk))) or self._values_text(table, len(chunk))
+            connection.exec_driver_sql(text, values)
 
-    def _insert_text(self, table: Table, rows: int) -> str:
-        key = (table.name, rows)
-        text = self._texts.get(key)
-        if text is None:
-            mark = "?" if self.kind == "sqlite" else "%s"
-            row = f"({','.join([mark] * len(table.columns))})"
-            names = ",".join(f'"{column.name}"' for column in table.columns)
-            text = f'INSERT INTO "{table.name}" ({names}) VALUES {",".join([row] * rows)}'
-            if len(self._texts) < 1000:
-                self._texts[key] = text
+    def _json_text(self, table: Table) -> str:
+        casts = ", ".join(f"(e->>{k})::{column.type.compile()}" for k, column in enumerate(table.columns))
+        return self._remember(
+            table, 0, f"{_into(table)} SELECT {casts} FROM jsonb_array_elements(%s::jsonb) AS rows(e)"
+        )
+
+    def _values_text(self, table: Table, rows: int) -> str:
+        row = f"({','.join('?' * len(table.columns))})"
+        return self._remember(table, rows, f"{_into(table)} VALUES {','.join([row] * rows)}")
+
+    def _remember(self, table: Table, rows: int, text: str) -> str:
+        if len(self._texts) < _MOST_TEXTS:
+            self._texts[table.name, rows] = text
         return text
 
     def close(self) -> None:
         """Let go of every connection."""
         self._engine.dispose()
+
+
+def _into(table: Table) -> str:
+    names = ", ".join(f'"{column.name}"' for column in table.columns)
+    return f'INSERT INTO "{table.name}" ({names})'
 
 
 def _begin(connection: Connection) -> None:

@@ -36,6 +36,8 @@ class Pretrained:
     """Members by name to the files kept in the cache."""
     answers: Callable[[Model], Mapping[str, npt.NDArray[Any]]]
     """What the converted model says to fixed inputs; held against the stored reference."""
+    home: str = "heartfelt.predict.models"
+    """The Python package whose folder ``reference`` holds the stored reference, ``NAME.json``."""
     revision: int = 1
     """Counts changes of the conversion: a cache made by another is made again."""
 

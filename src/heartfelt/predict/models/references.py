@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import DamagedError
+from heartfelt.predict.models.pretrained import MODELS, Pretrained
 
 if TYPE_CHECKING:
-    from heartfelt.predict.models.pretrained import Pretrained
     from heartfelt.predict.models.session import Model
 
 Array = npt.NDArray[np.float32]
@@ -48,7 +48,7 @@ def picture(height: int, width: int) -> npt.NDArray[np.uint8]:
 @cache
 def reference(name: str) -> Mapping[str, Any]:
     """The stored reference of a model: ``source``, ``tolerance`` and ``outputs``."""
-    text = (files(__package__) / "reference" / f"{name}.json").read_text(encoding="utf-8")
+    text = (files(MODELS[name].home) / "reference" / f"{name}.json").read_text(encoding="utf-8")
     stored: Mapping[str, Any] = json.loads(text)
     return stored
 

@@ -47,7 +47,12 @@ class TrainedPredictor(Predictor):
     def example(cls, folder: Path) -> str:
         """A model that says 5 of everything."""
         size = Music().size
-        nothing = {"mean": np.zeros(size), "factor": np.zeros(size), "reach": np.zeros(size), "weight": np.zeros(size)}
+        nothing = {
+            "mean": np.zeros(size),
+            "factor": np.zeros(size),
+            "reach": np.zeros(size),
+            "weight": np.zeros(size),
+        }
         output = Output("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
         return str(TrainedModel("example", "va-audio", Music.name, (output,)).write(folder / "model"))
 

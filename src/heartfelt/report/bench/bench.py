@@ -87,9 +87,18 @@ def run_bench(
             runs.append(run(predictor, put, place, options.run, progress))
     predictions = pl.concat([one.table for one in runs], how="vertical")
     scores = score(truth, predictions, options.score, progress=progress)
-    scores = replace(scores, notes=(*options.notes, *scores.notes))
+    unused = pl.concat([scores.ledger, *(one.ledger for one in runs)], how="diagonal")
+    scores = replace(scores, notes=(*options.notes, *_left(runs), *scores.notes), ledger=unused)
     _write(source, scores, predictions, target, options)
     return Bench(scores, tuple(runs), target)
+
+
+def _left(runs: Sequence[Run]) -> list[str]:
+    return [
+        f"{one.ledger.height:,} entries of {one.model} could not be used; ledger.csv says why."
+        for one in runs
+        if one.ledger.height
+    ]
 
 
 def _check(target: Path, models: Sequence[str]) -> None:

@@ -56,13 +56,9 @@ def _off(mine: pl.DataFrame, kind: str, threshold: float) -> pl.DataFrame:
         return mine.with_columns(
             pl.when(on_scale).then((pl.col("code") - truth).abs()).otherwise(ranks.abs()).alias("_off")
         )
-    if kind == "binary":
-        said = pl.coalesce(
-            (pl.col("code") > 0.5).cast(pl.Float64), (pl.col("score") > threshold).cast(pl.Float64)
-        )
-        how = (pl.col("score") - threshold).abs().fill_null(1.0)
-        return mine.with_columns(pl.when(said != truth).then(how).otherwise(0.0).alias("_off"))
-    return mine.with_columns((pl.col("code") != truth).cast(pl.Float64).alias("_off"))
+    wrong = pl.col("said") != truth
+    how = (pl.col("score") - threshold).abs().fill_null(1.0) if kind == "binary" else pl.lit(1.0)
+    return mine.with_columns(pl.when(wrong).then(how).otherwise(0.0).alias("_off"))
 
 
 def _row(

@@ -9,7 +9,6 @@ import logging
 import time
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,8 +19,9 @@ from heartfelt.web.security.headers import security_headers
 from heartfelt.web.security.limits import RateLimit
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_JSON = "application/json"
-_FORM = "application/x-www-form-urlencoded"
+_JSON = b"application/json"
+_FORM = b"application/x-www-form-urlencoded"
+_RATER = f"{RATER_COOKIE}=".encode()
 _FORMS = frozenset({"/study/login", "/study/logout"})
 _log = logging.getLogger("heartfelt.access")
 
@@ -89,41 +89,44 @@ class Guard:
         return str(path)
 
     def _admit(self, scope: Scope, route: str, receive: Receive) -> Receive:
-        headers = Headers(scope=scope)
+        headers: dict[bytes, bytes] = dict(scope["headers"])
         self._limit(scope, headers, route)
         if scope["method"] in _SAFE:
             return receive
-        if not headers.get("authorization", "").lower().startswith("bearer "):
+        if not headers.get(b"authorization", b"").lower().startswith(b"bearer "):
             self._same_site(headers)
-        length = headers.get("content-length")
-        if length is not None and not (length.isdigit() and int(length) <= self._options.body_limit):
-            raise Refused(413 if length.isdigit() else 400)
-        if (length not in {None, "0"}) or "transfer-encoding" in headers:
-            kind = headers.get("content-type", "").split(";")[0].strip().lower()
+        length = headers.get(b"content-length")
+        if length is not None:
+            if not length.isdigit():
+                raise Refused(400)
+            if len(length) > 18 or int(length) > self._options.body_limit:
+                raise Refused(413)
+        if (length not in {None, b"0"}) or b"transfer-encoding" in headers:
+            kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
             if kind != _JSON and not (kind == _FORM and route in _FORMS):
                 raise Refused(415)
         return receive if length is not None else self._counted(receive)
 
-    def _limit(self, scope: Scope, headers: Headers, route: str) -> None:
+    def _limit(self, scope: Scope, headers: dict[bytes, bytes], route: str) -> None:
         client = scope.get("client")
         wait = self._addresses.take(client[0] if client else "")
         if not wait and not route.startswith(("/media/", "/static/")):
-            cookie = headers.get("cookie", "")
-            place = cookie.find(f"{RATER_COOKIE}=")
+            cookie = headers.get(b"cookie", b"")
+            place = cookie.find(_RATER)
             if place >= 0:
-                wait = self._raters.take(cookie[place:].split(";", 1)[0])
+                wait = self._raters.take(cookie[place:].split(b";", 1)[0].decode("latin-1"))
         if wait:
             raise Refused(429, headers={"retry-after": str(int(wait) + 1)})
 
-    def _same_site(self, headers: Headers) -> None:
+    def _same_site(self, headers: dict[bytes, bytes]) -> None:
         """A browser says where a request comes from; one that another site set off is turned away."""
-        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"").decode("latin-1")
         if site is not None:
-            if site in {"same-origin", "none"}:
+            if site in {b"same-origin", b"none"}:
                 return
-        elif origin is None or urlsplit(origin).netloc == headers.get("host"):
+        elif not origin or urlsplit(origin).netloc == headers.get(b"host", b"").decode("latin-1"):
             return
-        if origin is not None and origin == self._options.origin:
+        if origin and origin == self._options.origin:
             return
         raise Refused(403, "The request comes from another site.", "Reload the page and try again.")
 

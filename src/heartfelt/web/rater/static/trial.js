@@ -38,6 +38,7 @@ export class Trial {
     this.form.lock(true);
     if (this.draft.values) this.form.restore(this.draft.values, this.draft.verdicts);
     this.comment = this.draft.comment ?? null;
+    does("comment", node).classList.toggle("has", Boolean(this.comment));
     stage.replaceChildren(node);
     this.stage = stage;
     this.#lay();
@@ -137,16 +138,20 @@ export class Trial {
   }
 
   get locked() {
-    return this.player ? !this.player.unlocked : false;
+    return this.node.dataset.locked !== undefined;
   }
 
+  // Opens the questions once the stimulus is there and has been heard as far as the study asks.
   #unlock() {
-    const was = this.node.dataset.locked !== undefined;
-    if (was && !this.locked) {
+    if (this.locked && (this.player?.unlocked ?? true)) {
       this.form.lock(false);
       if (this.player && this.player.rule !== "free") tell(words("unlocked"));
     }
     this.#foot();
+  }
+
+  #tellLocked() {
+    tell(this.player && this.player.rule !== "free" ? words(`locked_${this.player.rule}`) : words("loading"));
   }
 
   #foot() {
@@ -193,8 +198,8 @@ export class Trial {
   goOn() {
     if (this.sent || this.closed) return;
     if (this.locked) {
-      tell(words(`locked_${this.player.rule}`));
-      this.player.button.focus();
+      this.#tellLocked();
+      this.player?.button.focus();
       return;
     }
     for (const one of this.form.here) (one.editor ?? one).take?.();
@@ -251,7 +256,7 @@ export class Trial {
 
   #digit(key) {
     if (this.locked) {
-      tell(words(`locked_${this.player.rule}`));
+      this.#tellLocked();
       return true;
     }
     const one = this.form.active;

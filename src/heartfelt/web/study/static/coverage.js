@@ -1,5 +1,5 @@
 // Coverage against the quota: how many items have how many ratings, with what is being rated just now, and when it will be full.
-import { element, linear, moment, node, number, picture, tells, ticks, whole } from "./draw.js";
+import { cut, element, linear, moment, node, number, picture, tells, ticks, whole } from "./draw.js";
 
 const bars = (svg, data, width, height) => {
   const left = 40, right = width - 10, top = 16, bottom = height - 34;
@@ -24,7 +24,7 @@ const bars = (svg, data, width, height) => {
   const at = left + (data.quota + 1) * step;
   if (at < right + 1) node("line", { x1: at, x2: at, y1: top - 6, y2: bottom, class: "quota" }, svg);
   node("text", { x: Math.min(at - 4, right), y: top - 4, "text-anchor": "end", class: "strong" }, svg, `quota ${data.quota}`);
-  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, `complete ratings of ${data.of} (dashed: with those coming in)`);
+  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, cut(`complete ratings of ${data.of} (dashed: with those coming in)`, right - left));
   return height;
 };
 

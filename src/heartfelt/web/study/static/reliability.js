@@ -1,5 +1,5 @@
 // Reliability per question as the ratings grow, with intervals; or why it is undefined.
-import { element, estimate, linear, node, number, picture, plain, tells, ticks, whole } from "./draw.js";
+import { cut, element, estimate, linear, node, number, picture, plain, tells, ticks, whole } from "./draw.js";
 
 const MOST = 6;
 const lines = (svg, questions, width, height) => {
@@ -16,7 +16,7 @@ const lines = (svg, questions, width, height) => {
     node("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, svg, plain(value));
   }
   for (const value of ticks(0, most, Math.min(6, width / 90))) node("text", { x: x(value), y: bottom + 15, "text-anchor": value > 0.97 * most ? "end" : "middle" }, svg, whole(value));
-  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, "ratings of a question; Krippendorff\u2019s alpha with 95% interval");
+  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, cut("ratings of a question; Krippendorff\u2019s alpha with 95% interval", right - left));
   questions.forEach((question, place) => {
     const group = node("g", { class: `k${place}` }, svg), known = question.over_time.filter((p) => p.value !== null);
     const banded = known.filter((p) => p.low !== null);
