@@ -101,10 +101,12 @@ def test_no_room_is_called_by_a_word_that_says_nothing() -> None:
 def test_heavy_libraries_are_imported_late(path: Path) -> None:
     if path.name.startswith("_kernels"):
         return
+    # FastAPI reads the annotations of a route where its module is loaded; nothing loads the web room before it is wanted.
+    heavy = HEAVY - ({"fastapi"} if path.relative_to(ROOT).parts[0] == "web" else set())
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        assert not HEAVY & {name.split(".")[0] for name in names}, (
+        assert not heavy & {name.split(".")[0] for name in names}, (
             f"{path}: import {names} where it is needed"
         )
 

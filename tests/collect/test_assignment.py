@@ -14,7 +14,7 @@ import pytest
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.assign.pool import williams
-from heartfelt.collect.commands import Answer, Exclude, Leave, Next, ShowTrial, TheEnd
+from heartfelt.collect.commands import Answer, Exclude, Flag, Leave, Next, ShowTrial, TheEnd
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]
@@ -286,19 +286,28 @@ def test_probes_come_as_often_as_said_at_places_that_vary(make_study: Make, coll
     assert set(collection.coverage().items["stimulus"]) == {f"s{n}" for n in range(2, 22)}
 
 
-def test_a_skipped_source_takes_its_repeat_along(make_study: Make, collect: Open) -> None:
+@pytest.mark.parametrize("gap", [1, 3])
+def test_a_skipped_source_takes_its_repeat_along(make_study: Make, collect: Open, gap: int) -> None:
     """Whatever is skipped, the session ends, and nothing is repeated that was not answered before."""
-    from heartfelt.collect.commands import Flag
-
-    collection = collect(make_study(8, probes=[PROBED[1]], design={"ratings_per_item": 2}))
-    person = Person(collection)
-    person.begin()
-    person.step = collection.do(Flag(person.id, person.trial.trial, "noise", skip=True))
-    person.step = collection.do(Flag(person.id, person.trial.trial, "noise", skip=True))
-    assert person.finish().ending == "complete"
-    mine = order_of(collection, person)
-    for row in mine.filter(kind="repeat").iter_rows(named=True):
-        assert mine.filter(kind="rating", stimulus=row["stimulus"]).height == 1
+    again = {"type": "repeat", "id": "again", "per_session": 3, "gap": gap}
+    collection = collect(make_study(12, probes=[again], design={"ratings_per_item": 4}))
+    rng = random.Random(gap)
+    repeated = 0
+    for _ in range(4):
+        person = Person(collection)
+        person.begin()
+        while isinstance(person.step, ShowTrial):
+            if rng.random() < 0.3:
+                person.step = collection.do(Flag(person.id, person.step.trial, "noise", skip=True))
+            else:
+                person.answer()
+        mine = order_of(collection, person)
+        for row in mine.filter(kind="repeat").iter_rows(named=True):
+            first = mine.filter(kind="rating", stimulus=row["stimulus"])
+            assert first.height == 1
+            assert first["position"][0] < row["position"]
+            repeated += 1
+    assert repeated > 0
 
 
 def test_one_item_a_page(make_study: Make, collect: Open) -> None:

@@ -337,6 +337,16 @@ def test_anchors_must_be_in_the_manifest(make_study: Make, opened: Open) -> None
         opened(folder)
 
 
+@pytest.mark.parametrize(
+    "design", [{"distinct": ["intent"]}, {"order": "blocks"}, {"order": "blocks", "block_by": "prompt"}]
+)
+def test_the_manifest_must_have_what_the_design_goes_by(
+    make_study: Make, opened: Open, design: dict[str, object]
+) -> None:
+    with pytest.raises(InputError, match="the manifest has no column"):
+        opened(make_study(2, design=design))
+
+
 def test_device_facts_are_kept(make_study: Make, opened: Open) -> None:
     collection = opened(make_study())
     collection.do(Arrive(language="ko", device={"class": "phone", "width": 390, "touch": True}))

@@ -25,7 +25,7 @@ COMMANDS = {
     command.name or command.callback.__name__.rstrip("_").replace("_", "-")
     for command in app.registered_commands
     if command.callback
-}
+} | {str(group.typer_instance.info.name) for group in app.registered_groups if group.typer_instance}
 
 
 def blocks(path: Path, language: str) -> list[str]:

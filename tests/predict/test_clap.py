@@ -212,6 +212,15 @@ def test_it_travels_and_answers_the_same(clap: Clap, tmp_path: Path) -> None:
     assert len(pickle.dumps(clap)) < 1_000
 
 
+def test_a_relative_folder_is_found_from_elsewhere(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny.parent)
+    packed = pickle.dumps(Clap.make("tiny"))
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(packed).where == str(tiny.resolve())
+
+
 @pytest.mark.parametrize("temperature", ["0", "-1", "nan", "warm"])
 def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
     with pytest.raises(InputError, match="is no temperature"):

@@ -130,3 +130,18 @@ def test_the_same_seed_gives_the_same_scores() -> None:
     assert first == again
     other = score(snapshot, said, ScoreOptions(resamples=200, seed=1))
     assert json.dumps(other.to_json()) != first
+
+
+def test_a_model_that_does_not_speak_of_a_task_is_no_failure() -> None:
+    snapshot, truth = made.presence(stimuli=20)
+    keys = [{"stimulus": s, "question": q} for s, q in truth]
+    values = [{**key, "value": value} for key, value in zip(keys, truth.values(), strict=True)]
+    scores = [{**key, "score": value - 0.5} for key, value in zip(keys, truth.values(), strict=True)]
+    both = pl.concat([made.predictions("degrees", values), made.predictions("similar", scores)])
+    found = score(snapshot, both, ScoreOptions(resamples=200, ceilings=False))
+    assert [rank.model for rank in found.ranked("presence (degree)")] == ["degrees"]
+    assert set(found.coverage["similar"]) == {"presence"}
+    assert "similar does not predict 'presence (degree)'." in found.notes
+    alone = score(snapshot, made.predictions("similar", scores), ScoreOptions(resamples=200, ceilings=False))
+    assert [task.id for task in alone.tasks] == ["presence"]
+    assert "No model predicts 'presence (degree)'." in alone.notes

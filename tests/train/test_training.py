@@ -89,6 +89,15 @@ def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
         assert fresh["ok"].all()
 
 
+def test_an_id_alone_is_no_training_stimulus(made: Trained) -> None:
+    name = made.material.stimuli[0]
+    system, intent = made.material.system[0], made.material.intent[0]
+    assert made.model.kept("another hash", name, system, intent) is not None
+    assert made.model.kept("another hash", name, "another system", intent) is None
+    assert made.model.kept("another hash", name) is None
+    assert made.model.kept(made.material.hashes[0]) is not None
+
+
 def test_embeddings_are_made_once(tmp_path: Path) -> None:
     snapshot = planted(tmp_path / "media", 2)
     cache = FeatureCache(tmp_path / "features")

@@ -44,21 +44,40 @@ def serve(
     browser: Annotated[bool, typer.Option("--open", help="Open the dashboard in a browser.")] = False,
 ) -> None:
     """Open a study to raters, with a dashboard for the researcher at /study."""
-    from heartfelt.web.serve import ServeOptions
+    from heartfelt.cli import screen
+    from heartfelt.web.serve import ServeOptions, prepare
     from heartfelt.web.serve import serve as run
 
     options = ServeOptions(
         host, port, workers, prefix, url, proxy, database, address_limit, rater_limit, access_log
     )
+    with screen.progress_bar(f"opening {folder}") as report:
+        keys = prepare(folder, options, lambda done, total: report("probing media", done, total))
+    _say(folder, options.address, keys)
+    if browser:
+        _open_soon(f"http://{host}:{port}{options.path}/study/login", f"{options.address}/study")
+    run(folder, options)
 
-    def ready(keys: Keys) -> None:
-        _say(folder, options.address, keys)
-        if browser:
-            import webbrowser
 
-            webbrowser.open(f"{options.address}/study")
+def _open_soon(probe: str, address: str) -> None:
+    """Open a browser as soon as the server answers."""
+    import threading
+    import time
+    import webbrowser
+    from urllib.error import URLError
+    from urllib.request import urlopen
 
-    run(folder, options, ready)
+    def wait() -> None:
+        for _ in range(120):
+            try:
+                urlopen(probe, timeout=5).close()
+            except (URLError, OSError):
+                time.sleep(0.25)
+            else:
+                webbrowser.open(address)
+                return
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _say(folder: Path, address: str, keys: Keys) -> None:
@@ -80,10 +99,15 @@ def token(
     days: Annotated[int, typer.Option(min=1, max=3650, help="Days until it expires.")] = 365,
 ) -> None:
     """Make a token with which a program may use the API; it is printed once and only its hash is kept."""
+    from heartfelt.cli import screen
     from heartfelt.collect import Collection
     from heartfelt.web.security.tokens import Tokens
 
-    with Collection.open(folder, database=database) as collection:
+    with screen.progress_bar(f"opening {folder}") as report:
+        collection = Collection.open(
+            folder, database=database, progress=lambda done, total: report("probing media", done, total)
+        )
+    with collection:
         print(Tokens(collection).make(name, days).token)
 
 

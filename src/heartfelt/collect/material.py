@@ -13,7 +13,7 @@ import polars as pl
 
 from heartfelt.collect.assign.layout import Layout
 from heartfelt.collect.options import CollectOptions
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.study import Study
@@ -135,8 +135,15 @@ def make_layout(
 ) -> Layout:
     """The design in plain numbers."""
     design = study.design
+    columns = set(next(iter(rows.values()), ()))
 
-    def codes(names: Sequence[str]) -> dict[int, int]:
+    def codes(names: Sequence[str], where: str) -> dict[int, int]:
+        for name in names:
+            if name != "question" and name not in columns:
+                raise InputError(
+                    f"study.yaml, design.{where}: the manifest has no column '{name}'.",
+                    suggestion(name, columns, "It has"),
+                )
         known: dict[tuple[object, ...], int] = {}
         out: dict[int, int] = {}
         for number, unit in units.items():
@@ -147,7 +154,7 @@ def make_layout(
         return out
 
     ordered = design.order in {"blocks", "latin-square"}
-    block = codes([design.block_by or "system"]) if ordered else {}
+    block = codes([design.block_by or "system"], "block_by") if ordered else {}
     spans: dict[str, float] = {}
     for question in study.asked:
         scale = study.scale_of(question.id)
@@ -160,7 +167,7 @@ def make_layout(
         size=size,
         units=sorted(units),
         quota=design.ratings_per_item,
-        cell=codes(design.distinct) if design.distinct else {},
+        cell=codes(design.distinct, "distinct") if design.distinct else {},
         block=block,
         order=design.order,
         lease=max(options.least_lease, 4 * design.expected_seconds),

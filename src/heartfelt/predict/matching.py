@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -37,7 +38,9 @@ class Matcher(Predictor):
     }
 
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
-        self.where = where
+        folder = Path(where).expanduser()
+        # Other processes may work in another folder.
+        self.where = str(folder.resolve()) if folder.is_dir() else where
         self.given = dict(options)
         self.temperature = 1.0
         self._texts: Kept[tuple[Vector, str | None]] = Kept()

@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from heartfelt.score.measure import plainly
+from heartfelt.score.measure import DRAWN_AT_MOST, plainly
 from heartfelt.score.metrics import METRICS, Kind
 from heartfelt.score.scores import Comparison, Rank
 from heartfelt.score.truth import ITEM
@@ -85,9 +85,10 @@ def _difference(one: Entrant, two: Entrant, options: CompareOptions) -> Differen
     if options.kind in ("binary", "categories"):
         x, first, second = (column.astype(np.int64) for column in (x, first, second))
     group = both["stimulus"].rank("dense").to_numpy() if both["stimulus"].n_unique() < both.height else None
+    drawn = min(options.resamples, max(DRAWN_AT_MOST // max(both.height, 1), 1000))
     found = metric_difference(
         metric, x, first, second,
-        group=group, resamples=options.resamples, seed=options.seed, level=options.level,
+        group=group, resamples=drawn, seed=options.seed, level=options.level,
     )  # fmt: skip
     if found.estimate.value is not None:
         return found

@@ -20,6 +20,8 @@ from heartfelt.stats.resample import Interval
 from heartfelt.streams import derived_seed
 
 LEAST_SYSTEMS = 5
+# Rows times resamples that are drawn for one interval: beyond it, influence values agree to more digits than are printed.
+DRAWN_AT_MOST = 100_000_000
 _PLAIN = {
     "the first column does not vary": "the labels do not vary",
     "the second column does not vary": "the predictions do not vary",
@@ -78,6 +80,7 @@ class Measure:
             seed=derived_seed(self.options.seed, "score", metric) & 0x7FFFFFFF,
             interval=interval,
             level=self.options.level,
+            limit=DRAWN_AT_MOST,
         )
         return [
             Estimate.missing(plainly(one.why_missing), metric, one.counts)

@@ -48,7 +48,8 @@ def eight_figures(scores: Scores) -> dict[str, dict[str, dict[str, Estimate]]]:
         raise no_numbers(scores.study)
     out: dict[str, dict[str, dict[str, Estimate]]] = {}
     for model in scores.models:
-        out[model] = {task: _figures(scores, model, task) for task in tasks}
+        able = [task for task in tasks if task in scores.coverage.get(model, {})]
+        out[model] = {task: _figures(scores, model, task) for task in able}
     return out
 
 

@@ -53,9 +53,15 @@ def score(
         )
     present = set(truth.items["question"].unique())
     tasks, notes = tasks_of(truth.study, [q.id for q in truth.study.asked if q.id in present])
-    silent = [task for task in tasks if not _attempted(task, known)]
-    notes += [f"No model predicts '{task.id}'." for task in silent]
-    tasks = [task for task in tasks if task not in silent]
+    able = {task.id: _attempted(task, known) for task in tasks}
+    notes += [f"No model predicts '{task.id}'." for task in tasks if not able[task.id]]
+    tasks = [task for task in tasks if able[task.id]]
+    notes += [
+        f"{model} does not predict '{task.id}'."
+        for task in tasks
+        for model in models
+        if model not in able[task.id]
+    ]
     beside = predictions.height - known.height
     if beside:
         notes.append(
@@ -63,22 +69,22 @@ def score(
         )
     ceilings = Ceilings(truth, options.seed, options.level, options.ceilings)
     made = _Made(Measure(options, ceilings), truth)
-    total = len(tasks) * len(models)
-    for place, task in enumerate(tasks):
-        sheets = (sheet_of(truth, known, task, model) for model in models)
-        for done in made.add(task, sheets):
+    done, total = 0, sum(len(able[task.id]) for task in tasks)
+    for task in tasks:
+        sheets = (sheet_of(truth, known, task, model) for model in models if model in able[task.id])
+        for _ in made.add(task, sheets):
+            done += 1
             if progress is not None:
-                progress("scoring", place * len(models) + done, total)
+                progress("scoring", done, total)
     return made.scores(models, tasks, [*truth.notes, *notes, *made.notes])
 
 
-def _attempted(task: Task, known: pl.DataFrame) -> bool:
-    """Whether any prediction is about a task; degrees are predicted by values or answers, not by scores."""
+def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
+    """The models that predict a task; degrees are predicted by values, answers or shares, not by scores."""
     mine = known.filter(pl.col("question").is_in(task.questions))
     if task.kind == "ordinal":
-        mine = mine.filter(pl.col("value").is_not_null() | pl.col("answer").is_not_null() | ~pl.col("ok"))
-        return bool(mine["ok"].any())
-    return mine.height > 0
+        mine = mine.filter(pl.any_horizontal(pl.col("value", "answer", "shares").is_not_null()))
+    return set(mine["model"].unique())
 
 
 class _Made:
@@ -95,8 +101,8 @@ class _Made:
         self.rows: list[pl.DataFrame] = []
         self.notes: list[str] = []
 
-    def add(self, task: Task, sheets: Iterable[Sheet]) -> Iterator[int]:
-        """Everything about one task; yields how many models are done."""
+    def add(self, task: Task, sheets: Iterable[Sheet]) -> Iterator[None]:
+        """Everything about one task; yields when a model is done."""
         options = self.measure.options
         columns = columns_of(self.truth, task, options.slices)
         self.details[task.id] = {"models": {}}
@@ -111,7 +117,7 @@ class _Made:
             self.slices += slices(sheet, self.measure, columns)
             self.notes += _one_sided(sheet, options.threshold)
             self.rows.append(rows)
-            yield len(entrants)
+            yield
         asked = CompareOptions(
             task.id, task.kind, task.headline, options.resamples, options.seed, options.level
         )

@@ -179,10 +179,14 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) ->
         pl.col("answer").replace_strict(code_of, default=None, return_dtype=pl.Float64) if code_of else None
     )
     value = pl.when(pl.col("value").is_finite()).then("value")
+    done = pl.col("ok").fill_null(False)
+    code = pl.coalesce(value, named) if named is not None else value
     rows = rows.with_columns(
         truth_column.alias("truth"),
-        (pl.coalesce(value, named) if named is not None else value).alias("code"),
-        pl.col("ok").fill_null(False),
+        # Whatever a failed prediction carries, it is none.
+        pl.when(done).then(code).alias("code"),
+        *(pl.when(done).then(name).alias(name) for name in ("score", "answer", "shares")),
+        done.alias("ok"),
     ).rename({own: "label_answer"} if own else {})
     kept = rows.filter(pl.col("truth").is_not_null())
     return Sheet(model, task, kept, rows.height - kept.height)

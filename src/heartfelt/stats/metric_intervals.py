@@ -27,24 +27,25 @@ def metric_over(
     seed: int = 0,
     interval: Interval = "auto",
     level: float = 0.95,
+    limit: int = PLAIN_LIMIT,
 ) -> list[Estimate]:
-    """The metric once for each of ``groups`` (None: over rows), each with its own interval."""
-    if interval != "auto" or as_array(x).size * resamples <= PLAIN_LIMIT:
-        return [
-            bootstrap_metric(
-                metric, x, y, group=group, resamples=resamples, seed=seed, interval=interval, level=level
-            )
-            for group in groups
-        ]
+    """The metric once for each of ``groups`` (None: over rows), each with its own interval.
+
+    Where rows times resamples pass ``limit``, ``auto`` takes influence values; equal pairs that can be folded together are
+    drawn whatever their number, since that costs nothing per row.
+    """
+
+    def alone(group: Column | None, how: Interval) -> Estimate:
+        return bootstrap_metric(
+            metric, x, y, group=group, resamples=resamples, seed=seed, interval=how, level=level
+        )
+
+    if interval != "auto" or as_array(x).size * resamples <= limit:
+        return [alone(group, interval) for group in groups]
     chosen = metric_called(metric)
     data = rows(chosen, x, y)
-    folded = condense(data)
-    if not data.kept.all() or chosen.undefined(data) or folded.copies is not None:
-        # Equal pairs are folded together and drawn after all; gaps and reasons are for the usual way.
-        return [
-            bootstrap_metric(metric, x, y, group=g, resamples=resamples, seed=seed, level=level)
-            for g in groups
-        ]
+    if not data.kept.all() or chosen.undefined(data) or condense(data).copies is not None:
+        return [alone(group, "auto" if group is None else "delta") for group in groups]
     value = full_value(chosen, Sample(data))
     pull = chosen.influence(data)
     out = []

@@ -21,6 +21,7 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.label import LabelOptions, first_answers, labels
 from heartfelt.panel import Panel, screen
+from heartfelt.predict.task import cases
 from heartfelt.predict.trained.embeddings import EMBEDDINGS
 from heartfelt.predict.trained.feature_cache import FeatureCache
 from heartfelt.snapshot import Snapshot
@@ -180,18 +181,19 @@ def _look(
     cache = cache or FeatureCache()
     root = snapshot.source.media_root
     looks = {name: EMBEDDINGS[name]() for name in sorted(embeddings)}
-    prompts = {prompt.id: prompt.text for prompt in snapshot.study.prompts}
+    texts: dict[str, str | None] = {}
+    if any(look.uses_text for look in looks.values()):
+        texts = {case.stimulus: case.prompt for case in cases(snapshot, labelled=False)}
     found = _Looked({name: {} for name in looks}, {}, [])
 
     def one(row: Mapping[str, Any]) -> tuple[dict[str, Any], str] | str:
         path = row.get("path")
         if root is None or path is None or not (Path(root) / str(path)).is_file():
             return "its media file is not at hand"
-        text = row.get("prompt") or row.get("intent")
         try:
             out, held = {}, ""
             for name, look in looks.items():
-                features, held = cache.of(look, Path(root) / str(path), prompts.get(str(text), _text(text)))
+                features, held = cache.of(look, Path(root) / str(path), texts.get(str(row["stimulus"])))
                 out[name] = features.mean
         except HeartfeltError as error:
             return error.problem

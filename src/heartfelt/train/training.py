@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
+from heartfelt.predict.trained.embeddings import EMBEDDINGS
 from heartfelt.predict.trained.feature_cache import FeatureCache
 from heartfelt.predict.trained.head import KINDS
 from heartfelt.predict.trained.model import Kept, Output, TrainedModel
 from heartfelt.snapshot import Snapshot
+from heartfelt.train.card import card
 from heartfelt.train.choosing import choose
 from heartfelt.train.evaluating import Evaluation, LeftOut, Report, conformal, evaluate
 from heartfelt.train.fitting import Floats
@@ -69,10 +71,27 @@ def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Rep
     )
     kinds = options.heads or recipe.kinds
     evaluation = evaluate(material, kinds, options.level, progress)
-    outputs, chosen = [], {}
+    outputs, chosen = _fitted(material, evaluation, kinds, options.level)
+    # One model looks through one embedding: the widest that any question needs.
+    widest = max((target.embedding for target in material.targets), key=lambda name: EMBEDDINGS[name]().size)
+    model = TrainedModel(
+        options.name or f"{options.recipe} on {snapshot.study.name}",
+        options.recipe,
+        widest,
+        tuple(_widened(one, at, widest) for one, at in zip(outputs, material.targets, strict=True)),
+        _facts(material, options, evaluation, chosen),
+        _kept(material, evaluation),
+    )
+    return Trained(replace(model, card=card(model)), material, evaluation)
+
+
+def _fitted(
+    material: Material, evaluation: Evaluation, kinds: Sequence[str], level: float
+) -> tuple[list[Output], dict[str, Any]]:
+    """The head of every question, chosen on inner folds and fitted to all stimuli, and how it was chosen."""
+    outputs, chosen, systems = [], {}, material.systems
     for target in material.targets:
         at = np.flatnonzero(np.isfinite(target.label))
-        systems = material.systems
         found = choose(material.rows(target, at), None if systems is None else systems[at], kinds)
         chosen[target.question] = {
             "head": found.kind,
@@ -85,40 +104,16 @@ def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Rep
                 target.question,
                 found.head.stored(),
                 target.bounds,
-                conformal(_gaps(target, left), options.level),
-                options.level,
+                conformal(_gaps(target, left), level),
+                level,
                 error_parts(material, target, left),
             )
         )
-    from heartfelt.train.card import card
-
-    facts = _facts(material, options, evaluation, chosen)
-    # One model looks through one embedding: the widest any question needs.
-    embedding = max({target.embedding for target in material.targets}, key=lambda name: (len(name), name))
-    if len({target.embedding for target in material.targets}) > 1:
-        outputs = [
-            _widened(one, target, embedding) for one, target in zip(outputs, material.targets, strict=True)
-        ]
-    plain = TrainedModel(
-        options.name or f"{options.recipe} on {snapshot.study.name}",
-        options.recipe,
-        embedding,
-        tuple(outputs),
-        facts,
-        _kept(material, evaluation),
-    )
-    model = TrainedModel(
-        plain.name, plain.recipe, embedding, plain.outputs, facts, plain.out_of_fold, card(plain)
-    )
-    return Trained(model, material, evaluation)
+    return outputs, chosen
 
 
 def _widened(output: Output, target: Target, embedding: str) -> Output:
     """The same head over a wider embedding that begins with its own columns: what is new has no weight."""
-    from dataclasses import replace
-
-    from heartfelt.predict.trained.embeddings import EMBEDDINGS
-
     extra = EMBEDDINGS[embedding]().size - EMBEDDINGS[target.embedding]().size
     if not extra:
         return output
@@ -176,8 +171,13 @@ def _kept(material: Material, evaluation: Evaluation) -> dict[str, Kept]:
         name: evaluation.left_out[name, "five-fold"].value for name in (t.question for t in material.targets)
     }
     return {
-        held: Kept(stimulus, {name: round(float(value[place]), 6) for name, value in found.items()})
-        for place, (held, stimulus) in enumerate(zip(material.hashes, material.stimuli, strict=True))
+        held: Kept(
+            material.stimuli[place],
+            {name: round(float(value[place]), 6) for name, value in found.items()},
+            material.system[place],
+            material.intent[place],
+        )
+        for place, held in enumerate(material.hashes)
     }
 
 

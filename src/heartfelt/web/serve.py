@@ -65,19 +65,22 @@ def web_options(options: ServeOptions, keys: Keys) -> WebOptions:
     )
 
 
-def serve(folder: Path, options: ServeOptions, ready: Callable[[Keys], None] | None = None) -> None:
-    """Serve the study until stopped. ``ready`` hears the keys before the first process starts."""
-    import uvicorn
-
+def prepare(folder: Path, options: ServeOptions, progress: Callable[[int, int], None] | None = None) -> Keys:
+    """Find out whether the study can be served so, and make the keys it needs; ``progress`` hears of probed media."""
     from heartfelt.collect import Collection
     from heartfelt.web.security.keys import keys_of
 
-    with Collection.open(folder, database=options.database) as collection:
+    with Collection.open(folder, database=options.database, progress=progress) as collection:
         keys = keys_of(collection)
-        web_options(options, keys)
+    web_options(options, keys)
     _free(options)
-    if ready is not None:
-        ready(keys)
+    return keys
+
+
+def serve(folder: Path, options: ServeOptions) -> None:
+    """Serve a study that was prepared, until stopped."""
+    import uvicorn
+
     os.environ[_HANDED] = json.dumps({"folder": str(folder.resolve()), **asdict(options)})
     uvicorn.run(
         "heartfelt.web.serve:app",

@@ -44,7 +44,7 @@ def rate_one(visitor: Visitor, turn: int = 0) -> None:
 
 
 def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=3)
+    visitor = visit(count=2)
     visitor.enter()
     rate_one(visitor)
     visitor.page.wait_for_selector("form.trial")
@@ -65,7 +65,7 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visito
 
 
 def test_another_day_in_the_same_browser(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=3)
+    visitor = visit(count=2)
     visitor.enter()
     rate_one(visitor)
     visitor.page.wait_for_selector("form.trial")

@@ -90,6 +90,7 @@ def test_the_grid_is_clicked_once_and_says_the_same_as_the_rows(
     page = visitor.page
     visitor.listen()
     visitor.still()
+    visitor.accessible()
     box = page.locator(".cells").bounding_box()
     assert box is not None
     page.touchscreen.tap(box["x"] + box["width"] * 7.5 / 9, box["y"] + box["height"] * 7.5 / 9)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+import pytest
+
 from tests.web.rater.serving import Served
 
 if TYPE_CHECKING:
@@ -90,6 +92,17 @@ class Visitor:
             " page.scrollHeight - innerHeight, page.scrollWidth - innerWidth] }"
         )
         assert max(beyond) <= 0, beyond
+
+    def accessible(self) -> None:
+        """Axe finds nothing serious."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+        found = axe.Axe().run(self.page).response["violations"]
+        grave = [
+            (one["id"], [node["html"][:160] for node in one["nodes"]])
+            for one in found
+            if one["impact"] in {"serious", "critical"}
+        ]
+        assert grave == []
 
     # --- the way through --------------------------------------------------------------------------------------------
 

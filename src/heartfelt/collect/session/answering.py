@@ -10,7 +10,7 @@ from typing import Any
 from heartfelt.collect.assign.rater import Rater, Trial
 from heartfelt.collect.commands import Answer, Beat, Flag, Heard, MediaProblem, Receipt, Step
 from heartfelt.collect.errors import NotYourTrial, OffScale, TrialOver, Unanswered
-from heartfelt.collect.session.steps import attention_probe, renew, step, take_up
+from heartfelt.collect.session.steps import attention_probe, give_back, renew, step, take_up
 from heartfelt.collect.session.work import Work, clean, counted, plain_json, seconds
 from heartfelt.errors import InputError, suggestion
 
@@ -195,8 +195,8 @@ def flag(work: Work, command: Flag) -> Step:
     skip = command.skip and held
     stimulus = None if trial is None else _stimulus(work, trial)
     number = trial.id if trial is not None else int(command.trial)
-    if skip:
-        seq = work.tell("returned", rater.number, number, words="flagged")
+    if skip and trial is not None:
+        seq = give_back(work, rater, trial, "flagged")
     else:
         seq = work.tell("noted", rater.number, number, words="flagged")
     reason, comment = clean(command.reason, 200), clean(command.comment, _LONGEST_COMMENT)
@@ -211,7 +211,7 @@ def media_problem(work: Work, command: MediaProblem) -> Step:
     if trial is None or trial not in rater.queue:
         return step(work, rater)
     stimulus = _stimulus(work, trial)
-    seq = work.tell("returned", rater.number, trial.id, words="media")
+    seq = give_back(work, rater, trial, "media")
     work.store(
         "media_problems", seq, work.now, rater.number, trial.id, stimulus, clean(command.problem, 1000)
     )

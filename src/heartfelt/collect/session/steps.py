@@ -112,23 +112,31 @@ def fill_queue(work: Work, rater: Rater) -> None:
             return
 
 
+def give_back(work: Work, rater: Rater, trial: Trial, why: str) -> int:
+    """Take a trial from the rater, with its repeat if that is held already; answers with the fact's number."""
+    for held in list(rater.queue):
+        if held.kind == "repeat" and held.unit == trial.unit and held is not trial:
+            work.tell("returned", rater.number, held.id, words=why)
+    return work.tell("returned", rater.number, trial.id, words=why)
+
+
 def _drop_gone(work: Work, rater: Rater) -> None:
     """Give back trials whose stimulus has left the study, or whose media have, since they were leased."""
     playable = work.context.material.playable
     for trial in list(rater.queue):
-        if trial.unit is not None and trial.unit not in playable:
-            work.tell("returned", rater.number, trial.id, words="gone")
+        if trial in rater.queue and trial.unit is not None and trial.unit not in playable:
+            give_back(work, rater, trial, "gone")
 
 
 def take_up(work: Work, rater: Rater) -> None:
     """Take lapsed leases up again where the unit has not found another rater; else give the trial back."""
     for trial in list(rater.queue):
-        if trial.live:
+        if trial.live or trial not in rater.queue:
             continue
         if work.state.may_retake(trial):
             work.tell("retaken", rater.number, trial.id)
         else:
-            work.tell("returned", rater.number, trial.id, words="lapsed")
+            give_back(work, rater, trial, "lapsed")
 
 
 def _practice(work: Work) -> int:

@@ -142,7 +142,7 @@ class Chat(Predictor):
             if status == 200:
                 self._forms = (form,)
                 return self._read(text, case)
-            problem = _refused(status, self._hidden(text))
+            problem = _refused(status, text)
             if status in {401, 403}:
                 problem += f" (set {self._key_from or KEYS[0]} to a key this server takes)"
             if status not in _REFUSALS:
@@ -177,10 +177,10 @@ class Chat(Predictor):
     def _posted(self, request: Mapping[str, Any]) -> tuple[int, str]:
         """The status and the text of one request; bad weather is raised."""
         said = self.exchange.post(json.dumps(request).encode())
+        text = self._hidden(said.text)
         if said.status in PASSING:
-            told = _refused(said.status, self._hidden(said.text))
-            raise Transient(told, after=_after(said.retry_after))
-        return said.status, said.text
+            raise Transient(_refused(said.status, text), after=_after(said.retry_after))
+        return said.status, text
 
     def _read(self, text: str, case: Case) -> Sequence[Prediction]:
         try:
@@ -188,7 +188,7 @@ class Chat(Predictor):
             said = choice["message"]
             content = said.get("content")
         except (ValueError, LookupError, TypeError, AttributeError):
-            problem = f"the server's answer is no chat completion: '{_short(self._hidden(text))}'"
+            problem = f"the server's answer is no chat completion: '{_short(text)}'"
             return [Prediction.failed(problem)] * len(case.asks)
         ended = choice.get("finish_reason")
         if said.get("refusal") or ended == "content_filter":

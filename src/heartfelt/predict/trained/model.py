@@ -2,7 +2,7 @@
 
 Predictions come with an interval that covers new stimuli of systems the model has not met: its half-width is the conformal
 quantile of the errors made when each system (or fold) was left out. A stimulus the model was trained on is recognised by what
-its file holds, or by its id, and gets the value predicted when it was left out.
+its file holds, or by its id, system and intent, and gets the value predicted when it was left out.
 
 Source: Barber, Candès, Ramdas and Tibshirani (2021), *Predictive inference with the jackknife+*, for cross-conformal intervals.
 """
@@ -67,6 +67,8 @@ class Kept:
 
     stimulus: str
     values: Mapping[str, float]
+    system: str | None = None
+    intent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,12 +95,22 @@ class TrainedModel:
         named = {one.question.casefold(): one for one in self.outputs}
         return named.get(question.casefold())
 
-    def kept(self, content: str, stimulus: str | None = None) -> Kept | None:
-        """What was predicted of a training stimulus, if this is one."""
+    def kept(
+        self, content: str, stimulus: str | None = None, system: str | None = None, intent: str | None = None
+    ) -> Kept | None:
+        """What was predicted of a training stimulus, if this is one: by content, or by id, system and intent together.
+
+        The same clip in another container has another hash; an id alone (``1.wav``) may be somebody else's.
+        """
         found = self.out_of_fold.get(content)
-        if found is None and stimulus is not None:
-            found = next((one for one in self.out_of_fold.values() if one.stimulus == stimulus), None)
-        return found
+        if found is not None or None in (stimulus, system, intent):
+            return found
+        alike = (
+            one
+            for one in self.out_of_fold.values()
+            if (one.stimulus, one.system, one.intent) == (stimulus, system, intent)
+        )
+        return next(alike, None)
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
         """Write the model as a folder, whole or not at all."""
@@ -107,7 +119,10 @@ class TrainedModel:
         with whole_folder(folder, replace=replace) as made:
             write_bytes(made / WEIGHTS, weights)
             write_json(made / MODEL, self._manifest(weights))
-            kept = {key: [one.stimulus, dict(one.values)] for key, one in sorted(self.out_of_fold.items())}
+            kept = {
+                key: [one.stimulus, dict(one.values), one.system, one.intent]
+                for key, one in sorted(self.out_of_fold.items())
+            }
             write_text(made / OUT_OF_FOLD, json.dumps(kept, separators=(",", ":")) + "\n")
             if self.card:
                 write_text(made / CARD, self.card)
@@ -198,6 +213,6 @@ def _kept(path: Path) -> dict[str, Kept]:
         return {}
     said = json.loads(path.read_text(encoding="utf-8"))
     return {
-        key: Kept(str(row[0]), {str(name): float(value) for name, value in row[1].items()})
+        key: Kept(str(row[0]), {str(name): float(value) for name, value in row[1].items()}, row[2], row[3])
         for key, row in said.items()
     }

@@ -77,7 +77,7 @@ class TrainedPredictor(Predictor):
             features, held = self._cache.of(self.model.look(), case.media.path, case.prompt)
         except HeartfeltError as error:
             return [Prediction.failed(f"{error.problem} {error.fix}") for _ in case.asks]
-        kept = self.model.kept(held, case.stimulus)
+        kept = self.model.kept(held, case.stimulus, case.system, case.intent)
         return [
             self._unknown(ask)
             if out is None

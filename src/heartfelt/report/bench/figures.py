@@ -15,11 +15,11 @@ from heartfelt.report.figures.rows import numbers, panel_of, row_of
 from heartfelt.report.palette import COLOURS, SHAPES
 from heartfelt.report.reading import value_of
 from heartfelt.report.words import interval, number, plain
+from heartfelt.score import METRICS
 from heartfelt.streams import stream
 
 MOST_POINTS = 1200
 MOST_PANELS = 6
-CHANCE = {"balanced_accuracy": 0.5, "pearson": 0.0, "quadratic_kappa": 0.0}
 
 
 def leaderboard(told: Told, task: Mapping[str, Any]) -> Chart | None:
@@ -53,7 +53,7 @@ def leaderboard(told: Told, task: Mapping[str, Any]) -> Chart | None:
 def _lines(told: Told, task: Mapping[str, Any], metric: str) -> list[dict[str, Any]]:
     lines = []
     for label, at in (
-        ("chance", CHANCE.get(metric)),
+        ("chance", METRICS[metric].chance if metric in METRICS else None),
         ("one rater", value_of(told.human(task))),
         ("ceiling", value_of(told.ceiling(task))),
     ):

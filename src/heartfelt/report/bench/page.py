@@ -58,7 +58,7 @@ def charts_of(told: Told, rows: pl.DataFrame, seed: int) -> dict[str, Chart | No
     for place, task in enumerate(told.tasks):
         out[f"leaderboard-{place}"] = figures.leaderboard(told, task)
         out[f"shares-{place}"] = figures.shares(told, task)
-        if task["kind"] in ("numbers", "ordinal"):
+        if task["kind"] == "numbers":
             out[f"scatter-{place}"] = figures.scatter(told, task, rows, seed)
         if task["kind"] in ("binary", "categories"):
             out[f"confusion-{place}"] = figures.confusions(told, task)

@@ -278,7 +278,7 @@ def method(told: Told) -> Section:
     options = told.said["options"]
     lines = [
         f"Intervals are at {100 * options['level']:.0f}%, from {number(options['resamples'])} resamples of stimuli with"
-        f" all their items (seed {options['seed']}); where resamples times rows pass 500 million, from influence values."
+        f" all their items (seed {options['seed']}); where resamples times rows pass 100 million, from influence values."
         " Those over systems resample whole systems.",
         f"Scores are cut at {options['threshold']:g}, and at a threshold chosen on the other {options['folds'] - 1} of"
         f" {options['folds']} folds of stimuli.",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 _METHODS = ("get", "post", "patch", "put", "delete")
 _ABOUT = (

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path
 
 from heartfelt.collect.commands import Exclude, Restore
 from heartfelt.web.api.access import Asker, Collected, Figured
-from heartfelt.web.api.models import EffectInfo, Exclusion, Judged, RaterInfo, RatersInfo, TrialsInfo
+from heartfelt.web.api.rater_models import EffectInfo, Exclusion, Judged, RaterInfo, RatersInfo, TrialsInfo
 from heartfelt.web.study import people
 
 router = APIRouter(tags=["raters"])

@@ -9,7 +9,7 @@ import logging
 import time
 from urllib.parse import urlsplit
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.web.errors import Refused, answer, fault
@@ -67,6 +67,8 @@ class Guard:
         else:
             try:
                 await self._app(scope, counted, dressed)
+            except ClientDisconnect:
+                status = status or 499
             except Exception as error:  # noqa: BLE001 - the outermost edge: whatever happens is told in words
                 response = fault(Request(scope), error)
                 if not status:
