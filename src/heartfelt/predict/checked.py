@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 from heartfelt.errors import InputError
+from heartfelt.predict.exchange import shortened
 from heartfelt.predict.predictor import Ask, Prediction
 
 _NUMBERS = ("value", "score", "low", "high", "against")
@@ -77,7 +78,7 @@ def _in_words(prediction: Prediction, ask: Ask) -> Prediction:
         try:
             value, answer = ask.scale.read(answer)
         except InputError:
-            wrong = f"the predictor answered '{_short(prediction.answer or '')}', which is no category"
+            wrong = f"the predictor answered '{shortened(prediction.answer or '')}', which is no category"
             return Prediction.failed(wrong)
     elif value is None and prediction.shares:
         codes = {name: code for code, name in words.items()}
@@ -90,7 +91,3 @@ def _in_words(prediction: Prediction, ask: Ask) -> Prediction:
     if (value, answer) == (prediction.value, prediction.answer):
         return prediction
     return replace(prediction, value=value, answer=answer)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -23,13 +23,12 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from heartfelt.errors import InputError
-from heartfelt.predict.exchange import Exchange
+from heartfelt.predict.exchange import PASSING, Exchange, refusal, shortened, timeout_of, wait_of
 from heartfelt.predict.names import file_name_of, stem_of
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
 from heartfelt.predict.sentences import asked_texts, matched
 
 KEYS = ("similarity", "score", "logit")
-PASSING = frozenset({429, 500, 502, 503, 504})
 """What a server may answer when it is only passing through bad weather."""
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
@@ -71,7 +70,7 @@ class Endpoint(Predictor):
         self._sends = given["audio"] == "send"
         self._unique = given["names"] == "unique"
         self._batches: bool | None = None if given["batch"] == "auto" else False
-        self._timeout = _seconds(given["timeout"])
+        self._timeout = timeout_of(given["timeout"])
         self._token_from = given.get("token_from")
         self._version = given.get("version", "")
         self.lasting = bool(self._version) and self._sends
@@ -168,7 +167,7 @@ class Endpoint(Predictor):
         if status in _REFUSALS and not self._batches:
             return []
         if status != 200:
-            return [Prediction.failed(_refused(status, answer))] * len(lines)
+            return [Prediction.failed(refusal(status, answer))] * len(lines)
         many = answer.get("similarities") if isinstance(answer, dict) else None
         if many is None and not self._batches:
             self._batches = False
@@ -188,7 +187,7 @@ class Endpoint(Predictor):
             return Prediction.later(error.problem, error.after)
         except _Garbled as error:
             return Prediction.failed(str(error))
-        return _read(answer) if status == 200 else Prediction.failed(_refused(status, answer))
+        return _read(answer) if status == 200 else Prediction.failed(refusal(status, answer))
 
     def _content(self, case: Case, line: _Line, texts: Sequence[str] = ()) -> bytes:
         """The body of a request; base64 needs no escaping, so the audio goes in as it is."""
@@ -204,7 +203,7 @@ class Endpoint(Predictor):
         said = self.exchange.post(content)
         if said.status in PASSING:
             kind = _Broken if said.status == 500 else Transient
-            raise kind(_refused(said.status, said.text), after=_after(said.retry_after))
+            raise kind(refusal(said.status, said.text), after=wait_of(said.retry_after))
         if said.status >= 300:
             return said.status, said.text
         if not said.body.strip():
@@ -212,7 +211,7 @@ class Endpoint(Predictor):
         try:
             return 200, json.loads(said.body)
         except ValueError:
-            raise _Garbled(f"the server's answer is not JSON: '{_short(said.text)}'") from None
+            raise _Garbled(f"the server's answer is not JSON: '{shortened(said.text)}'") from None
 
 
 class _Garbled(Exception):
@@ -249,7 +248,7 @@ def _read(answer: Any) -> Prediction:
     for key in KEYS:
         if key in answer:
             return _number(answer[key], key)
-    has = ", ".join(f"'{_short(str(key))}'" for key in answer) or "nothing"
+    has = ", ".join(f"'{shortened(str(key))}'" for key in answer) or "nothing"
     return Prediction.failed(f"the server's answer has no similarity, score or logit; it has {has}")
 
 
@@ -266,40 +265,6 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
-def _refused(status: int, answer: Any) -> str:
-    from http import HTTPStatus
-
-    try:
-        words = f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        words = str(status)
-    text = " ".join(str(answer).split())
-    return f"the server answered {words}" + (f": {_short(text)}" if text else "")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:79] + "…"
-
-
-def _after(header: str | None) -> float | None:
-    """Seconds in a Retry-After header, which may be a number or a date."""
-    if header is None:
-        return None
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    from datetime import UTC, datetime
-    from email.utils import parsedate_to_datetime
-
-    try:
-        moment = parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
 def _checked_url(url: str) -> str:
     parts = urlsplit(url.strip())
     if parts.scheme not in {"http", "https"} or not parts.netloc:
@@ -313,16 +278,6 @@ def _checked_url(url: str) -> str:
             "Put a token into an environment variable, and name it: endpoint[token_from=VARIABLE]:URL.",
         )
     return url.strip()
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise InputError(f"A timeout of '{text}' seconds cannot be.", "Give a number above 0, such as 60.")
-    return seconds
 
 
 def _token(variable: str) -> str:

@@ -8,6 +8,7 @@ what a run waits for. A connection the other side has closed is noticed before i
 from __future__ import annotations
 
 import http.client
+import math
 import select
 import ssl
 import threading
@@ -15,8 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from heartfelt.errors import InputError
 from heartfelt.predict.predictor import Transient
 
+PASSING = frozenset({429, 500, 502, 503, 504})
+"""Answers that may be others when asked again."""
 _Connection = http.client.HTTPConnection
 
 
@@ -116,3 +120,51 @@ def _why(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
+
+
+def refusal(status: int, answer: object) -> str:
+    """What a server refused with, in a line."""
+    from http import HTTPStatus
+
+    try:
+        words = f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        words = str(status)
+    text = " ".join(str(answer).split())
+    return f"the server answered {words}" + (f": {shortened(text)}" if text else "")
+
+
+def shortened(text: str) -> str:
+    """A text that may be long, fit for a line."""
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def wait_of(header: str | None) -> float | None:
+    """Seconds in a Retry-After header, which may be a number or a date."""
+    if header is None:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def timeout_of(text: str) -> float:
+    """The seconds of a timeout given as an option."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(f"A timeout of '{text}' seconds cannot be.", "Give a number above 0, such as 60.")
+    return seconds

@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 from heartfelt.errors import InputError
 from heartfelt.predict.chat.form import read, schema
 from heartfelt.predict.chat.message import SYSTEM, message
-from heartfelt.predict.endpoint import PASSING, _after, _refused, _seconds, _short
-from heartfelt.predict.exchange import Exchange
+from heartfelt.predict.exchange import PASSING, Exchange, refusal, shortened, timeout_of, wait_of
 from heartfelt.predict.predictor import PREDICTORS, Case, Prediction, Predictor, Transient
 
 FORMS = ("json_schema", "json_object", "plain")
@@ -62,7 +61,7 @@ class Chat(Predictor):
         self.reasons = options.get("reasons", "yes") == "yes"
         self.temperature = _within(options, "temperature", 0.0, 0.0, 2.0)
         self.max_tokens = int(_within(options, "max_tokens", 2_000, 1, 1_000_000))
-        self._timeout = _seconds(options.get("timeout", "120"))
+        self._timeout = timeout_of(options.get("timeout", "120"))
         self._key_from = options.get("key_from")
         self._version = options.get("version", "")
         self._forms: tuple[str, ...] = FORMS if form == "auto" else (form,)
@@ -142,7 +141,7 @@ class Chat(Predictor):
             if status == 200:
                 self._forms = (form,)
                 return self._read(text, case)
-            problem = _refused(status, text)
+            problem = refusal(status, text)
             if status in {401, 403}:
                 problem += f" (set {self._key_from or KEYS[0]} to a key this server takes)"
             if status not in _REFUSALS:
@@ -179,7 +178,7 @@ class Chat(Predictor):
         said = self.exchange.post(json.dumps(request).encode())
         text = self._hidden(said.text)
         if said.status in PASSING:
-            raise Transient(_refused(said.status, text), after=_after(said.retry_after))
+            raise Transient(refusal(said.status, text), after=wait_of(said.retry_after))
         return said.status, text
 
     def _read(self, text: str, case: Case) -> Sequence[Prediction]:
@@ -188,11 +187,11 @@ class Chat(Predictor):
             said = choice["message"]
             content = said.get("content")
         except (ValueError, LookupError, TypeError, AttributeError):
-            problem = f"the server's answer is no chat completion: '{_short(text)}'"
+            problem = f"the server's answer is no chat completion: '{shortened(text)}'"
             return [Prediction.failed(problem)] * len(case.asks)
         ended = choice.get("finish_reason")
         if said.get("refusal") or ended == "content_filter":
-            problem = f"the model refused: {_short(str(said.get('refusal') or 'content filter'))}"
+            problem = f"the model refused: {shortened(str(said.get('refusal') or 'content filter'))}"
         elif ended == "length":
             problem = f"the model's answer was cut off at {self.max_tokens} tokens (raise max_tokens)"
         elif isinstance(content, str) and content.strip():

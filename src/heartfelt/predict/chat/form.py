@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heartfelt.errors import InputError
+from heartfelt.predict.exchange import shortened
 from heartfelt.predict.predictor import Ask, Prediction
 from heartfelt.study.scale import FreeText, Scale, Tags
 
@@ -62,7 +63,7 @@ def read(content: str, asks: Sequence[Ask]) -> list[Prediction]:
     names = entry_names(asks)
     filled = next((found for found in _objects(content) if set(found) & set(names)), None)
     if filled is None:
-        return [Prediction.failed(f"the model's answer is no filled-in form: '{_short(content)}'")] * len(
+        return [Prediction.failed(f"the model's answer is no filled-in form: '{shortened(content)}'")] * len(
             asks
         )
     return [_read_one(filled.get(name), ask) for name, ask in zip(names, asks, strict=True)]
@@ -109,7 +110,7 @@ def _coded(answer: Any, scale: Scale) -> tuple[float | None, str | None]:
     low, high = scale.bounds() or (-math.inf, math.inf)
     number = _number(answer)
     if number is None or not low <= number <= high:
-        raise InputError(f"'{_short(str(answer))}' is not on the scale.", f"Allowed: {low:g} to {high:g}.")
+        raise InputError(f"'{shortened(str(answer))}' is not on the scale.", f"Allowed: {low:g} to {high:g}.")
     return number, None
 
 
@@ -125,8 +126,3 @@ def _number(answer: Any) -> float | None:
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else text[:79] + "…"
