@@ -35,7 +35,7 @@ def conveyance(
     from heartfelt.cli import screen
     from heartfelt.predict.trained.model import load_trained
     from heartfelt.predict.valence_arousal.conveyed import conveyed
-    from heartfelt.report.conveyance import write_conveyance
+    from heartfelt.report.conveyance import headline, write_conveyance
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(
@@ -45,7 +45,7 @@ def conveyance(
         chosen = None if model is None else load_trained(model)
         found = conveyed(folder, study=study, ratings=ratings, model=chosen, progress=report)
         write_conveyance(found, out)
-    screen.out.print("Predicted, not rated:", markup=False)
+    screen.out.print(headline(found.summary), markup=False)
     for row in found.summary["deviation_by_system"]:
         screen.out.print(
             f"• {row['system']}, {row['question']}: {_words(row['deviation'])} from the intents", markup=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -37,15 +38,22 @@ def stimulus_means(snapshot: Snapshot, question: str) -> pl.DataFrame:
     )
 
 
-def va_map(snapshot: Snapshot) -> dict[str, Any] | None:
-    """The map for the page's script, or None where the study has no two questions with reference coordinates."""
+def va_map(
+    snapshot: Snapshot, means: Mapping[str, pl.DataFrame] | None = None, said: str = "perceived"
+) -> dict[str, Any] | None:
+    """The map for the page's script, or None where the study has no two questions with reference coordinates.
+
+    ``means`` are by question, as of :func:`stimulus_means`; those of the ratings if left out. ``said`` is what they are.
+    """
     pair = mapped_questions(snapshot)
     if pair is None or not {"system", "intent"} <= set(snapshot.stimuli.columns):
         return None
     across, up = pair
     study = snapshot.study
     look = quadrant_look(study)
-    means = {q.id: stimulus_means(snapshot, q.id) for q in pair}
+    means = means or {q.id: stimulus_means(snapshot, q.id) for q in pair}
+    if not {q.id for q in pair} <= set(means):
+        return None
     joined = (
         snapshot.stimuli.select("stimulus", "system", "intent")
         .join(means[across.id].rename({"mean": "x", "sd": "sx", "n": "nx"}), on="stimulus")
@@ -69,13 +77,13 @@ def va_map(snapshot: Snapshot) -> dict[str, Any] | None:
                 "y": axes[1],
                 "colours": {**look.colours, "": SOFT},
                 "points": points,
-                **_intents(snapshot, mine, pair, look),
+                **_intents(snapshot, mine, pair, look, said),
             }
         )
-    key = "✕ intended   ● perceived mean of an intent   · one stimulus (select it to hear or see it)"
+    key = f"✕ intended   ● {said} mean of an intent   · one stimulus (select it to hear or see it)"
     return {
         "type": "map",
-        "title": "Intended and perceived",
+        "title": f"Intended and {said}",
         "axes": axes,
         "panels": panels,
         "legend": look.legend(),
@@ -106,9 +114,9 @@ def references(
 
 
 def _intents(
-    snapshot: Snapshot, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook
+    snapshot: Snapshot, mine: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook, said: str
 ) -> dict[str, Any]:
-    """Where each intent should be, where it was perceived, and a line from one to the other."""
+    """Where each intent should be, where it was found to be, and a line from one to the other."""
     crosses = references(snapshot, set(mine["intent"].drop_nulls().to_list()), pair, look)
     meant = {cross["label"]: cross for cross in crosses}
     means, lines = [], []
@@ -120,7 +128,9 @@ def _intents(
     )
     for intent, x, y, n in by_intent.iter_rows():
         group = look.of_intent.get(intent)
-        words = f"{intent}: perceived, mean of {n} stimuli\n{pair[0].id} {number(x, 2)}, {pair[1].id} {number(y, 2)}"
+        words = (
+            f"{intent}: {said}, mean of {n} stimuli\n{pair[0].id} {number(x, 2)}, {pair[1].id} {number(y, 2)}"
+        )
         means.append({"x": x, "y": y, "group": group, "words": words})
         if intent in meant:
             lines.append(

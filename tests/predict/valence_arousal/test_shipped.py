@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,3 +71,37 @@ def test_in_the_benchmark_training_clips_are_out_of_fold(shared_data: Path) -> N
     assert table.height == 6
     assert table["ok"].all()
     assert table["note"].str.contains("out of fold").all()
+
+
+def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Path) -> None:
+    """24 rated clips a system and predictions of the rest: narrower than the ratings alone, around the whole sample's mean."""
+    import polars as pl
+
+    import heartfelt
+    from heartfelt.analysis.conveyance import Asked, predicted_conveyance
+    from heartfelt.label import first_answers
+    from heartfelt.panel import screen
+    from heartfelt.streams import stream
+
+    snapshot = heartfelt.read(shared_data / "aimoclips")
+    ratings = first_answers(screen(snapshot, "default").snapshot()).drop("known")
+    kept = list(shipped().out_of_fold.values())
+    said = pl.DataFrame(
+        [{"stimulus": one.stimulus, "question": q, "value": v} for one in kept for q, v in one.values.items()]
+    )
+    references = {name: dict(snapshot.study.reference(name)) for name in ("valence", "arousal")}
+    middle = {"valence": 5.0, "arousal": 5.0}
+
+    def worked_out(rated: pl.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
+        found = predicted_conveyance(Asked(snapshot.stimuli, said, references, middle, rated))
+        return {(row["system"], row["question"]): row for row in found["deviation_by_system"]}
+
+    whole = worked_out(ratings)
+    few = stream(0, "few").choice(sorted(one.stimulus for one in kept), 144, replace=False)
+    hits, widths = [], []
+    for key, row in worked_out(ratings.filter(pl.col("stimulus").is_in(list(few)))).items():
+        powered, alone = row["deviation"], row["ratings_alone"]
+        hits.append(powered["low"] <= whole[key]["ratings_alone"]["value"] <= powered["high"])
+        widths.append((powered["high"] - powered["low"]) / (alone["high"] - alone["low"]))
+    assert np.mean(hits) > 0.85
+    assert np.mean(widths) < 0.8

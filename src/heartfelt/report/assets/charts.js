@@ -298,7 +298,8 @@
       const marks = [], add = (mark, at, words, stimulus) => marks.push({ x: x(at.x), y: y(at.y), mark, words: tells(mark, words, stimulus, false) });
       for (const p of panel.points) {
         const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": 0.5, ...of(p) }, svg);
-        add(dot, p, `${p.stimulus}\n${p.intent || ""}\n${panel.x.label} ${number(p.x)} (sd ${number(p.sx)}, ${p.nx} raters)\n${panel.y.label} ${number(p.y)} (sd ${number(p.sy)}, ${p.ny} raters)`, p.stimulus);
+        const part = (label, value, sd, n) => `\n${label} ${number(value)}${n == null ? "" : ` (sd ${number(sd)}, ${n} raters)`}`;
+        add(dot, p, `${p.stimulus}\n${p.intent || ""}${part(panel.x.label, p.x, p.sx, p.nx)}${part(panel.y.label, p.y, p.sy, p.ny)}`, p.stimulus);
       }
       for (const mark of panel.crosses || []) {
         const cross = node("path", { d: `M${x(mark.x) - 4},${y(mark.y) - 4}l8,8m0,-8l-8,8`, stroke: colour(mark.group), "stroke-width": 2, fill: "none", ...of(mark) }, svg);

@@ -255,8 +255,7 @@ def failures(told: Told) -> Section:
     rows = []
     for model, tasks in told.said["coverage"].items():
         for name, found in tasks.items():
-            why = "; ".join(f"{text} ({number(n)})" for text, n in found["problems"].items())
-            notes = "; ".join(f"{text} ({number(n)})" for text, n in found["notes"].items())
+            why, notes = _most_frequent(found["problems"]), _most_frequent(found["notes"])
             rows.append(
                 [
                     model,
@@ -271,6 +270,14 @@ def failures(told: Told) -> Section:
     columns = ("model", "task", "items", "answered", "without label", "why not answered", "how it was made")
     grid = table("Coverage", columns, rows)
     return Section("coverage", "What was answered", html=joined(grid), short="Coverage")
+
+
+def _most_frequent(texts: Mapping[str, int], most: int = 3) -> str:
+    """The most frequent of some texts with how often each came; the rest in numbers."""
+    ranked = sorted(texts.items(), key=lambda pair: -pair[1])
+    shown = "; ".join(f"{text} ({number(n)})" for text, n in ranked[:most])
+    rest = ranked[most:]
+    return shown + (f"; {len(rest)} others ({number(sum(n for _, n in rest))})" if rest else "")
 
 
 def method(told: Told) -> Section:

@@ -23,15 +23,26 @@ from heartfelt.report.tables import table
 PREDICTED = "Predicted, not rated: these figures are a model's, and its own error is part of every interval."
 
 
+def headline(summary: Mapping[str, Any]) -> str:
+    """What these figures are, in one sentence."""
+    if not summary["rated"]:
+        return PREDICTED
+    return (
+        f"Predicted, with ratings of {summary['rated']:,} of {summary['stimuli']:,} clips: prediction-powered intervals,"
+        " valid whatever the model."
+    )
+
+
 def write_conveyance(found: Conveyed, folder: Path | str, *, replace: bool = False) -> Path:
     """Write summary.json, predictions.csv, ledger.csv, figures/ and report.html; return the folder."""
     target = Path(folder)
     summary = dict(found.summary)
+    words = headline(summary)
     charts: dict[str, Chart | Absent] = {
         "predicted-deviation": _chart(
-            summary["deviation_by_system"], "deviation", "Predicted deviation", 0.0
+            summary["deviation_by_system"], "deviation", "Predicted deviation", 0.0, words
         ),
-        "predicted-slopes": _chart(summary["slopes"], "slope", "Predicted slopes", 1.0),
+        "predicted-slopes": _chart(summary["slopes"], "slope", "Predicted slopes", 1.0, words),
     }
     with whole_folder(target, replace=replace) as made:
         figures = made / "figures"
@@ -49,7 +60,9 @@ def write_conveyance(found: Conveyed, folder: Path | str, *, replace: bool = Fal
     return target
 
 
-def _chart(rows: Sequence[Mapping[str, Any]], key: str, title: str, line: float) -> Chart | Absent:
+def _chart(
+    rows: Sequence[Mapping[str, Any]], key: str, title: str, line: float, words: str
+) -> Chart | Absent:
     panels: list[dict[str, Any]] = []
     behind: list[dict[str, Any]] = []
     for question in dict.fromkeys(row["question"] for row in rows):
@@ -81,16 +94,14 @@ def _chart(rows: Sequence[Mapping[str, Any]], key: str, title: str, line: float)
         ]
     if not panels:
         return Absent("nothing could be worked out")
-    return Chart("intervals", title, f"{title} by system with 95% intervals. {PREDICTED}", panels, behind)
+    return Chart("intervals", title, f"{title} by system with 95% intervals. {words}", panels, behind)
 
 
 def _page(found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Chart | Absent]) -> Page:
     failed = found.run.table.filter(~pl.col("ok")).height
-    how = (
-        f"{summary['rated']:,} of the clips were rated by people: prediction-powered intervals, valid whatever the model."
-        if summary["rated"]
-        else "No clip was rated: intervals hold the model's known error on systems it had not met."
-    )
+    how = headline(summary)
+    if not summary["rated"]:
+        how += " No clip was rated: intervals hold the model's known error on systems it had not met."
     deviation = [
         [row["system"], row["question"], row["deviation"], row.get("ratings_alone")]
         for row in summary["deviation_by_system"]
@@ -106,7 +117,7 @@ def _page(found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Char
         Section(
             "deviation",
             "Predicted deviation from the intents",
-            f"{PREDICTED} {how}",
+            how,
             html=joined(
                 figure_block("predicted-deviation", charts),
                 table(
@@ -141,7 +152,9 @@ def _page(found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Char
         ("rated by people", f"{summary['rated']:,}"),
         ("not predicted", f"{failed:,}"),
     ]
-    return Page(f"Predicted conveyance: {found.snapshot.source.name}", PREDICTED, sections, data, facts)
+    return Page(
+        f"Predicted conveyance: {found.snapshot.source.name}", headline(summary), sections, data, facts
+    )
 
 
 def _quadrants(found: Mapping[str, Any]) -> str:
