@@ -21,7 +21,7 @@ import pytest
 import soundfile
 
 from heartfelt.cli import main
-from heartfelt.errors import InputError, MissingPartError
+from heartfelt.errors import InputError
 from heartfelt.predict import (
     Case,
     Media,
@@ -356,13 +356,6 @@ def test_a_port_in_use_is_told() -> None:
     with served(Sham.make()) as url, pytest.raises(InputError, match="Cannot listen on") as told:
         serve_predictor(Sham.make(), ServerOptions(port=urlsplit(url).port or 0))
     assert "--port" in told.value.fix
-
-
-@pytest.mark.parametrize("absent", ["starlette.applications", "uvicorn"])
-def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
-    monkeypatch.setitem(sys.modules, absent, None)
-    with pytest.raises(MissingPartError, match=r"heartfelt\[web\]"):
-        serve_predictor(Sham.make())
 
 
 def test_the_media_are_gone_when_the_answer_is(tmp_path: Path) -> None:

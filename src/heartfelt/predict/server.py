@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from heartfelt.errors import HeartfeltError, InputError, MissingPartError
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predict.names import Names
 from heartfelt.predict.predictor import Ask, Case, Media, Prediction, Predictor
 from heartfelt.predict.retry import Retry
@@ -139,12 +139,10 @@ class _Asked:
 
 def predictor_app(predictor: Predictor, options: ServerOptions | None = None) -> Starlette:
     """The application that serves a predictor."""
-    try:
-        from starlette.applications import Starlette
-        from starlette.responses import JSONResponse
-        from starlette.routing import Route
-    except ImportError as error:
-        raise _missing(error) from error
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
     options = options or ServerOptions()
     places = _Places(options.media)
     limit = int(options.megabytes * 2**20)
@@ -189,12 +187,10 @@ def serve_predictor(
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until stopped; ``ready`` hears the address."""
+    import uvicorn
+
     options = options or ServerOptions()
     app = predictor_app(predictor, options)
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise _missing(error) from error
     with _listening(options) as listener:
         port = listener.getsockname()[1]
         if ready is not None:
@@ -373,10 +369,3 @@ def _listening(options: ServerOptions) -> socket.socket:
         ) from error
     listener.listen(2_048)
     return listener
-
-
-def _missing(error: ImportError) -> MissingPartError:
-    return MissingPartError(
-        f"Serving needs {error.name}, which is not installed.",
-        "Install it with: pip install 'heartfelt[web]'",
-    )

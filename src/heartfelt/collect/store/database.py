@@ -34,14 +34,9 @@ class Database:
     """A store that can be written to by one at a time and read by many."""
 
     def __init__(self, source: str | Path, study: str, *, durable: bool = True) -> None:
-        try:
-            from sqlalchemy.engine import URL, make_url
-            from sqlalchemy.exc import ArgumentError
-        except ImportError as error:
-            raise MissingPartError(
-                "Collecting ratings needs SQLAlchemy, which is not installed.",
-                "Install it with: pip install 'heartfelt[web]'.",
-            ) from error
+        from sqlalchemy.engine import URL, make_url
+        from sqlalchemy.exc import ArgumentError
+
         try:
             self.url = (
                 URL.create("sqlite", database=str(source)) if isinstance(source, Path) else make_url(source)
@@ -86,7 +81,7 @@ class Database:
             except ImportError as error:
                 raise MissingPartError(
                     "PostgreSQL needs psycopg, which is not installed.",
-                    "Install it with: pip install 'heartfelt[web]'.",
+                    "Install it with: pip install 'heartfelt[postgres]'.",
                 ) from error
         event.listen(engine, "connect", self._prepare)
         if self.kind == "sqlite":

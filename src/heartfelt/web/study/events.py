@@ -43,6 +43,8 @@ async def events(request: Request) -> Response:
         raise Refused(401)
     pulse: Pulse = request.app.state.pulse
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream", headers=headers)
     return StreamingResponse(_stream(request, pulse), media_type="text/event-stream", headers=headers)
 
 

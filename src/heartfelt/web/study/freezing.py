@@ -28,7 +28,7 @@ def freeze(collection: Collection) -> dict[str, Any]:
     target = collection.folder / FOLDER / name
     if target.exists():
         raise InputError("A snapshot of this second is there already.", "Wait a second and freeze again.")
-    collection.snapshot().write(target)
+    collection.snapshot(excluded=False).write(target)
     return _described(target)
 
 
@@ -66,7 +66,7 @@ def exported(collection: Collection, format: str) -> Path:
     if not FORMATS[format].writes:
         raise InputError(f"The format '{format}' can be read but not written.", "See the list of formats.")
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as room:
-        return zipped(export_snapshot(collection.snapshot(), format, Path(room) / format))
+        return zipped(export_snapshot(collection.snapshot(excluded=False), format, Path(room) / format))
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
