@@ -17,7 +17,7 @@ import heartfelt
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predict import Case, Prediction, Retry, RunOptions, cases, predictor_from, run
-from heartfelt.predict.endpoint import _after
+from heartfelt.predict.exchange import wait_of
 from heartfelt.predict.sham import similarity
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -176,10 +176,10 @@ def test_a_server_that_speaks_something_else(clip: Path) -> None:
 
 def test_retry_after_may_be_a_date() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert 25 < (_after(later) or 0) <= 30
-    assert _after("-3") == 0.0
-    assert _after("tomorrow") is None
-    assert _after(None) is None
+    assert 25 < (wait_of(later) or 0) <= 30
+    assert wait_of("-3") == 0.0
+    assert wait_of("tomorrow") is None
+    assert wait_of(None) is None
 
 
 def test_a_server_that_knows_batches_is_asked_once_a_stimulus(clip: Path) -> None:
