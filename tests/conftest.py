@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+import shutil
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 REQUIRE_ALL = bool(os.environ.get("REQUIRE_ALL"))
 
@@ -22,6 +27,26 @@ def shared_data() -> Path:
     if not (folder / "aimoclips" / "ratings_metadata.csv").is_file():
         pytest.skip(f"the public data are not at {folder} (set HEARTFELT_DATA to where they are)")
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real Chromium, gone after the module: as long as it is there, an event loop runs in the main thread."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no Chromium on the path")
+    arguments = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+    ]
+    arguments += ["--disable-sync", "--autoplay-policy=no-user-gesture-required"]
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=found, args=arguments)
+        yield running
+        running.close()
 
 
 @pytest.hookimpl(wrapper=True)

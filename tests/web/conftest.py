@@ -1,11 +1,10 @@
-"""A small study, its collection, its application, and a browser."""
+"""A small study, its collection, its application."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from starlette.testclient import TestClient
@@ -15,9 +14,6 @@ from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.passwords import hash_password
 from tests.web.studies import write_study
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 SECRET = b"a secret for tests, long enough"
 PASSWORD = "correct horse battery"
@@ -77,20 +73,3 @@ def log_in(client: TestClient, base: str = "") -> TestClient:
     page = client.get(f"{base}/study").text
     client.headers["x-heartfelt-token"] = page.split('name="heartfelt-token" content="')[1].split('"')[0]
     return client
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A real Chromium, gone after the module: as long as it is there, an event loop runs in the main thread."""
-    driver = pytest.importorskip("playwright.sync_api")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no Chromium on the path")
-    with driver.sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=found,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-                  "--disable-sync", "--autoplay-policy=no-user-gesture-required"],
-        )  # fmt: skip
-        yield running
-        running.close()

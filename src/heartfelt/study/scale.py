@@ -8,6 +8,7 @@ measurement that statistics may assume.
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
@@ -217,6 +218,15 @@ class YesNo(Scale):
         raise self._off(answer, "yes or no")
 
 
+_HAN = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_HAN}]|[^\s{_HAN}]+")
+
+
+def count_words(text: str) -> int:
+    """How many words a text has; Chinese and Japanese, which put no space between words, count by the character."""
+    return len(_WORD.findall(text))
+
+
 class FreeText(Scale):
     """Words of the rater's own."""
 
@@ -229,7 +239,7 @@ class FreeText(Scale):
     def read(self, answer: Any) -> Coded:
         """Accept text of an allowed length."""
         text = str(answer)
-        words = len(text.split())
+        words = count_words(text)
         if words < self.min_words or (self.max_words is not None and words > self.max_words):
             raise self._off(text, f"{self.min_words} to {self.max_words or 'any number of'} words")
         return None, text

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,25 +15,7 @@ from heartfelt.snapshot import Snapshot
 from tests.report import studies
 from tests.score import made
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 FEW = ScoreOptions(resamples=200)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """A running Chromium."""
-    from tests.report.test_browser import ARGUMENTS
-
-    playwright = pytest.importorskip("playwright.sync_api")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no Chromium on the path")
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
-        yield running
-        running.close()
 
 
 def told(snapshot: Snapshot) -> pl.DataFrame:

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(chromium: Browser, folder: Path) -> Iterator[Watched]:
-    watched = Watched(chromium, folder / "report.html")
+def page(browser: Browser, folder: Path) -> Iterator[Watched]:
+    watched = Watched(browser, folder / "report.html")
     yield watched
     watched.quiet(folder / "report.html")
     watched.context.close()
@@ -90,17 +90,17 @@ def test_names_of_models_are_text(page: Watched) -> None:
     assert page.page.locator("one").count() == 0
 
 
-def test_narrow_screens_keep_to_their_width(chromium: Browser, folder: Path) -> None:
-    watched = Watched(chromium, folder / "report.html", width=390)
+def test_narrow_screens_keep_to_their_width(browser: Browser, folder: Path) -> None:
+    watched = Watched(browser, folder / "report.html", width=390)
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= 392
     watched.quiet(folder / "report.html")
     watched.context.close()
 
 
 @pytest.mark.parametrize("kind", ["sided", "worded"])
-def test_other_kinds_of_task(chromium: Browser, request: pytest.FixtureRequest, kind: str) -> None:
+def test_other_kinds_of_task(browser: Browser, request: pytest.FixtureRequest, kind: str) -> None:
     made: Path = request.getfixturevalue(kind)
-    watched = Watched(chromium, made / "report.html")
+    watched = Watched(browser, made / "report.html")
     for name, figure in data_of(made)["figures"].items():
         assert watched.page.locator(f'[data-figure="{name}"] svg[role=group]').count() == len(
             figure["panels"]

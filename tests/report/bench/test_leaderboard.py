@@ -57,9 +57,9 @@ def test_models_of_all_runs_are_ranked_together(site: Path, numbered: Scores) ->
 
 
 @pytest.mark.browser
-def test_the_site_opens_offline(site: Path, chromium: Browser) -> None:
+def test_the_site_opens_offline(site: Path, browser: Browser) -> None:
     for path in (site / "index.html", *sorted((site / "runs").iterdir())):
-        watched = Watched(chromium, path)
+        watched = Watched(browser, path)
         assert watched.page.locator("svg[role=group]").count() > 0
         watched.quiet(path)
         watched.context.close()

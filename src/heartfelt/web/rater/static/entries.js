@@ -90,7 +90,10 @@ export class NumberEntry {
   }
 }
 
-const countWords = (text) => text.split(/\s+/).filter(Boolean).length;
+// As count_words of the scale: Chinese and Japanese, which put no space between words, count by the character.
+const HAN = "\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff";
+const WORD = new RegExp(`[${HAN}]|[^\\s${HAN}]+`, "g");
+const countWords = (text) => (text.match(WORD) || []).length;
 
 export class TextEntry {
   kind = "text";
