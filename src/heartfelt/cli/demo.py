@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 RATERS = 36
 DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
-PREDICTORS = ("human", "intent", "system-mean", "constant")
 MARKER = ".heartfelt-demo"
 
 
@@ -33,6 +32,7 @@ class Demo:
     folder: Path
     seed: int
     snapshot: Snapshot | None = None
+    predictors: tuple[str, ...] = ("human", "intent", "system-mean", "constant")
 
     @property
     def study_folder(self) -> Path:
@@ -110,6 +110,23 @@ def analyse(demo: Demo) -> str:
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
 
+def predict(demo: Demo) -> str:
+    """What a model trained on real ratings hears in the same clips, beside what the raters said."""
+    from heartfelt.cli.screen import progress_bar
+    from heartfelt.predict.valence_arousal.conveyed import conveyed
+    from heartfelt.report.conveyance import write_conveyance
+
+    try:
+        with progress_bar("listening to the clips") as report:
+            found = conveyed(demo.folder / "snapshot", progress=report)
+    except HeartfeltError as error:
+        # Its weights come over the network; everything else of the demo does without.
+        return f"left out: {error.problem} {error.fix}"
+    demo.predictors = (*demo.predictors, "valence-arousal")
+    write_conveyance(found, demo.folder / "predicted")
+    return f"{found.run.counts['answered']:,} predictions; {demo.folder / 'predicted' / 'report.html'}"
+
+
 def score(demo: Demo) -> str:
     """What knowing only the system, only the cell, or one more person gives, under the ceiling."""
     from heartfelt.cli.screen import progress_bar
@@ -118,12 +135,12 @@ def score(demo: Demo) -> str:
 
     options = BenchOptions(ScoreOptions(seed=demo.seed, resamples=2000))
     with progress_bar("scoring predictors") as report:
-        made = run_bench(demo.frozen(), PREDICTORS, demo.folder / "bench", options, report)
+        made = run_bench(demo.frozen(), demo.predictors, demo.folder / "bench", options, report)
     first = made.scores.tasks[0]
     best = made.scores.ranked(first.id)[0]
     found = made.scores.find(first.id, best.model)
     said = f"; best on {first.id}: {best.model}, {found.estimate}, ceiling {found.ceiling}" if found else ""
-    return f"{len(PREDICTORS)} predictors{said}; {demo.folder / 'bench' / 'report.html'}"
+    return f"{len(demo.predictors)} predictors{said}; {demo.folder / 'bench' / 'report.html'}"
 
 
 STAGES: tuple[Stage, ...] = (
@@ -131,6 +148,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("Serving the study and collecting ratings over HTTP", collect),
     Stage("Freezing everything into a snapshot", freeze),
     Stage("Screening raters, measuring trust, writing the report", analyse),
+    Stage("Predicting what the clips convey", predict),
     Stage("Scoring predictors against the people", score),
 )
 

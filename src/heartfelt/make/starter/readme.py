@@ -68,6 +68,9 @@ def _steps(study: Study, sketch: Sketch) -> str:
             "List the anchors in `stimuli.csv` without a system, and name them under `probes` in `study.yaml`."
         )
     steps.append("Run `heartfelt check` on this folder. It says what is missing, and where.")
+    steps.append(
+        "Run `heartfelt serve` on it. Raters come by the address it prints; the dashboard is at `/study` behind it."
+    )
     return "\n".join(_wrapped(step, f"{number}. ") for number, step in enumerate(steps, 1))
 
 

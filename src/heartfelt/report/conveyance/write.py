@@ -12,13 +12,15 @@ from markupsafe import Markup
 from heartfelt.files import whole_folder, write_json, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predict.valence_arousal.conveyed import Conveyed
-from heartfelt.report.blocks import figure_block, joined
+from heartfelt.report.blocks import figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.rows import lettered, numbers, panel_of, row_of
+from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, render
 from heartfelt.report.palette import COLOURS, INK
 from heartfelt.report.prints.save import save
 from heartfelt.report.tables import table
+from heartfelt.report.va_map import va_map
 
 PREDICTED = "Predicted, not rated: these figures are a model's, and its own error is part of every interval."
 
@@ -56,7 +58,7 @@ def write_conveyance(found: Conveyed, folder: Path | str, *, replace: bool = Fal
         write_text(made / "predictions.csv", csv_text(found.run.table))
         failed = found.run.table.filter(~pl.col("ok")).select("stimulus", "question", "problem")
         write_text(made / "ledger.csv", csv_text(failed))
-        write_text(made / "report.html", render(_page(found, summary, charts)))
+        write_text(made / "report.html", render(_page(found, summary, charts, target)))
     return target
 
 
@@ -97,7 +99,9 @@ def _chart(
     return Chart("intervals", title, f"{title} by system with 95% intervals. {words}", panels, behind)
 
 
-def _page(found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Chart | Absent]) -> Page:
+def _page(
+    found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Chart | Absent], target: Path
+) -> Page:
     failed = found.run.table.filter(~pl.col("ok")).height
     how = headline(summary)
     if not summary["rated"]:
@@ -125,10 +129,13 @@ def _page(found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Char
                     ["system", "question", "predicted deviation", "ratings alone"],
                     deviation,
                 ),
-                table(
+                folded(
                     "Predicted deviation by system and intent",
-                    ["system", "intent", "question", "predicted deviation"],
-                    cells,
+                    table(
+                        "Predicted deviation by system and intent",
+                        ["system", "intent", "question", "predicted deviation"],
+                        cells,
+                    ),
                 ),
             ),
         ),
@@ -146,7 +153,11 @@ def _page(found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Char
         sections.append(
             Section("quadrants", "Intended and predicted quadrants", html=_quadrants(summary["quadrants"]))
         )
-    data = {"figures": {name: chart.to_json() for name, chart in charts.items() if isinstance(chart, Chart)}}
+    figures: dict[str, Any] = {
+        name: chart.to_json() for name, chart in charts.items() if isinstance(chart, Chart)
+    }
+    sections[:0] = _maps(found, figures)
+    data = {"figures": figures, "media": media_sources(found.snapshot, target / "report.html")}
     facts = [
         ("clips", f"{summary['stimuli']:,}"),
         ("rated by people", f"{summary['rated']:,}"),
@@ -155,6 +166,45 @@ def _page(found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Char
     return Page(
         f"Predicted conveyance: {found.snapshot.source.name}", headline(summary), sections, data, facts
     )
+
+
+def _maps(found: Conveyed, figures: dict[str, Any]) -> list[Section]:
+    """The predicted map, and the rated one beside it where people rated; they are put into ``figures``."""
+    answered = found.run.table.filter(pl.col("ok"))
+    means = {
+        str(question): rows.select(
+            "stimulus",
+            pl.col("value").alias("mean"),
+            pl.lit(None, pl.Float64).alias("sd"),
+            pl.lit(None, pl.Int64).alias("n"),
+        )
+        for (question,), rows in answered.group_by("question")
+    }
+    rated = va_map(found.snapshot) if found.snapshot.found.ratings else None
+    predicted = va_map(found.snapshot, means, "predicted")
+    if predicted is None:
+        return []
+    figures["map-predicted"] = predicted
+    blocks = [_map_block("map-predicted", "Predicted", PREDICTED)]
+    if rated is not None and rated["panels"]:
+        figures["map-rated"] = rated
+        blocks.append(_map_block("map-rated", "Rated", "What people said of the same clips."))
+    return [
+        Section(
+            "map",
+            "Predicted beside rated" if len(blocks) == 2 else "Intended and predicted",
+            f"{predicted['key']}.",
+            html=joined(*blocks),
+            short="Map",
+        )
+    ]
+
+
+def _map_block(name: str, title: str, caption: str) -> Markup:
+    return Markup(
+        '<figure class="chart" id="figure-{0}">\n<h3>{1}</h3>\n<div class="figure" data-figure="{0}"></div>\n'
+        "<figcaption>{2}</figcaption>\n</figure>"
+    ).format(name, title, caption)
 
 
 def _quadrants(found: Mapping[str, Any]) -> str:
