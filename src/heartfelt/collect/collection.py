@@ -131,6 +131,10 @@ class Collection:
         """The media file raters know by this id."""
         return self._material.media.get(opaque)
 
+    def media_ids(self) -> dict[str | None, str]:
+        """The id raters know the media file of every stimulus by."""
+        return {file.stimulus: opaque for opaque, file in self._material.media.items()}
+
     # --- the read side ------------------------------------------------------------------------------------------------
 
     @property

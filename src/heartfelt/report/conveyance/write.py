@@ -193,7 +193,7 @@ def _maps(found: Conveyed, figures: dict[str, Any]) -> list[Section]:
         Section(
             "map",
             "Predicted beside rated" if len(blocks) == 2 else "Intended and predicted",
-            f"{predicted['key']}.",
+            "Lines lead from where each intent should be to where it is heard. Select a point to play it.",
             html=joined(*blocks),
             short="Map",
         )

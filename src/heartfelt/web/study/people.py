@@ -11,7 +11,6 @@ from heartfelt.collect import Collection
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.web.study.effect import effect
 from heartfelt.web.study.figures import Board
-from heartfelt.web.study.shown import media_ids
 
 _TRIAL = (
     "trial", "position", "kind", "status", "stimulus", "seconds", "first_play", "plays", "focus_losses", "comment",
@@ -58,7 +57,7 @@ def _rater(row: dict[str, Any], score: dict[str, Any] | None, board: Board) -> d
 
 def trials(collection: Collection, rater: str) -> list[dict[str, Any]]:
     """Every trial of a rater, in the order they were shown."""
-    media = media_ids(collection)
+    media = collection.media_ids()
     rows = collection.trials(rater).sort("position", "leased_at", nulls_last=True).iter_rows(named=True)
     return [
         {name: row[name] for name in _TRIAL}

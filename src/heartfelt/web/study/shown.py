@@ -11,11 +11,6 @@ from heartfelt.collect import Collection
 _FACTS = ("system", "intent", "prompt", "media_problem")
 
 
-def media_ids(collection: Collection) -> dict[str | None, str]:
-    """The opaque id of every stimulus's media file."""
-    return {file.stimulus: opaque for opaque, file in collection._material.media.items()}
-
-
 def stimuli(collection: Collection, offset: int, limit: int, search: str) -> dict[str, Any]:
     """A page of stimuli, fewest ratings first."""
     table = collection.opened.stimuli
@@ -32,7 +27,7 @@ def stimuli(collection: Collection, offset: int, limit: int, search: str) -> dic
         pl.col("complete", "leased", "quota").fill_null(0)
     )
     page = table.sort("complete", "stimulus").slice(offset, limit)
-    means, media = _means(collection, page["stimulus"].to_list()), media_ids(collection)
+    means, media = _means(collection, page["stimulus"].to_list()), collection.media_ids()
     rows = [
         dict.fromkeys(_FACTS) | row
         | {"media": media.get(row["stimulus"]), "means": means.get(row["stimulus"], [])}
@@ -73,6 +68,6 @@ def problems(collection: Collection) -> list[dict[str, Any]]:
 def _with_media(
     collection: Collection, table: pl.DataFrame, columns: tuple[str, ...]
 ) -> list[dict[str, Any]]:
-    media = media_ids(collection)
+    media = collection.media_ids()
     rows = table.select(columns).sort("at", descending=True, nulls_last=False).iter_rows(named=True)
     return [row | {"media": media.get(row["stimulus"])} for row in rows]
