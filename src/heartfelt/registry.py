@@ -1,12 +1,14 @@
 """Named things of one kind: formats, scales, recipes, rules, predictors.
 
 A registry refuses a second thing under the same name, answers an unknown name with the known ones,
-and takes in what other installed packages offer under the entry-point group ``heartfelt.<kind>s``.
+and takes in what other installed packages offer under the entry-point group ``heartfelt.<kind>s``. Modules it is told of
+as ``homes`` register their things when they are loaded, which is when something is first looked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
@@ -22,8 +24,9 @@ class DuplicateNameError(HeartfeltError):
 class Registry(Generic[T]):
     """Things of one ``kind``, by name, in the order they were registered."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, homes: Sequence[str] = ()) -> None:
         self.kind = kind
+        self._homes = tuple(homes)
         self._things: dict[str, T] = {}
         self._plugins_read = False
 
@@ -80,6 +83,8 @@ class Registry(Generic[T]):
         if self._plugins_read:
             return
         self._plugins_read = True
+        for home in self._homes:
+            import_module(home)
         for point in entry_points(group=self.group):
             try:
                 thing = point.load()

@@ -35,4 +35,6 @@ class Engine(ABC):
         """Let go of what it holds."""
 
 
-ENGINES: Registry[type[Engine]] = Registry("engine")
+ENGINES: Registry[type[Engine]] = Registry(
+    "engine", homes=["heartfelt.predict.engines.local", "heartfelt.predict.engines.ray"]
+)

@@ -238,4 +238,15 @@ class Predictor(ABC):
                 )
 
 
-PREDICTORS: Registry[type[Predictor]] = Registry("predictor")
+_HERE = "heartfelt.predict"
+PREDICTORS: Registry[type[Predictor]] = Registry(
+    "predictor",
+    homes=[
+        *(
+            f"{_HERE}.{name}"
+            for name in ("endpoint", "file", "sham", "constant", "system_mean", "intent", "human", "call")
+        ),
+        *(f"{_HERE}.{name}" for name in ("clap", "clip", "chat", "speech_mos")),
+        *(f"{_HERE}.{name}.predictor" for name in ("trained", "valence_arousal")),
+    ],
+)
