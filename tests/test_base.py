@@ -46,6 +46,16 @@ class TestRegistry:
             registry.add("one", 2)
         assert registry["one"] == 1
 
+    def test_homes_are_loaded_when_something_is_looked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loaded: list[str] = []
+        monkeypatch.setattr("heartfelt.registry.import_module", loaded.append)
+        registry: Registry[int] = Registry("thing", homes=["a.home"])
+        registry.add("one", 1)
+        assert registry["one"] == 1
+        assert loaded == []
+        assert "two" not in registry
+        assert loaded == ["a.home"]
+
     def test_unknown_names_list_the_known_ones(self) -> None:
         registry: Registry[int] = Registry("thing")
         registry.add("one", 1)

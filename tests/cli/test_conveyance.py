@@ -58,6 +58,9 @@ def test_subfolders_called_like_intents_with_and_without_ratings(clips: Path, tm
     code, said, error = ask(str(clips), "-o", str(tmp_path / "out"))
     assert code == 0, error
     assert "Predicted, not rated" in said
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "map-predicted" in page
+    assert "map-rated" not in page
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["marked"] == "predicted"
     assert summary["stimuli"] == 12

@@ -98,15 +98,13 @@ class Music(Embedding):
         Block("signal", len(signal.NAMES)),
     )
     models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
-    steps: ClassVar[tuple[int, ...]] = (1, 2)
-    """The second model looks at every other patch: that costs no accuracy and saves a sixth of the time."""
 
     @property
     def identity(self) -> str:
         """The two models' identities and the version of this reading."""
         from heartfelt.predict.models import MODELS
 
-        return "music 2; " + "; ".join(MODELS[name].identity for name in self.models)
+        return "music 3; " + "; ".join(MODELS[name].identity for name in self.models)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """One row a window of the file."""
@@ -133,10 +131,12 @@ class Music(Embedding):
         else:
             patches = np.resize(mel, (1, musicnn.PATCH, musicnn.BANDS))
         pieces, tags = [], []
-        for name, step in zip(self.models, self.steps, strict=True):
+        # The second model looks at the middle alone, which costs hardly any accuracy and a quarter less time.
+        middle = len(patches) // 2
+        for name, shown in zip(self.models, (patches, patches[middle : middle + 1]), strict=True):
             model = load_model(name)
             # One patch at a time: its maps stay near the processor, which is faster than several at once.
-            seen = [model.run({"patches": patch[None]}, ["tags", *_PARTS]) for patch in patches[::step]]
+            seen = [model.run({"patches": patch[None]}, ["tags", *_PARTS]) for patch in shown]
             means = {part: np.mean([one[part][0] for one in seen], axis=0) for part in ("tags", *_PARTS)}
             pieces += [means[part] for part in _PARTS]
             tags.append(np.log(means["tags"] + 1e-3))
