@@ -20,6 +20,16 @@ def _data_folder() -> Path:
     return Path(os.environ.get("HEARTFELT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """HEARTFELT_CACHE where it is set; else a folder all workers of this run share, so that a model is pulled once."""
+    if not os.environ.get("HEARTFELT_CACHE"):
+        base = tmp_path_factory.getbasetemp()
+        shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+        os.environ["HEARTFELT_CACHE"] = str(shared / "heartfelt-cache")
+    return Path(os.environ["HEARTFELT_CACHE"])
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with the public data sets (aimoclips, oasis, agiqa); the test is skipped where it is absent."""

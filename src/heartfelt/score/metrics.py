@@ -69,6 +69,7 @@ METRICS: dict[str, MetricFacts] = {
     "bleu_4": MetricFacts("BLEU-4"),
     "rouge_l": MetricFacts("ROUGE-L"),
     "cider": MetricFacts("CIDEr-D"),
+    "bert_score": MetricFacts("BERTScore (MiniLM)"),
 }
 
 HEADLINES: dict[Kind, str] = {

@@ -1,15 +1,18 @@
-"""Texts: BLEU, ROUGE-L and CIDEr-D against what people wrote."""
+"""Texts: BLEU, ROUGE-L, CIDEr-D and BERTScore against what people wrote."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from heartfelt.errors import HeartfeltError
 from heartfelt.score.measure import Measure, Pairing
 from heartfelt.score.scores import Score
-from heartfelt.score.sheet import Sheet
+from heartfelt.score.sheet import Floats, Sheet
 from heartfelt.score.truth import ITEM, Truth
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.text import bleu, cider, lexical, rouge_l
@@ -27,12 +30,13 @@ def words(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], di
     own, theirs = [said[place] for place in kept], [references[place] for place in kept]
     told = [text if ok else "" for text, ok in zip(said, answered, strict=True)]
     out = []
-    for name, compute in (("cider", cider), ("rouge_l", rouge_l)):
+    alike, why_not = _likeness()
+    for name, compute in (("cider", cider), ("rouge_l", rouge_l), ("bert_score", alike)):
         values, full = np.full(len(said), np.nan), np.zeros(len(said))
-        if kept:
+        if kept and compute is not None:
             values[kept] = compute(own, theirs)
             full = compute(told, references)
-        why = None if kept else "no text was given"
+        why = (None if kept else "no text was given") if compute is not None else why_not
         if name == "cider" and len(kept) == 1:
             why = "one item: nothing to be particular about"
         out.append(
@@ -44,6 +48,17 @@ def words(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], di
         "lexical": figures,
         "lexical_of_people": asdict(lexical([t for own in references for t in own])),
     }
+
+
+def _likeness() -> tuple[Callable[..., Floats] | None, str]:
+    """BERTScore where its model is at hand; a score never fetches one by itself."""
+    from heartfelt.predict.models import load_model
+    from heartfelt.predict.models.minilm import bert_score
+
+    try:
+        return partial(bert_score, model=load_model("minilm", pull=False)), ""
+    except HeartfeltError as error:
+        return None, f"{error.problem} {error.fix}"
 
 
 def _bleu(sheet: Sheet, measure: Measure, order: int, answered: Any, everything: Any) -> Score:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,15 +11,6 @@ from heartfelt.predict.models import MODELS, Model, load_model
 from heartfelt.predict.models.fetch import PullError, archive_of
 
 Pulled = Callable[[str], Model]
-
-
-@pytest.fixture(scope="session")
-def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """HEARTFELT_CACHE where it is set; else a folder that all workers of this run share."""
-    if os.environ.get("HEARTFELT_CACHE"):
-        return Path(os.environ["HEARTFELT_CACHE"])
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "heartfelt-cache"
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.predict.models.minilm import LONGEST, embed, word_pieces
+from heartfelt.predict.models import MODELS
+from heartfelt.predict.models.fetch import archive_of, read_members
+from heartfelt.predict.models.minilm import LONGEST, bert_score, embed, word_pieces
+from heartfelt.predict.models.readers.safetensors import read_safetensors
 from heartfelt.predict.models.wordpiece import WordPieces
 from tests.predict.models.conftest import Pulled
 
@@ -105,3 +109,37 @@ def test_one_text_instead_of_several_is_refused(pulled: Pulled) -> None:
 def test_a_vocabulary_without_marks_is_refused() -> None:
     with pytest.raises(DamagedError, match="UNK"):
         WordPieces("a\nb")
+
+
+def test_bert_score_is_what_transformers_vectors_give(pulled: Pulled, tmp_path: Path) -> None:
+    """SOURCE: the published weights in Transformers' own BertModel, matched token by token in plain loops."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    model, pretrained = pulled("minilm"), MODELS["minilm"]
+    members = read_members(pretrained, archive_of(pretrained, tmp_path))
+    weights = next(content for name, content in members.items() if name.endswith(".safetensors"))
+    bert = transformers.BertModel(
+        transformers.BertConfig(
+            hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
+        )
+    ).eval()
+    tensors = {name: torch.tensor(np.array(value)) for name, value in read_safetensors(weights).items()}
+    bert.load_state_dict(tensors, strict=False)
+
+    def vectors(text: str) -> Any:
+        numbers = torch.tensor([word_pieces(model).tokens(text, LONGEST)])
+        with torch.no_grad():
+            states = bert(numbers).last_hidden_state[0, 1:-1]
+        return torch.nn.functional.normalize(states, dim=1)
+
+    said = "a calm piano melody at dusk"
+    references = ["soft piano music in the evening", "loud drums"]
+    best = 0.0
+    for reference in references:
+        alike = [[float(a @ b) for b in vectors(reference)] for a in vectors(said)]
+        precision = sum(max(row) for row in alike) / len(alike)
+        recall = sum(max(column) for column in zip(*alike, strict=True)) / len(alike[0])
+        best = max(best, 2 * precision * recall / (precision + recall))
+    found = bert_score([said, said, ""], [references, [said], references], model=model)
+    assert found[0] == pytest.approx(best, abs=1e-4)
+    assert found[1] == pytest.approx(1.0, abs=1e-5)
+    assert found[2] == 0.0

@@ -174,5 +174,6 @@ MODELS.add(
         credit="N. Reimers and I. Gurevych, Sentence-BERT, EMNLP 2019; W. Wang et al., MiniLM, NeurIPS 2020",
         convert=minilm.convert,
         answers=answers.of_minilm,
+        revision=2,
     ),
 )

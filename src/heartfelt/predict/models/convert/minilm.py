@@ -50,6 +50,7 @@ def build(tensors: Tensors) -> bytes:
     counted = graph("Mul", value, graph("Unsqueeze", counts, graph.constant([2])))
     summed = graph("ReduceSum", counted, graph.constant([1]), keepdims=0)
     graph.output(graph("LpNormalization", summed, axis=1, p=2), "embedding", ["n", WIDTH])
+    graph.output(graph("LpNormalization", value, axis=2, p=2), "token_vectors", ["n", "length", WIDTH])
     return graph.content()
 
 
