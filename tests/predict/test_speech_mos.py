@@ -16,7 +16,7 @@ from heartfelt.predict.models import Model, distillmos, dnsmos
 from heartfelt.predict.speech_mos import JUDGES, SpeechMos, on_scale
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, YesNo
-from tests.predict.models.conftest import Pulled, _cache, model_cache, pulled  # noqa: F401  # fixtures
+from tests.predict.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 MOS = Points(type="points", points=5)
 NINE = Points(type="points", points=9)
