@@ -21,6 +21,8 @@ _ANSWER = """async () => {
   await until(() => document.querySelector("form.trial") !== form && !document.querySelector(".play").disabled);
   return performance.now() - sent;
 }"""
+_WEIGHT = """() => performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
+  .filter((one) => !one.name.includes("/media/")).reduce((sum, one) => sum + one.transferSize, 0)"""
 _TIMES = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
 
 
@@ -52,16 +54,9 @@ def main() -> None:
             browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
             context = browser.new_context(viewport={"width": 1280, "height": 720})
             page = context.new_page()
-            weight = 0
-
-            def weigh(response: object) -> None:
-                nonlocal weight
-                if "/media/" not in response.url:  # type: ignore[attr-defined]  # a Playwright response
-                    sizes = response.request.sizes()  # type: ignore[attr-defined]
-                    weight += sizes["responseBodySize"] + sizes["responseHeadersSize"]
-
-            page.on("requestfinished", lambda request: weigh(request.response()))
             page.goto(url + "/")
+            page.wait_for_selector("[data-does=agree]")
+            weight = page.evaluate(_WEIGHT)
             for path, body in (
                 ("consent", {"agreed": True}),
                 ("demographics", {"answers": {"age": 30, "gender": "other"}}),
