@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
+
+
+def until(page: Page, expression: str, given: Any = None) -> None:
+    """Wait until an expression holds. The pages allow no evaluation of text, so the browser cannot do the waiting."""
+    deadline = time.monotonic() + 30
+    while not page.evaluate(expression, given):
+        assert time.monotonic() < deadline, f"never came to be: {expression}"
+        page.wait_for_timeout(20)
 
 
 class Watched:
@@ -79,7 +88,7 @@ def test_a_click_on_a_dot_plays_its_clip(report: Page, page_data: dict[str, Any]
     report.mouse.click(x, y)
     title = report.locator("#player-title").inner_text()
     assert title in page_data["media"]
-    report.wait_for_function("document.getElementById('player-audio').readyState >= 1", timeout=5000)
+    until(report, "document.getElementById('player-audio').readyState >= 1")
     assert report.locator("#player-audio").evaluate("a => a.error === null && a.duration > 0.1")
     assert report.locator("#figure-perceived-maps .playing").count() == 1
     report.keyboard.press("Escape")
@@ -167,8 +176,9 @@ def test_a_paragraph_is_copied(browser: Browser, written: Path, conveyance: Anal
     watched = Watched(browser, written / "report.html")
     watched.context.grant_permissions(["clipboard-read", "clipboard-write"])
     watched.page.locator('[data-copy="paper-results"]').click()
-    watched.page.wait_for_function(
-        "document.querySelector('[data-copy=\"paper-results\"]').textContent === 'Copied'"
+    until(
+        watched.page,
+        "document.querySelector('[data-copy=\"paper-results\"]').textContent === 'Copied'",
     )
     copied = watched.page.evaluate("navigator.clipboard.readText()")
     assert copied == conveyance.summary["results"].strip()
@@ -193,9 +203,10 @@ def test_figures_are_drawn_anew_for_another_width(report: Page) -> None:
     svg = report.locator('[data-figure="slopes"] svg[role=group]').first
     wide = svg.get_attribute("viewBox")
     report.set_viewport_size({"width": 500, "height": 900})
-    report.wait_for_function(
+    until(
+        report,
         "was => document.querySelector('[data-figure=\"slopes\"] svg[role=group]').getAttribute('viewBox') !== was",
-        arg=wide,
+        wide,
     )
 
 

@@ -16,7 +16,7 @@ from heartfelt.predict.predictor import PREDICTIONS
 from heartfelt.report.bench import Told
 from heartfelt.report.bench.sections import sentences
 from heartfelt.score import Scores
-from tests.report.test_browser import Watched
+from tests.report.test_browser import Watched, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -64,7 +64,7 @@ def test_a_point_of_the_scatter_plays(page: Watched) -> None:
     assert box is not None
     page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert page.page.locator("#player").is_visible()
-    page.page.wait_for_function("document.getElementById('player-audio').readyState >= 1", timeout=20000)
+    until(page.page, "document.getElementById('player-audio').readyState >= 1")
     assert "prediction" in page.page.locator("#player-words").inner_text()
 
 
