@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from heartfelt.collect import Collection
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.simulate import RaterMix
 from heartfelt.snapshot import Snapshot
 from heartfelt.web.rehearsal import RehearsalOptions, rehearse
+from heartfelt.web.security.keys import keys_of
 from heartfelt.web.visitors import Visit
 
 TRIALS, PEOPLE = 10, 6
 
 
 @pytest.fixture(scope="module")
-def rehearsed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Visit], Snapshot]:
-    folder = tmp_path_factory.mktemp("rehearsal") / "study"
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rehearsal") / "study"
+
+
+@pytest.fixture(scope="module")
+def rehearsed(folder: Path) -> tuple[list[Visit], Snapshot]:
     start_study(
         "aimoclips",
         folder,
@@ -55,3 +63,9 @@ def test_colluders_give_what_another_gave_in_order(rehearsed: tuple[list[Visit],
         float(np.mean(sequences[a] == sequences[b])) for i, a in enumerate(names) for b in names[i + 1 :]
     ]
     assert sum(share > 0.6 for share in alike) >= 2, sorted(alike)[-4:]
+
+
+@pytest.mark.usefixtures("rehearsed")
+def test_whoever_serves_the_study_first_is_still_told_the_password(folder: Path) -> None:
+    with Collection.open(folder) as collection:
+        assert keys_of(collection).made

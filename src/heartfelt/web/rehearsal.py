@@ -6,6 +6,7 @@ order, is the study's own doing. Those who copy come last: they give what anothe
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,13 +45,11 @@ def rehearse(
     from heartfelt.web.app import create_app
     from heartfelt.web.beside import served
     from heartfelt.web.options import WebOptions
-    from heartfelt.web.security.keys import keys_of
 
     options = options or RehearsalOptions()
     with Collection.open(folder) as collection:
-        web = WebOptions(
-            keys_of(collection).secret, address_per_minute=0, rater_per_minute=0, access_log=False
-        )
+        # Keys of its own: the study's are made, and told, when it is first served to people.
+        web = WebOptions(secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
         crowd = _Crowd(collection.study, collection.opened.stimuli, options)
 
         def hear(media: str) -> str:
