@@ -76,6 +76,20 @@ def centre(page: Page, selector: str) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+def told(page: Page, selector: str, aside: tuple[float, float] = (0, 0)) -> str:
+    """What the tip says with the mouse over a mark. A page that is still scrolling hides it: then the mouse moves again."""
+    tip = page.locator(".tip")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        x, y = centre(page, selector)
+        page.mouse.move(x + aside[0], y + aside[1])
+        page.wait_for_timeout(50)
+        if tip.is_visible():
+            return tip.inner_text()
+        page.mouse.move(2, 2)
+    raise AssertionError(f"{selector} tells nothing")
+
+
 def test_every_figure_is_drawn(report: Page, page_data: dict[str, Any]) -> None:
     for name, figure in page_data["figures"].items():
         host = report.locator(f'[data-figure="{name}"]')
@@ -96,22 +110,16 @@ def test_a_click_on_a_dot_plays_its_clip(report: Page, page_data: dict[str, Any]
 
 
 def test_the_nearest_dot_tells_about_itself(report: Page) -> None:
-    x, y = centre(report, "#figure-perceived-maps circle.plays")
-    report.mouse.move(x + 3, y + 2)
-    tip = report.locator(".tip")
-    assert tip.is_visible()
-    assert "valence" in tip.inner_text()
-    assert "raters)" in tip.inner_text()
+    words = told(report, "#figure-perceived-maps circle.plays", (3, 2))
+    assert "valence" in words
+    assert "raters)" in words
     report.mouse.move(2, 2)
-    assert tip.is_hidden()
+    assert report.locator(".tip").is_hidden()
 
 
 def test_marks_tell_on_hover_in_every_figure(report: Page, page_data: dict[str, Any]) -> None:
     for name in page_data["figures"]:
-        x, y = centre(report, f'[data-figure="{name}"] .mark')
-        report.mouse.move(x, y)
-        assert report.locator(".tip").is_visible(), name
-        assert len(report.locator(".tip").inner_text()) > 5, name
+        assert len(told(report, f'[data-figure="{name}"] .mark')) > 5, name
         report.mouse.move(2, 2)
 
 
