@@ -23,15 +23,20 @@ class Room:
         self._leave = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
+def must_be_free(target: Path) -> None:
+    """Raise where a folder that is to be made is there and holds something; to be asked before long work begins."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(
+            f"{target} already exists and is not empty.", "Choose another folder, or remove this one first."
+        )
+
+
 @contextmanager
 def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a folder to fill that becomes ``target`` only when the block ends without an error."""
     target = Path(target)
-    if target.exists() and not replace and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(
-            f"{target} already exists and is not empty.",
-            "Choose another folder, or remove this one first.",
-        )
+    if not replace:
+        must_be_free(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))

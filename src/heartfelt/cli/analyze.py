@@ -10,6 +10,7 @@ import typer
 
 from heartfelt.cli.data import parse_map
 from heartfelt.errors import InputError, suggestion
+from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
     from heartfelt.analysis import AnalyzeOptions
@@ -46,10 +47,7 @@ def analyze(
     from heartfelt.cli.source import read_source
     from heartfelt.formats.reading import candidates
 
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(
-            f"{out} already exists and is not empty.", "Choose another folder, or remove this one first."
-        )
+    must_be_free(out)
     if as_ not in {None, "emolia"}:
         raise InputError(f"There is no layout called '{as_}'.", suggestion(str(as_), ["emolia"], "Layouts"))
     both = format is None and as_ == "emolia" and candidates(source) == ["emolia-dim", "emolia-emo"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from heartfelt.errors import InputError
+from heartfelt.files import must_be_free
 
 
 def conveyance(
@@ -37,10 +37,7 @@ def conveyance(
     from heartfelt.predict.valence_arousal.conveyed import conveyed
     from heartfelt.report.conveyance import headline, write_conveyance
 
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(
-            f"{out} already exists and is not empty.", "Choose another folder, or remove this one first."
-        )
+    must_be_free(out)
     with screen.progress_bar(f"reading {folder}") as report:
         chosen = None if model is None else load_trained(model)
         found = conveyed(folder, study=study, ratings=ratings, model=chosen, progress=report)

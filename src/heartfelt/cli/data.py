@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from heartfelt.errors import InputError
+from heartfelt.files import must_be_free
 
 
 def parse_map(pairs: list[str]) -> dict[str, str]:
@@ -49,10 +50,7 @@ def import_(
     from heartfelt.cli.screen import progress_bar
     from heartfelt.cli.source import read_source
 
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"{folder} already exists and is not empty.", "Choose another folder, or remove this one first."
-        )
+    must_be_free(folder)
     with progress_bar(f"reading {source}") as report:
         snapshot = read_source(source, None if format == "auto" else format, parse_map(map or []), report)
         snapshot.write(folder)

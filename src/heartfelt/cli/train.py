@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heartfelt.cli.data import parse_map
-from heartfelt.errors import InputError
+from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
     from heartfelt.train import TrainOptions
@@ -76,10 +76,7 @@ def _run(
     from heartfelt.train import train as run
     from heartfelt.train.card import evaluation_table
 
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(
-            f"{out} already exists and is not empty.", "Choose another folder, or remove this one first."
-        )
+    must_be_free(out)
     with screen.progress_bar(f"reading {source}") as report:
         snapshot = read_source(source, format, parse_map(given), report)
         found = run(snapshot, options, report)

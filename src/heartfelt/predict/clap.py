@@ -18,16 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predict.decode import decode
-from heartfelt.predict.matching import Matcher, Vector, temperature_of
+from heartfelt.predict.matching import Matcher, Vector
 from heartfelt.predict.predictor import PREDICTORS
-from heartfelt.predict.pretrained import (
-    device_of,
-    identity_of,
-    loaded,
-    model_of,
-    text_vector,
-    transformers_library,
-)
+from heartfelt.predict.pretrained import loaded, text_vector, transformers_library
 from heartfelt.predict.tiny import write_tiny_clap
 
 DEFAULT = "laion/clap-htsat-unfused"
@@ -40,23 +33,16 @@ class Clap(Matcher):
 
     name: ClassVar[str] = "clap"
     about: ClassVar[str] = "cosine of text and sound by a CLAP model"
+    default: ClassVar[str] = DEFAULT
     argument: ClassVar[str] = f"a folder or a name on the hub ({DEFAULT})"
 
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
         super().__init__(where, options)
         library = transformers_library()
-        self.device = device_of(options.get("device", "auto"))
-        self._model: Any = model_of(where, library.ClapModel).to(self.device)
+        self._load(where, library.ClapModel)
         processor = loaded(where, library.ClapProcessor.from_pretrained)
         self._extract: Any = processor.feature_extractor
         self._tokenize: Any = processor.tokenizer
-        self.temperature = temperature_of(options, self._model)
-        self._identity = identity_of(where, self._model)
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Clap:
-        """Load the model."""
-        return cls(argument or DEFAULT, options or {})
 
     @classmethod
     def example(cls, folder: Path) -> str:

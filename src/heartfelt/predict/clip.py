@@ -12,16 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from heartfelt.predict.decode import decode_image
-from heartfelt.predict.matching import Matcher, Vector, temperature_of
+from heartfelt.predict.matching import Matcher, Vector
 from heartfelt.predict.predictor import PREDICTORS
-from heartfelt.predict.pretrained import (
-    device_of,
-    identity_of,
-    loaded,
-    model_of,
-    text_vector,
-    transformers_library,
-)
+from heartfelt.predict.pretrained import loaded, text_vector, transformers_library
 from heartfelt.predict.tiny import write_tiny_clip
 
 DEFAULT = "openai/clip-vit-base-patch32"
@@ -33,22 +26,15 @@ class Clip(Matcher):
 
     name: ClassVar[str] = "clip"
     about: ClassVar[str] = "cosine of text and picture by a CLIP model"
+    default: ClassVar[str] = DEFAULT
     argument: ClassVar[str] = f"a folder or a name on the hub ({DEFAULT})"
 
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
         super().__init__(where, options)
         library = transformers_library()
-        self.device = device_of(options.get("device", "auto"))
-        self._model: Any = model_of(where, library.CLIPModel).to(self.device)
+        self._load(where, library.CLIPModel)
         self._prepare: Any = loaded(where, library.CLIPImageProcessorPil.from_pretrained)
         self._tokenize: Any = loaded(where, library.AutoTokenizer.from_pretrained)
-        self.temperature = temperature_of(options, self._model)
-        self._identity = identity_of(where, self._model)
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Clip:
-        """Load the model."""
-        return cls(argument or DEFAULT, options or {})
 
     @classmethod
     def example(cls, folder: Path) -> str:

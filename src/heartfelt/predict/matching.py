@@ -15,7 +15,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.predict.kept import Kept
 from heartfelt.predict.predictor import Ask, Case, Prediction, Predictor
+from heartfelt.predict.pretrained import device_of, identity_of, model_of
 from heartfelt.predict.sentences import answer_texts, general_text
 from heartfelt.study.scale import Categories, FreeText, Points, Tags
 
@@ -32,6 +33,8 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 class Matcher(Predictor):
     """A predictor that matches text with media. Other processes load the model for themselves."""
 
+    default: ClassVar[str]
+    """The model on the hub that is taken where none is named."""
     options: ClassVar[Mapping[str, str]] = {
         "temperature": "what cosines are divided by before shares are made of them; the model's own if left out",
         "device": "auto (a GPU where there is one), cpu or cuda",
@@ -45,6 +48,18 @@ class Matcher(Predictor):
         self.temperature = 1.0
         self._texts: Kept[tuple[Vector, str | None]] = Kept()
         self._media: Kept[Vector] = Kept()
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Self:
+        """Load the model."""
+        return cls(argument or cls.default, options or {})
+
+    def _load(self, where: str, kind: Any) -> None:
+        """Load the model of a Transformers class, and what follows from it."""
+        self.device = device_of(self.given.get("device", "auto"))
+        self._model: Any = model_of(where, kind).to(self.device)
+        self.temperature = temperature_of(self.given, self._model)
+        self._identity = identity_of(where, self._model)
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[str, dict[str, str]], dict[str, str]]:
         return type(self), (self.where, self.given), {"asked": self.asked}
