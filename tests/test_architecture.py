@@ -12,7 +12,7 @@ import pytest
 import heartfelt
 
 ROOT = Path(heartfelt.__file__).parent
-BASE = {"errors", "registry", "tables", "streams", "files"}
+BASE = {"errors", "registry", "tables", "streams", "files", "on_demand"}
 ORDER = (
     "base",
     "stats",

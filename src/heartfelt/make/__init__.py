@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
     from heartfelt.make.batch import make_stimuli
@@ -14,18 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["GENERATORS", "Conveyance", "Prompt", "make_stimuli", "prompts_for", "render_clip", "render_image"]
 
 _HOMES = {
-    "make_stimuli": "batch",
-    "Conveyance": "conveyance",
-    "GENERATORS": "generators",
-    "render_clip": "generators",
-    "render_image": "generators",
-    "Prompt": "prompts",
-    "prompts_for": "prompts",
+    "batch": ("make_stimuli",),
+    "conveyance": ("Conveyance",),
+    "generators": ("GENERATORS", "render_clip", "render_image"),
+    "prompts": ("Prompt", "prompts_for"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for: reading a sound file should not wait for the synthesisers."""
-    if name in _HOMES:
-        return getattr(import_module(f"heartfelt.make.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'heartfelt.make' has no attribute '{name}'")
+__getattr__ = on_demand(__name__, _HOMES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
     from heartfelt.predict.cache import user_cache
@@ -43,7 +44,6 @@ _HOMES = {
     "spec": ("parse_spec", "predictor_from"),
     "task": ("cases",),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ENGINES", "PREDICTIONS", "PREDICTORS", "Ask", "Case", "Engine", "Interrupted", "Media", "Prediction", "Predictor",
@@ -51,11 +51,4 @@ __all__ = [
     "run", "user_cache",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for: predicting one file should not wait for every predictor there is."""
-    if name in _HOME:
-        found = getattr(import_module(f"heartfelt.predict.{_HOME[name]}"), name)
-        globals()[name] = found
-        return found
-    raise AttributeError(f"module 'heartfelt.predict' has no attribute '{name}'")
+__getattr__ = on_demand(__name__, _HOMES)

@@ -1,9 +1,13 @@
-"""Reports: figures for print, and pages a person opens offline and reads with pleasure."""
+"""Reports: figures for print, and pages a person opens offline and reads with pleasure.
+
+Loaded when first asked for: the process that draws needs none of it.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
     from heartfelt.report.analysis import write_analysis
@@ -12,15 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "write_analysis", "write_overview"]
 
-_HOMES = {
-    "FIGURES": "heartfelt.report.figures",
-    "write_analysis": "heartfelt.report.analysis",
-    "write_overview": "heartfelt.report.overview",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is first asked for: the process that draws needs none of it."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'heartfelt.report' has no attribute '{name}'")
+__getattr__ = on_demand(
+    __name__,
+    {"analysis": ("write_analysis",), "figures": ("FIGURES",), "overview": ("write_overview",)},
+)

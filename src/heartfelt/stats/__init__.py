@@ -6,8 +6,9 @@ Every function takes parallel columns (NumPy, Polars, pandas or lists; ids of an
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
     from heartfelt.stats.aggregate.bt500 import bt500
@@ -92,7 +93,6 @@ _HOMES = {
     "reliability": ("icc", "raters_needed", "reliability_with", "split_half", "variance_components"),
     "resample": ("bootstrap", "bootstrap_difference", "bootstrap_metric"),
 }  # fmt: skip
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Estimate", "accuracy", "alpha", "anova", "auroc", "average_precision", "balanced_accuracy", "bootstrap",
@@ -106,15 +106,7 @@ __all__ = [
     "spearman", "split_half", "tukey", "variance_components",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    """Load a statistic when it is first asked for."""
-    if name in _HOME:
-        # A module and a function may share a name (ceiling, calibration): the function is what people mean.
-        found = getattr(import_module(f"heartfelt.stats.{_HOME[name]}"), name)
-        globals()[name] = found
-        return found
-    raise AttributeError(f"module 'heartfelt.stats' has no attribute '{name}'")
+__getattr__ = on_demand(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

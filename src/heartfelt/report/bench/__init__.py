@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
     from heartfelt.report.bench.bench import Bench, BenchOptions, run_bench
@@ -14,17 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["Bench", "BenchOptions", "Told", "bench_page", "run_bench", "write_bench"]
 
 _HOMES = {
-    "Bench": "bench",
-    "BenchOptions": "bench",
-    "Told": "told",
-    "bench_page": "page",
-    "run_bench": "bench",
-    "write_bench": "write",
+    "bench": ("Bench", "BenchOptions", "run_bench"),
+    "page": ("bench_page",),
+    "told": ("Told",),
+    "write": ("write_bench",),
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is first asked for."""
-    if name in _HOMES:
-        return getattr(import_module(f"heartfelt.report.bench.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'heartfelt.report.bench' has no attribute '{name}'")
+__getattr__ = on_demand(__name__, _HOMES)
