@@ -12,11 +12,14 @@ import typer
 from typer.testing import CliRunner
 
 from heartfelt.cli import conveyance
+from heartfelt.cli.source import read_source
+from heartfelt.collect import Collection
 from heartfelt.errors import InputError
 from heartfelt.predict.models import load_model
 from heartfelt.predict.models.fetch import PullError
 from heartfelt.predict.valence_arousal.conveyed import clips_of
 from heartfelt.streams import stream
+from tests.collect.people import Person, write_study
 
 app = typer.Typer()
 conveyance.add_to(app)
@@ -100,6 +103,20 @@ def test_a_folder_that_says_nothing_is_refused(tmp_path: Path) -> None:
         clips_of(tmp_path)
     with pytest.raises(InputError, match="no file or folder"):
         clips_of(tmp_path / "gone")
+
+
+def test_a_study_comes_with_what_it_has_collected(tmp_path: Path) -> None:
+    folder = write_study(
+        tmp_path / "study",
+        "rated",
+        systems=[{"id": "old"}],
+        intents=[{"id": "happy", "valence": 8, "arousal": 7}],
+        rows=["stimulus,system,intent", "a,old,happy", "b,old,happy"],
+    )
+    with Collection.open(folder) as collection:
+        Person(collection).finish()
+    assert clips_of(folder).counts["ratings"] == 0
+    assert clips_of(folder, read=read_source).counts["ratings"] == 2
 
 
 @pytest.mark.usefixtures("models")

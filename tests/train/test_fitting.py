@@ -54,6 +54,32 @@ def test_stored_and_read_it_says_the_same(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_along_a_line_every_kind_answers_on_it(kind: str) -> None:
+    data = rows()
+    head = fit(kind, View(data), SETTINGS[kind][0])
+    assert head.along(-1.5, 1.4).answer(data.x) == pytest.approx(-1.5 + 1.4 * head.answer(data.x), abs=1e-9)
+
+
+def test_a_penalty_that_pulls_together_is_undone_by_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one strong penalty to choose from, left-out predictions still have the labels' slope and mean."""
+    monkeypatch.setitem(SETTINGS, "ridge", ((100.0,),))
+    data = rows()
+    chosen = choose(data, None, ["ridge"])
+    plain = fit("ridge", View(data), (100.0,)).answer(data.x)
+    slope, offset = np.polyfit(chosen.left_out, data.y, 1, w=np.sqrt(data.weight))
+    assert (slope, offset) == pytest.approx((1.0, 0.0), abs=1e-6)
+    assert np.std(chosen.head.answer(data.x)) > 1.5 * np.std(plain)
+
+
+def test_a_head_that_says_nothing_is_left_as_it_is() -> None:
+    data = rows()
+    data.x[:] = 1.0
+    chosen = choose(data, None, ["ridge"])
+    level = float(data.weight @ data.y / data.weight.sum())
+    assert chosen.head.answer(data.x) == pytest.approx(np.full(data.y.size, level), abs=0.2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_same_seed_same_bytes(kind: str) -> None:
     data = rows()
     first, second = (fit(kind, View(data), SETTINGS[kind][0]).to_arrays("q") for _ in range(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,16 @@ def test_a_damaged_model_is_told(made: Trained, tmp_path: Path) -> None:
         load_trained(tmp_path / "model")
     with pytest.raises(InputError, match="holds no trained model"):
         load_trained(tmp_path)
+
+
+def test_a_model_of_another_embedding_is_refused(made: Trained, tmp_path: Path) -> None:
+    made.model.write(tmp_path / "model")
+    said = json.loads((tmp_path / "model" / MODEL).read_text())
+    said["looks_through"] = "an earlier reading"
+    (tmp_path / "model" / MODEL).write_text(json.dumps(said))
+    with pytest.raises(InputError, match="another version of the") as told:
+        load_trained(tmp_path / "model")
+    assert "Train the model again" in told.value.fix
 
 
 def test_the_evaluation_is_written_whole(made: Trained, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def conveyance(
 ) -> None:
     """Predict deviation, slopes and quadrants of generated clips, with the predictor's own error in every interval."""
     from heartfelt.cli import screen
+    from heartfelt.cli.source import read_source
     from heartfelt.predict.trained.model import load_trained
     from heartfelt.predict.valence_arousal.conveyed import conveyed
     from heartfelt.report.conveyance import headline, write_conveyance
@@ -40,7 +41,9 @@ def conveyance(
     must_be_free(out)
     with screen.progress_bar(f"reading {folder}") as report:
         chosen = None if model is None else load_trained(model)
-        found = conveyed(folder, study=study, ratings=ratings, model=chosen, progress=report)
+        found = conveyed(
+            folder, study=study, ratings=ratings, model=chosen, progress=report, read=read_source
+        )
         write_conveyance(found, out)
     screen.out.print(headline(found.summary), markup=False)
     for row in found.summary["deviation_by_system"]:

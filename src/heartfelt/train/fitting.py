@@ -24,9 +24,11 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Setting: TypeAlias = tuple[float, ...]
 
-PENALTIES = tuple(float(10.0**power) for power in np.arange(-1.5, 2.01, 0.5))
-COMPONENTS = 64
-_KERNEL = tuple((width, penalty) for width in (0.3, 1.0) for penalty in PENALTIES[:5])
+COMPONENTS = 128
+_RIDGE = tuple((float(10.0**power),) for power in np.arange(-1.5, 2.51, 0.5))
+_KERNEL = tuple(
+    (width, float(10.0**power)) for width in (0.3, 0.6, 1.2, 2.4) for power in np.arange(-1.5, 0.76, 0.25)
+)
 _DECAYS = ((3e-3,), (3e-2,))
 _HIDDEN = (32, 16)
 _STEPS = 150
@@ -231,7 +233,7 @@ class _Layers:
 
 
 SETTINGS: dict[str, tuple[Setting, ...]] = {
-    "ridge": tuple((penalty,) for penalty in PENALTIES),
+    "ridge": _RIDGE,
     "kernel": _KERNEL,
     "mlp": _DECAYS,
     "ordinal": _DECAYS,

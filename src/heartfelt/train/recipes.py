@@ -31,7 +31,7 @@ class Recipe:
 
 RECIPES: Registry[Recipe] = Registry("training recipe")
 for _recipe in (
-    Recipe("va-audio", "valence and arousal of music", "music", ("valence", "arousal")),
+    Recipe("va-audio", "valence and arousal of music", "music", ("valence", "arousal"), kinds=("kernel",)),
     Recipe("va-image", "valence and arousal of pictures", "picture", ("valence", "arousal")),
     Recipe(
         "mos-audio",

@@ -95,22 +95,38 @@ def sound_blocks(path: Path | str, rate: int = RATE) -> Iterator[Array]:
     """A file's channels averaged, at ``rate``, in blocks: the same samples as decoding it whole."""
     import soxr
 
-    with opened(path) as file:
-        found = int(file.samplerate)
-        promised, read = int(file.frames), 0
-        stream = soxr.ResampleStream(found, rate, 1, dtype="float32", quality="HQ") if found != rate else None
-        while True:
-            frames = file.read(_BLOCK_SECONDS * found, dtype="float32", always_2d=True)
-            read += len(frames)
-            block = _mono(frames, path)
-            last = len(frames) < _BLOCK_SECONDS * found
-            yield block if stream is None else stream.resample_chunk(block, last=last)
-            if last:
-                break
-    if read < promised < _UNKNOWN:
-        raise _cut_off(path, promised, read)
-    if read == 0:
-        raise InputError(f"{path} holds no sound (0 frames).", "Fetch or generate this clip again.")
+    sound = Sound(path)
+    if sound.rate == rate:
+        yield from sound.blocks()
+        return
+    stream = soxr.ResampleStream(sound.rate, rate, 1, dtype="float32", quality="HQ")
+    for block in sound.blocks():
+        yield stream.resample_chunk(block)
+    yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
+
+
+class Sound:
+    """A sound file at its own rate, its channels averaged, read in blocks of ten seconds."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = path
+        with opened(path) as file:
+            self.rate = int(file.samplerate)
+
+    def blocks(self) -> Iterator[Array]:
+        """The samples in order; an error where the file holds none, or fewer than it promises."""
+        with opened(self.path) as file:
+            promised, read = int(file.frames), 0
+            while True:
+                frames = file.read(_BLOCK_SECONDS * self.rate, dtype="float32", always_2d=True)
+                read += len(frames)
+                yield _mono(frames, self.path)
+                if len(frames) < _BLOCK_SECONDS * self.rate:
+                    break
+        if read < promised < _UNKNOWN:
+            raise _cut_off(self.path, promised, read)
+        if read == 0:
+            raise InputError(f"{self.path} holds no sound (0 frames).", "Fetch or generate this clip again.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Frozen embeddings: what a head is trained on. A file becomes rows of numbers, one a window of time.
 
-``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models and the
-sound itself; ``picture`` at an image through EfficientNet-Lite; ``music-words`` and ``words`` add the sentence the stimulus
-was made from, through MiniLM. A long file is never held whole.
+``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models, which hear
+every window at the same level, and at the sound itself; ``picture`` at an image through EfficientNet-Lite; ``music-words``
+adds the sentence the stimulus was made from, through MiniLM. A long file is never held whole.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.predict.trained import signal
+from heartfelt.predict.trained import bandwidth, harmony, rhythm, signal
 from heartfelt.registry import Registry
 
 Array: TypeAlias = npt.NDArray[np.float32]
 
 WINDOW_SECONDS = 10
 _REST_SECONDS = 5
-_PARTS = ("penultimate", "mean_pool", "max_pool", "std_pool")
+_POOLS = ("mean_pool", "max_pool", "std_pool")
+_LEVEL = 10 ** (-18 / 20)
 _QUIET = 10 ** (-60 / 20)
 SILENT = "the clip is silent; what is predicted of it says nothing"
 
@@ -82,20 +83,27 @@ EMBEDDINGS: Registry[type[Embedding]] = Registry("embedding")
 
 
 class Music(Embedding):
-    """Music through MusicNN (both models) and the sound itself."""
+    """Music through MusicNN (both models) and the sound itself.
+
+    Louder recordings of the same music are no happier, so MusicNN hears all at one level; what level there was is in the
+    columns of the sound itself.
+    """
 
     name: ClassVar[str] = "music"
     about: ClassVar[str] = (
-        "MusicNN (MSD and MTT) and the level, brightness, change, pulse and mode of the sound"
+        "MusicNN (MSD and MTT) and the level, brightness, rhythm, harmony, roughness and bandwidth of the sound"
     )
     media: ClassVar[str] = "audio"
     blocks: ClassVar[tuple[Block, ...]] = (
         Block("msd", 200),
         Block("msd-pools", 3 * 753),
         Block("mtt", 200),
-        Block("mtt-pools", 3 * 753),
         Block("tags", 100),
         Block("signal", len(signal.NAMES)),
+        Block("rhythm", len(rhythm.NAMES)),
+        Block("harmony", len(harmony.NAMES)),
+        Block("roughness", len(harmony.ROUGHNESS_NAMES)),
+        Block("bandwidth", bandwidth.BANDS),
     )
     models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
 
@@ -104,44 +112,61 @@ class Music(Embedding):
         """The two models' identities and the version of this reading."""
         from heartfelt.predict.models import MODELS
 
-        return "music 3; " + "; ".join(MODELS[name].identity for name in self.models)
+        return "music 4; " + "; ".join(MODELS[name].identity for name in self.models)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """One row a window of the file."""
-        from heartfelt.predict.models.listening import sound_blocks
+        from heartfelt.predict.models.listening import Sound
 
         del text
-        rows, starts, peak, seconds, at = [], [], 0.0, 0.0, 0.0
-        for samples in windows(sound_blocks(path)):
-            rows.append(self.row(samples))
+        sound = Sound(path)
+        rows, starts, peak, at = [], [], 0.0, 0.0
+        for samples in windows(sound.blocks(), sound.rate):
+            rows.append(self.row(samples, sound.rate))
             starts.append(at)
-            at += len(samples) / signal.RATE
-            seconds = at
+            at += len(samples) / sound.rate
             peak = max(peak, float(np.abs(samples).max(initial=0.0)))
-        return Features(np.stack(rows), np.asarray(starts), seconds, _doubts(path, seconds, peak))
+        return Features(np.stack(rows), np.asarray(starts), at, _doubts(sound.rate, at, peak))
 
-    def row(self, samples: Array) -> Array:
-        """The row of one window of mono sound at 16 kHz."""
+    def row(self, samples: Array, rate: int = signal.RATE) -> Array:
+        """The row of one window of mono sound."""
+        from heartfelt.make.media import resample
+        from heartfelt.predict.models import musicnn
+
+        heard = resample(samples, rate, signal.RATE) if rate != signal.RATE else samples
+        mel = musicnn.log_mel(heard).astype(np.float64)
+        strength = harmony.strengths(heard)
+        tones = harmony.chroma(strength)
+        parts: list[npt.NDArray[Any]] = [
+            *self._seen(heard),
+            signal.signal_features(heard, mel, tones),
+            rhythm.rhythm(mel),
+            harmony.harmony(tones),
+            harmony.roughness(strength),
+            bandwidth.bandwidth(samples, rate),
+        ]
+        row: Array = np.concatenate(parts).astype(np.float32)
+        return row
+
+    def _seen(self, heard: Array) -> list[Array]:
+        """What the two models see: the first in all patches, the second in the middle one, which costs hardly any accuracy."""
         from heartfelt.predict.models import load_model, musicnn
 
-        mel = musicnn.log_mel(samples)
+        loud = max(float(np.sqrt(np.mean(heard.astype(np.float64) ** 2))), _QUIET)
+        mel = musicnn.log_mel(heard * np.float32(_LEVEL / loud))
         count = len(mel) // musicnn.PATCH
         if count:
             patches = mel[: count * musicnn.PATCH].reshape(count, musicnn.PATCH, musicnn.BANDS)
         else:
             patches = np.resize(mel, (1, musicnn.PATCH, musicnn.BANDS))
-        pieces, tags = [], []
-        # The second model looks at the middle alone, which costs hardly any accuracy and a quarter less time.
+        msd, mtt = (load_model(name) for name in self.models)
+        # One patch at a time: its maps stay near the processor, which is faster than several at once.
+        seen = [msd.run({"patches": patch[None]}, ["tags", "penultimate", *_POOLS]) for patch in patches]
+        means = {part: np.mean([one[part][0] for one in seen], axis=0) for part in seen[0]}
         middle = len(patches) // 2
-        for name, shown in zip(self.models, (patches, patches[middle : middle + 1]), strict=True):
-            model = load_model(name)
-            # One patch at a time: its maps stay near the processor, which is faster than several at once.
-            seen = [model.run({"patches": patch[None]}, ["tags", *_PARTS]) for patch in shown]
-            means = {part: np.mean([one[part][0] for one in seen], axis=0) for part in ("tags", *_PARTS)}
-            pieces += [means[part] for part in _PARTS]
-            tags.append(np.log(means["tags"] + 1e-3))
-        row: Array = np.concatenate([*pieces, *tags, signal.signal_features(samples, mel)]).astype(np.float32)
-        return row
+        other = mtt.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"])
+        tags = np.log(np.concatenate([means["tags"], other["tags"][0]]) + 1e-3)
+        return [means["penultimate"], *(means[part] for part in _POOLS), other["penultimate"][0], tags]
 
 
 class Picture(Embedding):
@@ -205,9 +230,9 @@ for _embedding in (Music, Picture, MusicWords):
     EMBEDDINGS.add(_embedding.name, _embedding)
 
 
-def windows(blocks: Iterator[Array]) -> Iterator[Array]:
-    """Mono sound at 16 kHz in windows of ten seconds; a rest under five seconds stays with the window before it."""
-    size, rest = WINDOW_SECONDS * signal.RATE, _REST_SECONDS * signal.RATE
+def windows(blocks: Iterator[Array], rate: int) -> Iterator[Array]:
+    """Mono sound in windows of ten seconds; a rest under five seconds stays with the window before it."""
+    size, rest = WINDOW_SECONDS * rate, _REST_SECONDS * rate
     held: Array = np.zeros(0, np.float32)
     for block in blocks:
         held = np.concatenate([held, block])
@@ -218,15 +243,12 @@ def windows(blocks: Iterator[Array]) -> Iterator[Array]:
         yield held
 
 
-def _doubts(path: Path | str, seconds: float, peak: float) -> tuple[str, ...]:
-    import soundfile
-
+def _doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
     out = []
     if peak < _QUIET:
         out.append(SILENT)
     if seconds < 3.0:
         out.append(f"the clip lasts {seconds:.2f} s; the model was made from clips of ten seconds")
-    rate = int(soundfile.info(str(path)).samplerate)
     if rate < signal.RATE:
         out.append(f"the file has {rate:,} samples a second; the model was made for {signal.RATE:,} or more")
     return tuple(out)

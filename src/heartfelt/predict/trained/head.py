@@ -52,6 +52,12 @@ class Head:
             return np.asarray(self.level + hidden @ a["w3"])
         return np.asarray(softmax(hidden @ a["w3"] + a["b3"]) @ a["points"])
 
+    def along(self, offset: float, slope: float) -> Head:
+        """The head that answers ``offset + slope *`` what this one does."""
+        key = {"mlp": "w3", "ordinal": "points"}.get(self.kind, "weight")
+        moved = self.arrays[key] * slope + (offset if key == "points" else 0.0)
+        return Head(self.kind, offset + slope * self.level, {**self.arrays, key: moved}, self.width)
+
     def to_arrays(self, name: str) -> dict[str, Floats]:
         """What is stored, under names that begin with ``name``; single precision is plenty."""
         return {f"{name}/{key}": np.asarray(self.arrays[key], np.float32) for key in _ARRAYS[self.kind]}

@@ -177,6 +177,12 @@ def load_trained(folder: Path | str) -> TrainedModel:
             f"{folder} was written in another layout than this heartfelt reads.",
             "Train the model again with this version.",
         )
+    look = EMBEDDINGS[str(said.get("embedding"))]()
+    if said.get("looks_through") != look.identity:
+        raise InputError(
+            f"{folder} was trained on another version of the '{look.name}' embedding than this heartfelt has.",
+            "Train the model again with this version.",
+        )
     try:
         content = (folder / WEIGHTS).read_bytes()
         if hashlib.sha256(content).hexdigest() != said["weights"]:

@@ -3,26 +3,22 @@
 Conventions: samples are mono float32 at 16,000 Hz. Levels are in decibels, brightness in mel bands, change per frame of
 16 ms, pulse in beats a minute and as a share of the onset energy, mode as the lead of the best major over the best minor
 key. Silence gives zeros where a ratio has no meaning.
-
-Source: the key profiles are C. Krumhansl and E. Kessler's (1982) listeners' ratings of the twelve tones.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.predict.trained.harmony import RATE as RATE
+from heartfelt.predict.trained.harmony import key_fits
+
 Array: TypeAlias = npt.NDArray[np.float32]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-RATE = 16_000
 _FRAME_RATE = 62.5
-_TONE_FRAME, _TONE_HOP = 4096, 2048
-_MAJOR = (6.35, 2.23, 3.48, 2.33, 4.38, 4.09, 2.52, 5.19, 2.39, 3.66, 2.29, 2.88)
-_MINOR = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17)
 _BANDS = 24
 
 NAMES: tuple[str, ...] = (
@@ -38,11 +34,9 @@ NAMES: tuple[str, ...] = (
 )
 
 
-def signal_features(samples: Array, log_mel: Array) -> Array:
-    """The row of one clip; ``log_mel`` is MusicNN's spectrogram of the same samples."""
-    mel = log_mel.astype(np.float64)
-    parts = [_level(samples), *_shape(mel), _pulse(mel), _mode(samples), _bands(mel)]
-    return np.concatenate(parts).astype(np.float32)
+def signal_features(samples: Array, mel: Floats, tones: Floats) -> Floats:
+    """The row of one clip; ``mel`` is MusicNN's spectrogram of the same samples, ``tones`` their energy in the twelve."""
+    return np.concatenate([_level(samples), *_shape(mel), _pulse(mel), _mode(tones), _bands(mel)])
 
 
 def _level(samples: Array) -> Floats:
@@ -103,60 +97,18 @@ def _pulse(mel: Floats) -> Floats:
     return np.array([np.log2(beat[best] / 120.0), match[lags[best]], density, low, high])
 
 
-def _mode(samples: Array) -> Floats:
-    chroma = _chroma(samples)
-    total = chroma.sum(axis=0)
+def _mode(tones: Floats) -> Floats:
+    total = tones.sum(axis=0)
     if float(total.sum()) <= 1e-9:
         return np.zeros(6)
-    fits = _key_fits(total)
+    fits = key_fits(total)
     ordered = np.sort(fits.ravel())
     share = total / total.sum()
     entropy = -float(np.sum(share * np.log(share + 1e-12)))
-    parts = [piece.sum(axis=0) for piece in np.array_split(chroma, 4) if len(piece)]
-    leads = [float(f[0].max() - f[1].max()) for f in (_key_fits(part) for part in parts)]
+    parts = [piece.sum(axis=0) for piece in np.array_split(tones, 4) if len(piece)]
+    leads = [float(f[0].max() - f[1].max()) for f in (key_fits(part) for part in parts)]
     major, minor = float(fits[0].max()), float(fits[1].max())
     return np.array([major - minor, major, minor, ordered[-1] - ordered[-3], np.std(leads), entropy])
-
-
-def _chroma(samples: Array) -> Floats:
-    """Energy in the twelve tones, one row a quarter of a second."""
-    import scipy.fft
-
-    if len(samples) < _TONE_FRAME:
-        samples = np.pad(samples, (0, _TONE_FRAME - len(samples)))
-    frames = np.lib.stride_tricks.sliding_window_view(samples, _TONE_FRAME)[::_TONE_HOP]
-    strength = np.abs(scipy.fft.rfft(frames * np.hanning(_TONE_FRAME).astype(np.float32), axis=1))
-    bins, tones = _tones()
-    # The root keeps one loud tone from being the whole key.
-    rows: Floats = np.sqrt(strength[:, bins].astype(np.float64)) @ tones
-    return rows
-
-
-@cache
-def _tones() -> tuple[npt.NDArray[np.int64], Floats]:
-    """The bins between 65 and 2,100 Hz, and each one's share of the twelve tones."""
-    hertz = np.arange(_TONE_FRAME // 2 + 1) * RATE / _TONE_FRAME
-    bins = np.flatnonzero((hertz >= 65.0) & (hertz <= 2_100.0))
-    pitch = 12.0 * np.log2(hertz[bins] / 440.0) + 9.0
-    apart = (pitch[:, None] - np.arange(12)[None, :] + 6.0) % 12.0 - 6.0
-    near = np.exp(-0.5 * (apart / 0.35) ** 2)
-    return bins, near / hertz[bins, None] ** 0.5
-
-
-def _key_fits(total: Floats) -> Floats:
-    """Correlation of the tones' energy with the 12 major and the 12 minor keys, ``(2, 12)``."""
-    centred = total - total.mean()
-    length = float(np.sqrt(centred @ centred))
-    if length <= 1e-12:
-        return np.zeros((2, 12))
-    return np.asarray(_profiles() @ (centred / length))
-
-
-@cache
-def _profiles() -> Floats:
-    rows = np.array([[np.roll(profile, key) for key in range(12)] for profile in (_MAJOR, _MINOR)])
-    rows = rows - rows.mean(axis=2, keepdims=True)
-    return np.asarray(rows / np.sqrt((rows**2).sum(axis=2, keepdims=True)))
 
 
 def _bands(mel: Floats) -> Floats:

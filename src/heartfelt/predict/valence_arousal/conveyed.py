@@ -8,10 +8,10 @@ intents have AImoclips' reference coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -34,6 +34,8 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, load_study
 from heartfelt.study.recipes import recipe_study
 
+Reader: TypeAlias = Callable[[Path, str | None, Mapping[str, Any], Progress | None], Snapshot]
+
 _FILE_COLUMNS = ("path", "file", "audio_file", "stimulus", "clip")
 
 
@@ -53,9 +55,10 @@ def conveyed(
     ratings: Path | None = None,
     model: TrainedModel | None = None,
     progress: Progress | None = None,
+    read: Reader = read_with,
 ) -> Conveyed:
-    """Predict every clip and work out what is conveyed."""
-    snapshot = clips_of(Path(source), study, progress)
+    """Predict every clip and work out what is conveyed. ``read`` makes a snapshot of a study, a snapshot or published data."""
+    snapshot = clips_of(Path(source), study, progress, read)
     predictor = ValenceArousal.make() if model is None else TrainedPredictor(model)
     references = {
         question.id: dict(snapshot.study.reference(question.axis))
@@ -87,12 +90,14 @@ def conveyed(
     return Conveyed(snapshot, answered, predicted_conveyance(asked))
 
 
-def clips_of(folder: Path, study: Path | None = None, progress: Progress | None = None) -> Snapshot:
+def clips_of(
+    folder: Path, study: Path | None = None, progress: Progress | None = None, read: Reader = read_with
+) -> Snapshot:
     """The clips of a folder with their systems and intents, as a snapshot."""
     if not folder.exists():
         raise InputError(f"There is no file or folder {folder}.", "Check the path.")
     if study is None and (folder.is_file() or is_snapshot(folder) or is_study(folder) or candidates(folder)):
-        found = read_with(folder, None, {}, progress)
+        found = read(folder, None, {}, progress)
         if not {"system", "intent"} <= set(found.stimuli.columns):
             raise InputError(
                 f"The stimuli of {folder} have no systems and intents.", "Predicted conveyance needs both."
