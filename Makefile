@@ -29,7 +29,7 @@ demo: $(VENV)/base
 	@$(BIN)/heartfelt demo demo --replace
 
 test: $(VENV)/dev lint
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(VENV)/dev
 	@$(BIN)/ruff check src tests benchmarks
