@@ -16,6 +16,7 @@ from heartfelt.collect.commands import (
     Change,
     Consent,
     Demographics,
+    Exclude,
     Headphones,
     Invite,
     Leave,
@@ -224,6 +225,25 @@ def test_a_study_with_all_its_ratings_is_full(make_study: Make, opened: Open) ->
     with pytest.raises(StudyFull):
         collection.do(Arrive())
     assert late.begin() == TheEnd("full")
+
+
+def test_who_was_told_full_takes_a_place_that_opens(make_study: Make, opened: Open) -> None:
+    collection = opened(make_study(2, design={"ratings_per_item": 1}))
+    late, early = Person(collection), Person(collection)
+    assert early.finish().ending == "complete"
+    assert late.begin() == TheEnd("full")
+    assert collection.do(Next(late.id)) == TheEnd("full"), "nothing has changed"
+    collection.do(Exclude(early.id, "careless"))
+    collection.do(Change({"open": False}))
+    assert collection.do(Next(late.id)) == TheEnd("full"), "a closed study takes nobody in"
+    collection.do(Change({"open": True}))
+    late.step = collection.do(Next(late.id))
+    assert isinstance(late.step, ShowTrial)
+    assert (late.step.number, late.step.of) == (1, 2)
+    assert late.finish().ending == "complete"
+    assert collection.coverage().complete == 2
+    states = dict(collection.raters().select("rater", "state").iter_rows())
+    assert states[late.id] == "complete"
 
 
 def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:

@@ -85,6 +85,16 @@ def test_a_long_file_is_a_curve_too(tmp_path: Path) -> None:
     assert found.seconds == pytest.approx(23.0)
 
 
+def test_a_few_samples_get_an_answer_or_a_reason(tmp_path: Path) -> None:
+    for count, rate in ((1, 192_000), (5, 192_000), (1, 48_000), (2, 8_000), (9_600, 192_000)):
+        soundfile.write(tmp_path / f"{count}-{rate}.wav", np.full(count, 0.3, np.float32), rate)
+    found = {Path(one.file).stem: one for one in predict([tmp_path])}
+    assert "no sound" in (found["1-192000"].problem or "")
+    for name in ("2-8000", "9600-192000"):
+        assert found[name].ok
+        assert any("lasts" in warning for warning in found[name].warnings)
+
+
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no sound files"):
         predict([tmp_path])

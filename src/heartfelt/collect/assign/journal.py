@@ -18,6 +18,7 @@
 | renewed | the rater is still there | |
 | lapsed | the rater's leases ran out | |
 | ended | the rater has come to an end | words: how |
+| resumed | somebody told that the study is full finds a place after all | |
 | excluded, restored | a researcher left the rater out, or took them back | |
 | set | settings changed | words: the settings |
 | noted | something else was stored | |

@@ -18,7 +18,7 @@ from heartfelt.collect.commands import Ending
 
 _ACTS = frozenset(
     {"arrived", "consented", "told", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
-    | {"renewed", "leased"}
+    | {"renewed", "leased", "resumed"}
 )
 """Facts that show the rater is there: they renew the leases."""
 
@@ -242,6 +242,11 @@ class State:
         rater = self._rater(fact)
         self._release(rater)
         rater.ended = cast(Ending, fact.words)
+
+    def _do_resumed(self, fact: Fact) -> None:
+        rater = self._rater(fact)
+        rater.ended, rater.exhausted = None, False
+        rater.sessions = rater.planned = rater.of = 0
 
     def _do_excluded(self, fact: Fact) -> None:
         rater = self._rater(fact)

@@ -48,8 +48,10 @@ def _step(rater: Rater, study: Study) -> str:
 
 def progress_in(connection: Connection) -> dict[int, Progress]:
     """Where every rater was at the moment the connection sees."""
-    rows = connection.exec_driver_sql("SELECT rater, words FROM journal WHERE kind = 'ended' ORDER BY seq")
-    ended: dict[int, str] = {row[0]: row[1] for row in rows}
+    rows = connection.exec_driver_sql(
+        "SELECT rater, words FROM journal WHERE kind IN ('ended', 'resumed') ORDER BY seq"
+    )
+    ended: dict[int, str | None] = {row[0]: row[1] for row in rows}
     rows = connection.exec_driver_sql(
         "SELECT rater, count(*) FROM answers WHERE kind <> 'practice' GROUP BY rater"
     )

@@ -22,7 +22,7 @@ from heartfelt.collect.commands import (
     TheEnd,
 )
 from heartfelt.collect.errors import OffScale, StudyClosed, StudyFull, Unanswered, UnknownRater
-from heartfelt.collect.session.steps import end, step
+from heartfelt.collect.session.steps import end, has_room, step
 from heartfelt.collect.session.work import Work, clean, plain_json
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study.design import Demographic
@@ -75,13 +75,9 @@ def arrive(work: Work, command: Arrive) -> Arrived:
 
 
 def _room(work: Work) -> None:
-    settings = work.settings()
-    if not settings.open:
+    if not work.settings().open:
         raise StudyClosed("This study is closed.", "It takes no new raters now. Thank you for coming.")
-    taking = sum(
-        1 for rater in work.state.raters.values() if not rater.excluded and rater.ended in {None, "complete"}
-    )
-    if (settings.cap is not None and taking >= settings.cap) or not work.state.open:
+    if not has_room(work):
         raise StudyFull("This study has all it needs.", "It takes no new raters now. Thank you for coming.")
 
 

@@ -49,6 +49,8 @@ def _before_trials(work: Work, rater: Rater) -> Step | None:
     study = work.context.material.study
     if rater.excluded:
         return the_end(work, "screened-out")
+    if rater.ended == "full" and has_room(work) and work.state.pick(rater, work.context.rng) is not None:
+        work.tell("resumed", rater.number)
     if rater.ended is not None:
         return the_end(work, rater.ended)
     if study.consent is not None and rater.agreed is None:
@@ -59,6 +61,17 @@ def _before_trials(work: Work, rater: Rater) -> Step | None:
     if probe is not None and not rater.heard:
         return AskHeadphones(probe.id, probe.trials)
     return None if rater.instructed else ShowInstructions()
+
+
+def has_room(work: Work) -> bool:
+    """Whether the study takes another rater: the cap is not reached, and a unit wants a rating."""
+    cap = work.settings().cap
+    if cap is not None:
+        raters = work.state.raters.values()
+        taking = sum(1 for rater in raters if not rater.excluded and rater.ended in {None, "complete"})
+        if taking >= cap:
+            return False
+    return work.settings().open and work.state.open
 
 
 def _wants_break(work: Work, rater: Rater) -> bool:

@@ -58,7 +58,7 @@ class Heard:
 
 def tags(path: Path | str, *, model: str = "musicnn-msd", progress: Progress | None = None) -> Heard:
     """The tags of a music file with their mean probability over patches of three seconds, the most probable first."""
-    clip = _Clip.of(path)
+    clip = Clip.of(path)
     loaded = load_model(model)
     features = musicnn.embed(clip.blocks(progress), model=loaded)
     method = f"{loaded.name}: mean probability over patches of 3 s"
@@ -76,7 +76,7 @@ def speech_quality(
     for name in models:
         if name not in _JUDGES:
             raise InputError(f"'{name}' does not judge speech.", f"Choose from: {', '.join(_JUDGES)}.")
-    clip = _Clip.of(path)
+    clip = Clip.of(path)
     samples = None if clip.seconds > _LONG_SECONDS else decode(path, RATE)
     seconds = clip.seconds if samples is None else len(samples) / RATE
     loaded = [load_model(name) for name in models]
@@ -95,42 +95,18 @@ def sound_blocks(path: Path | str, rate: int = RATE) -> Iterator[Array]:
     """A file's channels averaged, at ``rate``, in blocks: the same samples as decoding it whole."""
     import soxr
 
-    sound = Sound(path)
-    if sound.rate == rate:
-        yield from sound.blocks()
+    clip = Clip.of(path)
+    if clip.rate == rate:
+        yield from clip.samples()
         return
-    stream = soxr.ResampleStream(sound.rate, rate, 1, dtype="float32", quality="HQ")
-    for block in sound.blocks():
+    stream = soxr.ResampleStream(clip.rate, rate, 1, dtype="float32", quality="HQ")
+    for block in clip.samples():
         yield stream.resample_chunk(block)
     yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
 
 
-class Sound:
-    """A sound file at its own rate, its channels averaged, read in blocks of ten seconds."""
-
-    def __init__(self, path: Path | str) -> None:
-        self.path = path
-        with opened(path) as file:
-            self.rate = int(file.samplerate)
-
-    def blocks(self) -> Iterator[Array]:
-        """The samples in order; an error where the file holds none, or fewer than it promises."""
-        with opened(self.path) as file:
-            promised, read = int(file.frames), 0
-            while True:
-                frames = file.read(_BLOCK_SECONDS * self.rate, dtype="float32", always_2d=True)
-                read += len(frames)
-                yield _mono(frames, self.path)
-                if len(frames) < _BLOCK_SECONDS * self.rate:
-                    break
-        if read < promised < _UNKNOWN:
-            raise _cut_off(self.path, promised, read)
-        if read == 0:
-            raise InputError(f"{self.path} holds no sound (0 frames).", "Fetch or generate this clip again.")
-
-
 @dataclass(frozen=True, slots=True)
-class _Clip:
+class Clip:
     """What a sound file says of itself."""
 
     path: Path | str
@@ -138,7 +114,8 @@ class _Clip:
     rate: int
 
     @classmethod
-    def of(cls, path: Path | str) -> _Clip:
+    def of(cls, path: Path | str) -> Clip:
+        """What the file says; an error where it is no sound file."""
         with opened(path) as file:
             return cls(path, int(file.frames) if file.frames < _UNKNOWN else 0, int(file.samplerate))
 
@@ -148,6 +125,7 @@ class _Clip:
         return self.frames / self.rate
 
     def warnings(self) -> tuple[str, ...]:
+        """Doubts about the file itself."""
         if self.rate >= RATE:
             return ()
         return (
@@ -155,8 +133,23 @@ class _Clip:
             f"{self.rate // 2:,} Hz is in it",
         )
 
+    def samples(self) -> Iterator[Array]:
+        """The whole file at its own rate, channels averaged, in blocks; an error where there is less than it promises."""
+        with opened(self.path) as file:
+            read = 0
+            while True:
+                frames = file.read(_BLOCK_SECONDS * self.rate, dtype="float32", always_2d=True)
+                read += len(frames)
+                yield _mono(frames, self.path)
+                if len(frames) < _BLOCK_SECONDS * self.rate:
+                    break
+        if read < self.frames:
+            raise _cut_off(self.path, self.frames, read)
+        if read == 0:
+            raise InputError(f"{self.path} holds no sound (0 frames).", "Fetch or generate this clip again.")
+
     def blocks(self, progress: Progress | None) -> Iterator[Array]:
-        """The whole file in blocks, with word of how far it got."""
+        """The whole file at the models' rate, with word of how far it got."""
         done = 0
         for block in sound_blocks(self.path):
             yield block
@@ -187,7 +180,7 @@ _SCALES = {
 }
 
 
-def _dnsmos(model: Model, clip: _Clip, samples: Array | None) -> _Judged:
+def _dnsmos(model: Model, clip: Clip, samples: Array | None) -> _Judged:
     if samples is None:
         windows = dnsmos.windows_of(int(clip.seconds * RATE))
         scores = dnsmos.score_windows(clip.excerpts(windows), model=model, warnings=windows.warnings)
@@ -200,7 +193,7 @@ def _dnsmos(model: Model, clip: _Clip, samples: Array | None) -> _Judged:
     }, scores.warnings
 
 
-def _distillmos(model: Model, clip: _Clip, samples: Array | None) -> _Judged:
+def _distillmos(model: Model, clip: Clip, samples: Array | None) -> _Judged:
     if samples is None:
         windows = distillmos.windows_of(int(clip.seconds * RATE))
         quality = distillmos.score_windows(clip.excerpts(windows), model=model, warnings=windows.warnings)

@@ -116,24 +116,27 @@ class Music(Embedding):
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """One row a window of the file."""
-        from heartfelt.predict.models.listening import Sound
+        from heartfelt.predict.models.listening import Clip
 
         del text
-        sound = Sound(path)
+        clip = Clip.of(path)
         rows, starts, peak, at = [], [], 0.0, 0.0
-        for samples in windows(sound.blocks(), sound.rate):
-            rows.append(self.row(samples, sound.rate))
+        for samples in windows(clip.samples(), clip.rate):
+            rows.append(self.row(samples, clip.rate))
             starts.append(at)
-            at += len(samples) / sound.rate
+            at += len(samples) / clip.rate
             peak = max(peak, float(np.abs(samples).max(initial=0.0)))
-        return Features(np.stack(rows), np.asarray(starts), at, _doubts(sound.rate, at, peak))
+        return Features(np.stack(rows), np.asarray(starts), at, _doubts(clip.rate, at, peak))
 
     def row(self, samples: Array, rate: int = signal.RATE) -> Array:
         """The row of one window of mono sound."""
         from heartfelt.make.media import resample
         from heartfelt.predict.models import musicnn
+        from heartfelt.predict.models.samples import no_sound
 
-        heard = resample(samples, rate, signal.RATE) if rate != signal.RATE else samples
+        heard = resample(samples, rate, signal.RATE)
+        if not len(heard):
+            raise no_sound()
         mel = musicnn.log_mel(heard).astype(np.float64)
         strength = harmony.strengths(heard)
         tones = harmony.chroma(strength)
