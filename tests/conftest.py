@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 REQUIRE_ALL = bool(os.environ.get("REQUIRE_ALL"))
+
+# CI tries the same examples every time and is not hurried by a busy machine; elsewhere each run looks for new ones.
+settings.register_profile("heartfelt", derandomize=REQUIRE_ALL, deadline=None)
+settings.load_profile("heartfelt")
 
 
 def _data_folder() -> Path:
