@@ -21,20 +21,19 @@ $(VENV)/base: pyproject.toml constraints.txt
 
 $(VENV)/dev: $(VENV)/base
 	@echo "Installing what the tests need ..."
-	@$(PIP) install -c constraints.txt -e ".[dev]"
-	@scripts/optional-parts "$(BIN)/python"
+	@scripts/install-for-tests "$(BIN)/python"
 	@touch $@
 
 demo: $(VENV)/base
 	@$(BIN)/heartfelt demo demo --replace
 
 test: $(VENV)/dev lint
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/dev
 	@$(BIN)/ruff check src tests benchmarks
 	@$(BIN)/ruff format --check src tests benchmarks
-	@$(BIN)/mypy
+	@$(BIN)/mypy -n 2
 
 # Peers that need an older NumPy live in an environment of their own; without it their rows are left out with a word.
 $(VENV)-peers/done: $(VENV)/base
