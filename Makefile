@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # With REQUIRE_ALL=1 a part that cannot be installed or a test that would be skipped is a failure.
 REQUIRE_ALL ?=
 export REQUIRE_ALL
+# One more than there are cores: browsers and servers wait more than they work.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: demo test lint bench serve clean
 
@@ -28,7 +30,7 @@ demo: $(VENV)/base
 	@$(BIN)/heartfelt demo demo --replace
 
 test: $(VENV)/dev lint
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/dev
 	@$(BIN)/ruff check src tests benchmarks
