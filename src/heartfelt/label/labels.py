@@ -210,7 +210,6 @@ def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> di
         low, high = np.clip(low, *limits), np.clip(high, *limits)
     flat = np.isfinite(errors) & (errors <= 1e-12)
     low[flat], high[flat] = np.nan, np.nan
-    reasons = np.where(flat, NO_SPREAD, np.where(np.isfinite(errors), "", ONE_RATING))
     words = scale.labels()
     return {
         "value": _gaps(values),
@@ -222,7 +221,7 @@ def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> di
         "share": [None] * values.size,
         "share_low": [None] * values.size,
         "share_high": [None] * values.size,
-        "why_missing": [reason or None for reason in reasons.tolist()],
+        "why_missing": _reasons(errors, flat, ONE_RATING),
     }
 
 
@@ -268,8 +267,15 @@ def _wilson(share: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
-def _gaps(column: Floats) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in column.tolist()]
+def _gaps(column: Floats) -> pl.Series:
+    """The column with nothing where there is no finite number."""
+    return pl.Series(np.where(np.isfinite(column), column, np.nan), dtype=pl.Float64).fill_nan(None)
+
+
+def _reasons(errors: Floats, flat: npt.NDArray[np.bool_], unknown: str) -> pl.Series:
+    """Why an item has no interval: its ratings are all equal, or the error is ``unknown``; nothing where it has one."""
+    which = np.where(flat, 0, np.where(np.isfinite(errors), 2, 1))
+    return pl.Series([NO_SPREAD, unknown, None], dtype=pl.String).gather(which)
 
 
 def _from_means(
@@ -289,21 +295,19 @@ def _from_means(
     low, high = _bounds(means["mean"].to_numpy(), errors, n, options.level, "t")
     flat = np.isfinite(errors) & (errors <= 1e-12)
     low[flat], high[flat] = np.nan, np.nan
-    known = np.isfinite(errors)
-    why = np.where(flat, NO_SPREAD, np.where(known, "", "the source gives no spread or count: no interval"))
     nothing = pl.lit(None)
     return means.select(
         "stimulus",
         "question",
         pl.col("mean").alias("value"),
-        pl.Series("standard_error", _gaps(errors), dtype=pl.Float64),
-        pl.Series("low", _gaps(low), dtype=pl.Float64),
-        pl.Series("high", _gaps(high), dtype=pl.Float64),
+        _gaps(errors).alias("standard_error"),
+        _gaps(low).alias("low"),
+        _gaps(high).alias("high"),
         "n",
         "sd",
         pl.lit(PUBLISHED).alias("method"),
         *(nothing.alias(name) for name in ("answer", "share", "share_low", "share_high")),
-        pl.Series("why_missing", [word or None for word in why.tolist()], dtype=pl.String),
+        _reasons(errors, flat, "the source gives no spread or count: no interval").alias("why_missing"),
     ).cast(_SCHEMA)  # type: ignore[arg-type]  # polars' own alias is narrower
 
 
