@@ -109,8 +109,8 @@ def _bleu(said: list[str], heard: list[list[str]]) -> float:
 def main() -> None:
     asked = [int(word) for word in sys.argv[1:] if word.isdigit()]
     items = asked[0] if asked else 1_000_000
-    metrics(items)
     whole(items)
+    metrics(items)
     captions()
 
 
