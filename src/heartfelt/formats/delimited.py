@@ -11,9 +11,12 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,6 +26,8 @@ from heartfelt.errors import InputError
 from heartfelt.files import Room
 
 CHUNK = 1 << 24
+_LOOKED_AT = 1 << 21
+"""Small enough to stay near the processor."""
 DELIMITERS = (",", ";", "\t", "|")
 _PLAIN_TEXT_FIX = "Save the table as CSV in UTF-8, and try again."
 
@@ -139,32 +144,65 @@ def _outside_quotes(line: str, delimiter: str) -> int:
 
 
 def _look(path: Path, delimiter: str) -> _Look:
-    look = _Look()
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    last = b"\n"
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            codes = np.frombuffer(chunk, dtype=np.uint8)
-            look.newlines += int(np.count_nonzero(codes == ord("\n")))
-            look.delimiters += int(np.count_nonzero(codes == ord(delimiter)))
-            look.quotes = look.quotes or b'"' in chunk
-            if b"\r" in chunk or last == b"\r":
-                look.returns += chunk.count(b"\r")
-                look.crlf += chunk.count(b"\r\n") + (last == b"\r" and chunk[:1] == b"\n")
-            last = chunk[-1:]
-            if look.utf8 and not (chunk.isascii() and look.ascii):
-                look.ascii = False
-                try:
-                    decoder.decode(chunk)
-                except UnicodeDecodeError:
-                    look.utf8 = False
-    if look.utf8 and not look.ascii:
-        try:
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            look.utf8 = False
+    """Look through the bytes, a chunk a thread: what is counted does not hold the others up."""
+    look, last = _Look(), b"\n"
+    places = range(0, path.stat().st_size, _LOOKED_AT)
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        for seen in pool.map(lambda at: _seen(_chunk(path, at), ord(delimiter)), places):
+            look.newlines += seen.newlines
+            look.delimiters += seen.delimiters
+            look.quotes = look.quotes or seen.quotes
+            look.ascii = look.ascii and seen.ascii
+            look.returns += seen.returns
+            look.crlf += seen.crlf + (last == b"\r" and seen.ends[:1] == b"\n")
+            last = seen.ends[1:]
+    look.utf8 = look.ascii or _is_utf8(path)
     look.ends_in_newline = last in (b"\n", b"\r")
     return look
+
+
+class _Seen(NamedTuple):
+    """What a chunk of bytes holds; ``ends`` are its first and its last byte."""
+
+    newlines: int
+    delimiters: int
+    quotes: bool
+    ascii: bool
+    returns: int
+    crlf: int
+    ends: bytes
+
+
+def _chunk(path: Path, at: int) -> bytes:
+    with path.open("rb", buffering=0) as file:
+        file.seek(at)
+        return file.read(_LOOKED_AT) or b""
+
+
+def _seen(chunk: bytes, delimiter: int) -> _Seen:
+    codes = np.frombuffer(chunk, dtype=np.uint8)
+    carriage = b"\r" in chunk
+    return _Seen(
+        int(np.count_nonzero(codes == ord("\n"))),
+        int(np.count_nonzero(codes == delimiter)),
+        b'"' in chunk,
+        chunk.isascii(),
+        chunk.count(b"\r") if carriage else 0,
+        chunk.count(b"\r\n") if carriage else 0,
+        chunk[:1] + chunk[-1:],
+    )
+
+
+def _is_utf8(path: Path) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _rewritten(path: Path, encoding: str) -> tuple[Path, object]:
