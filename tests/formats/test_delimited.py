@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
+from heartfelt.formats import delimited
 from heartfelt.formats.delimited import csv_text, line_ends, read_delimited, with_line_ends
 
 
@@ -119,3 +120,29 @@ def test_line_ends_are_given_back(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "t"
     path.write_bytes(content)
     assert with_line_ends("a\nb\n", line_ends(path)).encode() == content
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\r\n1,2\r\n3,4\r\n",
+        b"a,b\n1,2",
+        b"a\rb\r",
+        "ä,ö\n한,글\n".encode(),
+        b"a,\xe4\n1,2\n",
+        b'"a",b\n1,2\n',
+    ],
+)
+def test_chunks_count_what_the_whole_does(
+    size: int, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line end, or a letter of several bytes, may lie across two chunks."""
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    whole = delimited._look(path, ",")
+    monkeypatch.setattr(delimited, "_LOOKED_AT", size)
+    assert delimited._look(path, ",") == whole
+    assert (whole.newlines, whole.delimiters) == (content.count(b"\n"), content.count(b","))
+    assert (whole.returns, whole.crlf) == (content.count(b"\r"), content.count(b"\r\n"))
+    assert whole.utf8 == (b"\xe4\n" not in content)

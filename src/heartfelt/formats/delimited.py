@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,18 +60,17 @@ class Delimited:
         )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Look:
     """What a pass over a file's bytes counted."""
 
-    ascii: bool = True
-    utf8: bool = True
-    newlines: int = 0
-    returns: int = 0
-    crlf: int = 0
-    quotes: bool = False
-    delimiters: int = 0
-    ends_in_newline: bool = True
+    utf8: bool
+    newlines: int
+    returns: int
+    crlf: int
+    quotes: bool
+    delimiters: int
+    ends_in_newline: bool
 
 
 def open_delimited(path: Path, delimiter: str | None = None, names: Sequence[str] | None = None) -> Delimited:
@@ -145,20 +145,19 @@ def _outside_quotes(line: str, delimiter: str) -> int:
 
 def _look(path: Path, delimiter: str) -> _Look:
     """Look through the bytes, a chunk a thread: what is counted does not hold the others up."""
-    look, last = _Look(), b"\n"
     places = range(0, path.stat().st_size, _LOOKED_AT)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for seen in pool.map(lambda at: _seen(_chunk(path, at), ord(delimiter)), places):
-            look.newlines += seen.newlines
-            look.delimiters += seen.delimiters
-            look.quotes = look.quotes or seen.quotes
-            look.ascii = look.ascii and seen.ascii
-            look.returns += seen.returns
-            look.crlf += seen.crlf + (last == b"\r" and seen.ends[:1] == b"\n")
-            last = seen.ends[1:]
-    look.utf8 = look.ascii or _is_utf8(path)
-    look.ends_in_newline = last in (b"\n", b"\r")
-    return look
+        seen = list(pool.map(lambda at: _seen(_chunk(path, at), ord(delimiter)), places))
+    parted = sum(one.ends[1:] + other.ends[:1] == b"\r\n" for one, other in pairwise(seen))
+    return _Look(
+        utf8=all(one.ascii for one in seen) or _is_utf8(path),
+        newlines=sum(one.newlines for one in seen),
+        returns=sum(one.returns for one in seen),
+        crlf=sum(one.crlf for one in seen) + parted,
+        quotes=any(one.quotes for one in seen),
+        delimiters=sum(one.delimiters for one in seen),
+        ends_in_newline=not seen or seen[-1].ends[1:] in (b"\n", b"\r"),
+    )
 
 
 class _Seen(NamedTuple):

@@ -39,6 +39,8 @@ STAGE = "label"
 
 NO_SPREAD = "all ratings are equal: no interval"
 ONE_RATING = "one rating: no interval"
+_NO_ERROR = 1e-12
+"""Below this, ratings are all equal."""
 
 LABELS = Contract(
     "labels",
@@ -208,8 +210,6 @@ def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> di
     limits = scale.bounds()
     if limits is not None and found.quantile == "t":
         low, high = np.clip(low, *limits), np.clip(high, *limits)
-    flat = np.isfinite(errors) & (errors <= 1e-12)
-    low[flat], high[flat] = np.nan, np.nan
     words = scale.labels()
     return {
         "value": _gaps(values),
@@ -221,7 +221,7 @@ def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> di
         "share": [None] * values.size,
         "share_low": [None] * values.size,
         "share_high": [None] * values.size,
-        "why_missing": _reasons(errors, flat, ONE_RATING),
+        "why_missing": _reasons(errors, ONE_RATING),
     }
 
 
@@ -230,7 +230,7 @@ def _bounds(values: Floats, errors: Floats, n: Any, level: float, quantile: str)
 
     tail = 0.5 + level / 2
     reach = stdtrit(np.maximum(n - 1, 1).astype(np.float64), tail) if quantile == "t" else float(ndtri(tail))
-    half = np.where(np.isfinite(errors), errors, np.nan) * reach
+    half = np.where(np.isfinite(errors) & (errors > _NO_ERROR), errors, np.nan) * reach
     return values - half, values + half
 
 
@@ -272,9 +272,9 @@ def _gaps(column: Floats) -> pl.Series:
     return pl.Series(np.where(np.isfinite(column), column, np.nan), dtype=pl.Float64).fill_nan(None)
 
 
-def _reasons(errors: Floats, flat: npt.NDArray[np.bool_], unknown: str) -> pl.Series:
+def _reasons(errors: Floats, unknown: str) -> pl.Series:
     """Why an item has no interval: its ratings are all equal, or the error is ``unknown``; nothing where it has one."""
-    which = np.where(flat, 0, np.where(np.isfinite(errors), 2, 1))
+    which = np.where(np.isfinite(errors), np.where(errors <= _NO_ERROR, 0, 2), 1)
     return pl.Series([NO_SPREAD, unknown, None], dtype=pl.String).gather(which)
 
 
@@ -293,8 +293,6 @@ def _from_means(
     sd = means["sd"].fill_null(np.nan).to_numpy()
     errors = np.where(n > 1, sd / np.sqrt(np.maximum(n, 1.0)), np.nan)
     low, high = _bounds(means["mean"].to_numpy(), errors, n, options.level, "t")
-    flat = np.isfinite(errors) & (errors <= 1e-12)
-    low[flat], high[flat] = np.nan, np.nan
     nothing = pl.lit(None)
     return means.select(
         "stimulus",
@@ -307,7 +305,7 @@ def _from_means(
         "sd",
         pl.lit(PUBLISHED).alias("method"),
         *(nothing.alias(name) for name in ("answer", "share", "share_low", "share_high")),
-        _reasons(errors, flat, "the source gives no spread or count: no interval").alias("why_missing"),
+        _reasons(errors, "the source gives no spread or count: no interval").alias("why_missing"),
     ).cast(_SCHEMA)  # type: ignore[arg-type]  # polars' own alias is narrower
 
 

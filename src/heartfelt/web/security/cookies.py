@@ -53,9 +53,8 @@ class Signer:
         signer = self._signer(purpose)
         try:
             signed = signer.unsign(text)
-            if (
-                signer.sign(signed).decode() != text
-            ):  # the last letter of a signature has two bits nobody reads
+            # The last letter of a signature has two bits nobody reads: only the spelling given out counts.
+            if signer.sign(signed).decode() != text:
                 return None
             expires, _, plain = signed.decode().partition(".")
             found = urlsafe_b64decode(plain + "=" * (-len(plain) % 4)).decode(), int(expires, 16)
