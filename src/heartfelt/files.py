@@ -54,7 +54,7 @@ def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             scratch.rename(target)
-    except BaseException:
+    except BaseException:  # cleared away, and raised again
         shutil.rmtree(scratch, ignore_errors=True)
         raise
 
@@ -75,7 +75,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             os.fsync(out.fileno())
         Path(name).chmod(0o644)
         Path(name).replace(path)
-    except BaseException:
+    except BaseException:  # cleared away, and raised again
         Path(name).unlink(missing_ok=True)
         raise
 

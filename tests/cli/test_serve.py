@@ -214,7 +214,7 @@ def test_a_token_needs_a_name(study: Path, bare: pytest.MonkeyPatch) -> None:
 
 def test_every_option_of_serving_is_in_the_docs() -> None:
     written = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
-    command = get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    command = get_command(app).commands["serve"]  # type: ignore[attr-defined]  # a group has commands
     names = {
         name for one in command.params for name in [*one.opts, *one.secondary_opts] if name.startswith("--")
     }

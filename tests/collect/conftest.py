@@ -76,7 +76,7 @@ def opened(database: str | None, clock: Clock) -> Iterator[Callable[..., Collect
             folder,
             database=database,
             clock=clock,
-            options=CollectOptions(**{"seed": 1, "durable": False, **options}),  # type: ignore[arg-type]
+            options=CollectOptions(**{"seed": 1, "durable": False, **options}),  # type: ignore[arg-type]  # options by name
         )
         made.append(collection)
         return collection

@@ -93,11 +93,11 @@ def test_open_ended_numbers_can_be_answered() -> None:
         "questions: [{id: a, text: a, scale: free}, {id: b, text: b, scale: above}]"
     )
     rng = np.random.default_rng(1)
-    assert study.scale_of("b").read(simulated_answer(study.scale_of("b"), rng))[0] >= 3  # type: ignore[operator]
+    assert study.scale_of("b").read(simulated_answer(study.scale_of("b"), rng))[0] >= 3  # type: ignore[operator]  # a number on this scale
     study.scale_of("a").read(simulated_answer(study.scale_of("a"), rng))
 
 
 @pytest.mark.parametrize("wrong", [{"dropout": 1.0}, {"dropout": -0.1}, {"raters": 0}, {"trials": 0}])
 def test_simulations_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        SimulationOptions(**wrong)  # type: ignore[arg-type]
+        SimulationOptions(**wrong)  # type: ignore[arg-type]  # wrong on purpose

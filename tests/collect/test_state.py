@@ -34,7 +34,7 @@ class Assigning(RuleBasedStateMachine):
         self.rng = Random(1)
 
     def tell(self, kind: str, **more: object) -> None:
-        fact = Fact(self.state.seq + 1, self.now, kind, **more)  # type: ignore[arg-type]
+        fact = Fact(self.state.seq + 1, self.now, kind, **more)  # type: ignore[arg-type]  # fields of a fact by name
         self.state.apply(fact)
         self.facts.append(fact)
 

@@ -133,8 +133,8 @@ def test_a_fault_in_one_command_is_its_own(
 
     def breaks(work: object, command: Broken) -> None:
         del command
-        work.store("raters", 99, "rx", 0.0, "open", None, "{}", "en", "{}")  # type: ignore[attr-defined]
-        work.tell("arrived", 99, words="rx")  # type: ignore[attr-defined]
+        work.store("raters", 99, "rx", 0.0, "open", None, "{}", "en", "{}")  # type: ignore[attr-defined]  # the work a command is given
+        work.tell("arrived", 99, words="rx")  # type: ignore[attr-defined]  # the work a command is given
         raise ZeroDivisionError("a fault")
 
     monkeypatch.setitem(dispatch.DO, Broken, breaks)

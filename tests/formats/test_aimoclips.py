@@ -59,7 +59,7 @@ class TestRealData:
                 .agg(pl.mean("value"))
             )
             both = snapshot.stimuli.join(means, on="stimulus")
-            assert float((both[f"mean_{question}"] - both["value"]).abs().max() or 0.0) <= 0.00051  # type: ignore[arg-type]
+            assert float((both[f"mean_{question}"] - both["value"]).abs().max() or 0.0) <= 0.00051  # type: ignore[arg-type]  # a column of numbers
 
     def test_written_byte_for_byte(self, shared_data: Path, tmp_path: Path) -> None:
         heartfelt.read(shared_data / "aimoclips").write(tmp_path / "snapshot")

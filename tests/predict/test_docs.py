@@ -21,7 +21,7 @@ def test_the_first_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     names: dict[str, object] = {}
     with serving() as server:
         exec(code.replace("http://localhost:8000/similarity", server.url), names)
-    assert names["done"].counts["answered"] == 12  # type: ignore[attr-defined]
+    assert names["done"].counts["answered"] == 12  # type: ignore[attr-defined]  # made by the code of the page
     assert (tmp_path / "runs" / "endpoint" / "predictions.parquet").is_file()
 
 

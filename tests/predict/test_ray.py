@@ -189,7 +189,7 @@ def test_media_can_travel(cluster: Any, tmp_path: Path) -> None:
 
 
 def test_what_does_not_load_there_is_told_here(cluster: Any) -> None:
-    from cluster_work import Unloadable  # type: ignore[import-not-found]
+    from cluster_work import Unloadable  # type: ignore[import-not-found]  # written by the test
 
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address})
     with pytest.raises(InputError, match=r"cannot be loaded on the cluster: .*the weights are not here"):

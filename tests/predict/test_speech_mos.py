@@ -39,7 +39,7 @@ def said(judge: str, media: Media, model: Model) -> float:
 
 
 @pytest.mark.parametrize("judge", ["distillmos", "ovrl"])
-def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811
+def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     model = pulled(JUDGES[judge][0])
     cases = [Case(m.path.name, (Ask("mos", MOS, ""), Ask("nine", NINE, "")), m) for m in takes(tmp_path)]
     table = run(predictor_from(f"speech-mos:{judge}"), cases).table
@@ -53,13 +53,13 @@ def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("judge", ["sig", "bak", "p808"])
-def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811
+def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     media = takes(tmp_path)[0]
     found = SpeechMos.make(judge).predict([Case("clean", (Ask("mos", MOS, ""),), media)])[0][0]
     assert found.value == pytest.approx(said(judge, media, pulled("dnsmos")), abs=1e-6)
 
 
-def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811
+def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     pulled("distillmos")
     (tmp_path / "text.wav").write_text("no sound")
     cases = [Case(name, (Ask("mos", MOS, ""),), Media(tmp_path / name)) for name in ("text.wav", "gone.wav")]

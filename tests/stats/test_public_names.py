@@ -38,4 +38,4 @@ def test_a_module_of_the_same_name_does_not_hide_the_function() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'kappaa'"):
-        stats.kappaa  # noqa: B018
+        stats.kappaa  # noqa: B018  # asking is the test

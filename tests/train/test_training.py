@@ -35,18 +35,18 @@ def row(made: Trained, protocol: str, side: str = "everyone") -> dict[str, float
 def test_planted_truth_is_found_up_to_the_ceiling(made: Trained) -> None:
     for protocol in ("five-fold", "leave-one-system-out"):
         found = row(made, protocol)
-        assert found["pearson"].value > 0.9  # type: ignore[attr-defined]
-        assert found["pearson"].value <= found["ceiling"].high + 0.02  # type: ignore[attr-defined]
-        assert found["pearson"].value > found["bare_means"].value  # type: ignore[attr-defined]
+        assert found["pearson"].value > 0.9  # type: ignore[attr-defined]  # an estimate
+        assert found["pearson"].value <= found["ceiling"].high + 0.02  # type: ignore[attr-defined]  # an estimate
+        assert found["pearson"].value > found["bare_means"].value  # type: ignore[attr-defined]  # an estimate
         assert 0.8 <= found["coverage"] <= 1.0
-    assert row(made, "within-cells")["pearson"].value > 0.85  # type: ignore[attr-defined]
+    assert row(made, "within-cells")["pearson"].value > 0.85  # type: ignore[attr-defined]  # an estimate
 
 
 def test_chance_is_not_predicted(tmp_path: Path) -> None:
     """Nested folds: labels that have nothing to do with the files give a correlation about zero."""
     snapshot = planted(tmp_path / "media", truth=False)
     found = row(train(snapshot, TrainOptions("digits", policy="none", features=tmp_path / "f")), "five-fold")
-    assert abs(found["pearson"].value) < 0.35  # type: ignore[attr-defined]
+    assert abs(found["pearson"].value) < 0.35  # type: ignore[attr-defined]  # an estimate
 
 
 def test_the_model_in_its_folder_is_the_same(made: Trained, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def _coverage(snapshot: Snapshot) -> None:
     if not snapshot.counts["ratings"]:
         return
     histogram = _per_item(snapshot).group_by("ratings").len("items").sort("ratings")
-    most = int(histogram["items"].max() or 1)  # type: ignore[arg-type]
+    most = int(histogram["items"].max() or 1)  # type: ignore[arg-type]  # a column of integers
     out.print("  ratings per item")
     rows = histogram.rows()
     for ratings, items in rows[:20]:
@@ -134,7 +134,7 @@ def _cells(snapshot: Snapshot) -> None:
         .agg(pl.sum("ratings"))
     )
     intents = stimuli["intent"].drop_nulls().unique(maintain_order=True).to_list()[:24]
-    most = int(grid["ratings"].max() or 1)  # type: ignore[arg-type]
+    most = int(grid["ratings"].max() or 1)  # type: ignore[arg-type]  # a column of integers
     table = Table(
         box=None,
         padding=(0, 1, 0, 1),

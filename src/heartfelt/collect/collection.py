@@ -83,7 +83,7 @@ class Collection:
         try:
             store.prepare()
             collection._begin()
-        except BaseException:
+        except BaseException:  # closed, and raised again
             store.close()
             raise
         return collection

@@ -182,7 +182,7 @@ def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
             "arousal": "mean_arousal",
         }
     )
-    indices = pl.DataFrame({"file_index": range(1, int(clips["file_index"].max() or 0) + 1)})  # type: ignore[arg-type]
+    indices = pl.DataFrame({"file_index": range(1, int(clips["file_index"].max() or 0) + 1)})  # type: ignore[arg-type]  # a column of integers
     grid = (
         listed.select("system")
         .unique(maintain_order=True)

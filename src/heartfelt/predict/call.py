@@ -124,7 +124,7 @@ def _found(place: str) -> Callable[..., Any]:
         raise UnknownNameError(
             f"There is no module '{module}'.", "Give a module that can be imported from the working folder."
         ) from error
-    except Exception as error:
+    except Exception as error:  # somebody else's module may raise anything while it loads
         raise InputError(
             f"The module '{module}' does not load: {type(error).__name__}: {error}.",
             "Correct it, and try again.",

@@ -59,7 +59,7 @@ class Exchange:
             connection.request("POST", self._path, content, self._headers)
             response = connection.getresponse()
             said = Said(response.status, response.read(), response.headers.get("retry-after"))
-        except BaseException as error:
+        except BaseException as error:  # the connection is closed whatever happened; raised again below
             connection.close()
             if isinstance(error, TimeoutError):
                 raise Transient(f"the server did not answer within {self._timeout:g} s") from None

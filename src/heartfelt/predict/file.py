@@ -125,7 +125,7 @@ def _one(row: Row | None, ask: Ask) -> Prediction:
         problem = "the file's cell for this item is empty"
     if problem is not None:
         return Prediction.failed(problem)
-    return Prediction(value=value, answer=answer, shares=shares, **numbers, **words)  # type: ignore[arg-type]
+    return Prediction(value=value, answer=answer, shares=shares, **numbers, **words)  # type: ignore[arg-type]  # sorted by kind above
 
 
 def _cell(cell: Any, ask: Ask) -> tuple[float | None, str | None, str | None]:

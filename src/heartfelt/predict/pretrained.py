@@ -21,7 +21,7 @@ EXTRA = "transformers"
 def transformers_library() -> Any:
     """The library itself; its absence is an error that names the extra."""
     try:
-        import torch  # noqa: F401
+        import torch  # noqa: F401  # only whether it is there
         import transformers
     except ImportError as error:
         raise MissingPartError(
@@ -46,7 +46,7 @@ def loaded(where: str, load: Callable[[str], T]) -> T:
             return load(where)
         with quiet():
             return load(str(folder))
-    except Exception as error:
+    except Exception as error:  # the library raises errors of many kinds for a model it cannot load
         said = str(error).strip().split("\n")[0][:300].rstrip(".")
         if folder.is_dir():
             raise InputError(

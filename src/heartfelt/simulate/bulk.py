@@ -70,7 +70,7 @@ def long_csv(
                 written += frame.height
         Path(scratch).chmod(0o644)
         Path(scratch).replace(path)
-    except BaseException:
+    except BaseException:  # cleared away, and raised again
         Path(scratch).unlink(missing_ok=True)
         raise
     return LongCsv(path, rows, raters, min(stimuli, trials), questions)

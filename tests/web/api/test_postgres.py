@@ -21,7 +21,7 @@ API = "/api/v1"
 
 
 @pytest.fixture
-def two(folder: Path, postgres: str) -> Iterator[list[Collection]]:  # noqa: F811
+def two(folder: Path, postgres: str) -> Iterator[list[Collection]]:  # noqa: F811  # a fixture taken in by name
     text = (folder / "study.yaml").read_text(encoding="utf-8").replace("name: small", "name: web-shared")
     (folder / "study.yaml").write_text(text, encoding="utf-8")
     quick = CollectOptions(seed=1, durable=False)
@@ -72,7 +72,7 @@ def test_two_servers_are_one_study(
 def test_a_database_that_goes_away_and_comes_back(
     two: list[Collection],
     hashed: str,
-    postgres_server: PostgresServer,  # noqa: F811
+    postgres_server: PostgresServer,  # noqa: F811  # a fixture taken in by name
 ) -> None:
     options = WebOptions(
         b"a secret for tests, long enough", password=hashed, refresh_seconds=0.0, access_log=False

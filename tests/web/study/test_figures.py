@@ -68,7 +68,7 @@ def test_whoever_asks_meanwhile_gets_the_last_ones(
     def slow(snapshot: object) -> object:
         begun.set()
         assert go_on.wait(60)
-        return real(snapshot)  # type: ignore[arg-type]
+        return real(snapshot)  # type: ignore[arg-type]  # handed on as it came
 
     monkeypatch.setattr(module, "lay_out", slow)
     got: list[Board] = []

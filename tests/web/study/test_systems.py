@@ -81,7 +81,7 @@ def test_what_is_reached_needs_nothing_and_nobody_needs_less_for_more(study: Stu
     assert needed(row, width * 1.001).value == 0
     asked = [needed(row, width * share).value for share in (0.99, 0.9, 0.8)]
     assert all(one is not None for one in asked)
-    assert asked == sorted(asked, key=float)  # type: ignore[arg-type]
+    assert asked == sorted(asked, key=float)  # type: ignore[arg-type]  # numbers, none missing
 
 
 def test_stimuli_that_differ_cannot_be_rated_away(study: Study) -> None:

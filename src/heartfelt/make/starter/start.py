@@ -88,7 +88,7 @@ def _render(
                 task.result()
                 if progress is not None:
                     progress("rendering stimuli", number, len(tasks))
-        except BaseException:
+        except BaseException:  # what waits is dropped, and it is raised again
             pool.shutdown(cancel_futures=True)
             raise
 
