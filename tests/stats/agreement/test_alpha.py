@@ -210,7 +210,7 @@ def test_resampling_items_alone_takes_the_raters_as_given() -> None:
     both, items = alpha(rater, item, value), alpha(rater, item, value, resample="items")
     assert both.interval == "two-way jackknife over items and raters, Student's t"
     assert items.interval == "jackknife over items, Student's t"
-    assert both.low < items.low < items.high < both.high  # type: ignore[operator]  # both have intervals # none of them is missing
+    assert both.low < items.low < items.high < both.high  # type: ignore[operator]  # none of them is missing
     unknown = alpha(None, item, value)
     assert (unknown.low, unknown.high) == pytest.approx((items.low, items.high), abs=1e-12)
     assert unknown.interval == "jackknife over items (raters unknown), Student's t"
@@ -328,7 +328,7 @@ def test_ten_thousand_raters_with_one_rating_each() -> None:
     item = np.repeat(np.arange(2_500), 4)
     value = rng.normal(0, 1, 2_500)[item] + rng.normal(0, 1, item.size)
     found = alpha(np.arange(10_000), item, value)
-    assert found.low < 0.5 < found.high  # type: ignore[operator]  # both have intervals # neither is missing
+    assert found.low < 0.5 < found.high  # type: ignore[operator]  # neither is missing
     assert found.counts["raters"] == 10_000
 
 
