@@ -228,6 +228,10 @@ LEDGER = Contract(
 CONTRACTS: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, RATINGS, FIELDS, MEANS, LEDGER)
 
 
+_EXACT_DIGITS = 18
+_NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
+
+
 def lossless_schema(frame: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl.DataType]:
     """The text columns that are numbers throughout: turning them into numbers and back gives the same text."""
     schema = frame.collect_schema()
@@ -252,6 +256,50 @@ def lossless_schema(frame: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl
             if found[f"{kind} {name}"] and name not in out:
                 out[name] = dtype
     return out
+
+
+def number_schema(frame: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl.DataType]:
+    """The text columns that are numbers throughout, however many digits each cell was printed with.
+
+    Ids and codes stay text: a leading zero, a plus sign, or two spellings of one number (versions 1.1 and 1.10) say that
+    the text means more than the number.
+    """
+    schema = frame.collect_schema()
+    texts = [name for name in columns if schema[name] == pl.String]
+    if not texts:
+        return {}
+    checks: list[pl.Expr] = []
+    for name in texts:
+        cell = pl.col(name)
+        checks += [
+            (cell.is_not_null().any() & cell.str.contains(_NUMBER).fill_null(True).all()).alias(
+                f"number {name}"
+            ),
+            cell.str.contains(r"[.eE]").any().alias(f"decimals {name}"),
+            cell.str.contains(r"\.\d*0(?:[eE]|$)").any().alias(f"zeros {name}"),
+            (cell.str.len_bytes() > _EXACT_DIGITS).any().alias(f"long {name}"),
+        ]
+    facts = frame.select(checks).collect(engine="streaming").row(0, named=True)
+    numeric = [name for name in texts if facts[f"number {name}"]]
+    spelt_twice = [name for name in numeric if facts[f"zeros {name}"]]
+    if spelt_twice:
+        distinct = frame.select(
+            (pl.col(name).n_unique() == pl.col(name).cast(pl.Float64).n_unique()).alias(name)
+            for name in spelt_twice
+        )
+        facts_of = distinct.collect(engine="streaming").row(0, named=True)
+        numeric = [name for name in numeric if facts_of.get(name, True)]
+    return {
+        name: pl.Float64() if facts[f"decimals {name}"] else pl.Int64()
+        for name in numeric
+        if facts[f"decimals {name}"] or not facts[f"long {name}"]
+    }
+
+
+def number_types(frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
+    """Turn text columns into numbers where :func:`number_schema` finds them; leave the rest alone."""
+    numeric = number_schema(frame.lazy(), [name for name in frame.columns if name not in keep])
+    return frame.with_columns(pl.col(name).cast(dtype) for name, dtype in numeric.items())
 
 
 def lossless_types(frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:

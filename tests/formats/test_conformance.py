@@ -160,5 +160,5 @@ def test_guessing_only_when_unmistakable(tmp_path: Path) -> None:
     assert heartfelt.read(FORMATS["long"].example(tmp_path / "b")).source.format == "long"
     path = tmp_path / "c.csv"
     pl.DataFrame({"x": [1], "y": [2]}).write_csv(path)
-    with pytest.raises(HeartfeltError, match="cannot be told what format"):
+    with pytest.raises(HeartfeltError, match="Cannot detect the format"):
         heartfelt.read(path)

@@ -197,12 +197,12 @@ class TestLong:
             ("rater,stimulus,question,value\nu,f,v,1\n", {"media": "nowhere"}, "no media folder", "relative"),
             ("rater,stimulus,question,value,path\nu,f,v,1,../x.wav\n", {}, "leads out of", "relative"),
             ("rater,stimulus,question,value\nu,f,v,inf\n", {}, "the first is inf", "Correct"),
-            ("rater,stimulus,question,value\n", {}, "holds no ratings", "one answer a row"),
+            ("rater,stimulus,question,value\n", {}, "holds no ratings", "one answer per row"),
             (
                 "rater,stimulus,valence,arousal\nu,f,,\n",
                 {"value": "valence,arousal"},
                 "holds no ratings",
-                "one answer a row",
+                "one answer per row",
             ),
         ],
     )

@@ -36,6 +36,8 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
     if c["fields"]:
         out.print(f"  {c['fields']:,} field values filled in by a machine")
     _media(snapshot)
+    for note in snapshot.source.notes:
+        out.print(f"  note: {note}", markup=False)
     _ledger(snapshot)
     _questions(snapshot)
     _coverage(snapshot)

@@ -1,9 +1,13 @@
 """Tables in text files, as people really save them.
 
-Read correctly: a byte-order mark, UTF-8, UTF-16 or Latin-1 text, LF, CRLF or bare CR line ends, comma, semicolon, tab or
-bar as delimiter, quoted fields, blank lines, no newline at the end. An error with the line: a header with a name twice, a
-line with too many or too few fields, a quote that is never closed, a file cut off in the middle, an empty file, a file
-that is no text. Everything is read as text; numbers are made of it by those who know which columns hold them.
+Read correctly: a byte-order mark, UTF-8, UTF-16 and older encodings (detected, and reported as a note), LF, CRLF or bare
+CR line ends, comma, semicolon, tab or bar as delimiter, quoted fields, blank lines, no newline at the end. An error with the
+line: a header with a name twice, a line with too many or too few fields, a quote that is never closed, a file cut off in the
+middle, an empty file, a file that is no text. Everything is read as text; numbers are made of it by those who know which
+columns hold them.
+
+Text that a spreadsheet would run as a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break) is written
+with an apostrophe in front, and read back without it: :func:`spreadsheet_safe` and :meth:`Delimited.scan` are inverses.
 """
 
 from __future__ import annotations
@@ -12,12 +16,13 @@ import codecs
 import csv
 import io
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -31,6 +36,27 @@ _LOOKED_AT = 1 << 21
 """Small enough to stay near the processor."""
 DELIMITERS = (",", ";", "\t", "|")
 _PLAIN_TEXT_FIX = "Save the table as CSV in UTF-8, and try again."
+_FORMULA_STARTS = r"=+\-@\t\r\n＝＋－＠"
+_PLAIN_NUMBER = r"^(?:-|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)$"
+_ENCODINGS = (
+    "cp949",
+    "cp932",
+    "gb18030",
+    "big5",
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "koi8_r",
+)
+"""Encodings that spreadsheets and survey tools still write."""
+_SAMPLE = 1 << 16
+_ENOUGH_LETTERS = 4
+"""Bytes outside ASCII below which an encoding cannot be detected."""
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +70,14 @@ class Delimited:
     keep_alive: object = None
     first_row: int = 1
     """How many lines come before the first row: 1, or 0 in a file without a header."""
+    escaped: bool = False
+    """Whether cells may start with the apostrophe that :func:`spreadsheet_safe` puts before formulas."""
+    notes: tuple[str, ...] = ()
+    """What a person should know about how the file was read, such as a detected encoding."""
 
     def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
         """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
-        return pl.scan_csv(
+        table = pl.scan_csv(
             self.readable,
             separator=self.delimiter,
             has_header=False,
@@ -58,6 +88,10 @@ class Delimited:
             raise_if_empty=False,
             schema={name: (numbers or {}).get(name, pl.String) for name in self.header},
         )
+        if not self.escaped:
+            return table
+        texts = [name for name in self.header if name not in (numbers or {})]
+        return table.with_columns(_without_apostrophe(pl.col(name)).alias(name) for name in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +105,22 @@ class _Look:
     quotes: bool
     delimiters: int
     ends_in_newline: bool
+    escaped: bool
 
 
-def open_delimited(path: Path, delimiter: str | None = None, names: Sequence[str] | None = None) -> Delimited:
-    """Look through a text table and make it readable. ``names`` are the columns of a file without a header."""
-    head = _head(path)
-    encoding = _bom(head)
+def open_delimited(
+    path: Path,
+    delimiter: str | None = None,
+    names: Sequence[str] | None = None,
+    encoding: str | None = None,
+) -> Delimited:
+    """Look through a text table and make it readable.
+
+    ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest.
+    """
+    head = _head(path, encoding)
+    stated = _known_encoding(encoding)
+    encoding = stated or _bom(head)
     sample = head.decode(encoding or "latin-1", "replace")
     first = sample.lstrip("\ufeff").splitlines()[0] if sample.strip() else ""
     if not first.strip():
@@ -84,39 +128,93 @@ def open_delimited(path: Path, delimiter: str | None = None, names: Sequence[str
     mark = delimiter or max(DELIMITERS, key=lambda d: _outside_quotes(first, d))
     look = _look(path, mark)
     plain = (
-        encoding is None
+        encoding in {None, "utf-8"}
         and look.utf8
         and look.returns == look.crlf
         and (look.crlf == 0 or look.crlf == look.newlines)
     )
     keep_alive: object = None
     readable = path
+    notes: tuple[str, ...] = ()
     if not plain:
-        readable, keep_alive = _rewritten(path, encoding or ("utf-8" if look.utf8 else "cp1252"))
+        if encoding is None and not look.utf8:
+            encoding = detect_encoding(path)
+            notes = (
+                f"{path.name} is not in UTF-8; it was read as {encoding}. If letters look wrong, state the encoding"
+                " (--map encoding=…).",
+            )
+        readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
         look = _look(readable, mark)
     header = _header(readable, mark, path) if names is None else tuple(names)
     rows = look.newlines + (0 if look.ends_in_newline else 1)
     uneven = look.quotes or len(header) == 1 or look.delimiters != rows * (len(header) - 1)
     if uneven and _check_rows(readable, mark, len(header), path):
         readable, keep_alive = _without_blank_lines(readable, mark)
-    return Delimited(path, readable, mark, header, keep_alive, first_row=1 if names is None else 0)
+    return Delimited(
+        path,
+        readable,
+        mark,
+        header,
+        keep_alive,
+        first_row=1 if names is None else 0,
+        escaped=look.escaped,
+        notes=notes,
+    )
 
 
 def read_delimited(
     path: Path, delimiter: str | None = None, names: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """All rows of a text table, every column as text; an empty cell is null. ``names``: it has no header."""
-    opened = open_delimited(path, delimiter, names)
+    return all_rows(open_delimited(path, delimiter, names))
+
+
+def all_rows(opened: Delimited) -> pl.DataFrame:
+    """All rows of an opened table, every column as text."""
     try:
-        frame = opened.scan().collect()
+        return opened.scan().collect()
     except pl.exceptions.PolarsError as error:
         raise InputError(
-            f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX
+            f"{opened.path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX
         ) from error
-    return frame
 
 
-def _head(path: Path) -> bytes:
+def detect_encoding(path: Path) -> str:
+    """The encoding the file's letters outside ASCII suggest; Windows-1252 where it fits as well as another."""
+    from charset_normalizer import from_bytes
+
+    sample = b""
+    with path.open("rb") as file:
+        for line in file:
+            if not line.isascii():
+                sample += line
+            if len(sample) > _SAMPLE:
+                break
+    foreign = sum(byte > 127 for byte in sample)
+    matches = from_bytes(sample, cp_isolation=list(_ENCODINGS)) if foreign >= _ENOUGH_LETTERS else None
+    best = None if matches is None else matches.best()
+    if matches is None or best is None:
+        return "cp1252"
+    western = next((match for match in matches if match.encoding == "cp1252"), None)
+    as_good = western is not None and (
+        western.chaos <= best.chaos + 0.02 and western.coherence >= best.coherence - 0.05
+    )
+    return "cp1252" if as_good else str(best.encoding)
+
+
+def _known_encoding(name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        return codecs.lookup(name).name
+    except LookupError as error:
+        raise InputError(
+            f"There is no encoding '{name}'.",
+            "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252.",
+        ) from error
+
+
+def _head(path: Path, encoding: str | None = None) -> bytes:
     try:
         with path.open("rb") as file:
             head = file.read(1 << 20)
@@ -126,7 +224,7 @@ def _head(path: Path) -> bytes:
         raise InputError(
             f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
         ) from error
-    if b"\0" in head and _bom(head) in {None, "utf-8-sig"}:
+    if b"\0" in head and encoding is None and _bom(head) in {None, "utf-8-sig"}:
         raise InputError(f"{path} is not a text file (it holds zero bytes).", _PLAIN_TEXT_FIX)
     return head
 
@@ -157,6 +255,7 @@ def _look(path: Path, delimiter: str) -> _Look:
         quotes=any(one.quotes for one in seen),
         delimiters=sum(one.delimiters for one in seen),
         ends_in_newline=not seen or seen[-1].ends[1:] in (b"\n", b"\r"),
+        escaped=any(one.apostrophes for one in seen),
     )
 
 
@@ -170,6 +269,7 @@ class _Seen(NamedTuple):
     returns: int
     crlf: int
     ends: bytes
+    apostrophes: bool
 
 
 def _chunk(path: Path, at: int) -> bytes:
@@ -189,6 +289,7 @@ def _seen(chunk: bytes, delimiter: int) -> _Seen:
         chunk.count(b"\r") if carriage else 0,
         chunk.count(b"\r\n") if carriage else 0,
         chunk[:1] + chunk[-1:],
+        b"'" in chunk,
     )
 
 
@@ -204,11 +305,11 @@ def _is_utf8(path: Path) -> bool:
     return True
 
 
-def _rewritten(path: Path, encoding: str) -> tuple[Path, object]:
-    """A copy in UTF-8 with LF line ends; bytes that Windows-1252 does not define are read as Latin-1."""
+def _rewritten(path: Path, encoding: str, *, stated: bool) -> tuple[Path, object]:
+    """A copy in UTF-8 with LF line ends; where the encoding was only detected, Latin-1 is the last resort."""
     room = Room()
     target = room.path / "table.csv"
-    for attempt in (encoding, "latin-1"):
+    for attempt in (encoding,) if stated else (encoding, "latin-1"):
         try:
             with (
                 path.open(encoding=attempt, newline=None) as source,
@@ -216,10 +317,12 @@ def _rewritten(path: Path, encoding: str) -> tuple[Path, object]:
             ):
                 while text := source.read(CHUNK):
                     out.write(text)
-            break
-        except UnicodeError:
-            continue
-    return target, room
+            return target, room
+        except UnicodeError as error:
+            problem = error
+    raise InputError(
+        f"{path} is not in {encoding}: {problem}.", "State the encoding it was saved in, or save it as UTF-8."
+    ) from problem
 
 
 def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -237,7 +340,7 @@ def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
         _, row = next(_rows(readable, delimiter))
     except csv.Error as error:
         raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
-    names = [name.strip() or f"column_{place}" for place, name in enumerate(row, 1)]
+    names = [_plain(name).strip() or f"column_{place}" for place, name in enumerate(row, 1)]
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError(
@@ -287,10 +390,40 @@ def _without_blank_lines(readable: Path, delimiter: str) -> tuple[Path, object]:
     return target, room
 
 
+def spreadsheet_safe(frame: Frame) -> Frame:
+    """``frame`` with an apostrophe before every text, column names included, that a spreadsheet would run as a formula.
+
+    A text that starts with apostrophes and then such a sign gets one more, so that reading takes off exactly what
+    writing put on. Numbers and a lone minus sign stay as they are.
+    """
+    schema = frame.collect_schema()
+    texts = [name for name, dtype in schema.items() if dtype in (pl.String, pl.Categorical)]
+    changed = frame.with_columns(_with_apostrophe(pl.col(name).cast(pl.String)).alias(name) for name in texts)
+    return changed.rename({name: safe for name in schema.names() if (safe := _safe(name)) != name})
+
+
+def _with_apostrophe(text: pl.Expr) -> pl.Expr:
+    risky = text.str.contains(rf"^'*[{_FORMULA_STARTS}]") & ~text.str.contains(_PLAIN_NUMBER)
+    return pl.when(risky).then(pl.lit("'") + text).otherwise(text)
+
+
+def _without_apostrophe(text: pl.Expr) -> pl.Expr:
+    return pl.when(text.str.contains(rf"^'+[{_FORMULA_STARTS}]")).then(text.str.slice(1)).otherwise(text)
+
+
+def _safe(name: str) -> str:
+    risky = re.match(rf"'*[{_FORMULA_STARTS}]", name) and not re.match(_PLAIN_NUMBER, name)
+    return f"'{name}" if risky else name
+
+
+def _plain(name: str) -> str:
+    return name[1:] if re.match(rf"'+[{_FORMULA_STARTS}]", name) else name
+
+
 def csv_text(frame: pl.DataFrame, *, header: bool = True, delimiter: str = ",") -> str:
-    """A table as CSV text with LF line ends; an empty cell is empty."""
+    """A table as CSV text with LF line ends; an empty cell is empty, and no cell is a formula."""
     out = io.StringIO()
-    frame.write_csv(out, include_header=header, separator=delimiter)
+    spreadsheet_safe(frame).write_csv(out, include_header=header, separator=delimiter)
     return out.getvalue()
 
 

@@ -11,6 +11,8 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
 
+KEYED_OPTIONS = ("scale", "rename", "reference")
+"""Options that may be given once per question or intent, as ``scale.valence``."""
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much is done, and how much there is."""
 
@@ -52,7 +54,8 @@ class Format(ABC):
     def check_options(self, options: Mapping[str, str]) -> None:
         """Raise for an option this format does not know."""
         for option in options:
-            if option not in self.options and not (option.startswith("scale.") and "scale" in self.options):
+            family = option.partition(".")[0]
+            if option not in self.options and not (family in KEYED_OPTIONS and family in self.options):
                 raise InputError(
                     f"The format '{self.name}' has no option '{option}'.",
                     suggestion(option, self.options, "Options"),

@@ -1,4 +1,4 @@
-"""``long``: any table with one answer a row, or one row a rater and stimulus with a column a question.
+"""``long``: any table with one answer per row, or one row per rater and stimulus with a column per question.
 
 Which column plays which part is given as options or told from usual names. Files of any size are read in bounded memory:
 the rows stream into the snapshot's own Parquet file. Columns nobody asked for stay with the ratings.
@@ -7,7 +7,7 @@ the rows stream into the snapshot's own Parquet file. Columns nobody asked for s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,15 +23,19 @@ from heartfelt.formats.columns import (
     unparsed_moment,
     whole_numbers,
 )
-from heartfelt.formats.delimited import Delimited, csv_text, open_delimited
+from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.source_table import TABLES, SourceTable, id_notes, open_table
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
     UNSTATED,
     describe,
     locate,
+    new_names,
+    opened,
     pick,
     side_table,
+    stated_references,
     stated_scale,
     study_beside,
     tidy_name,
@@ -42,11 +46,14 @@ from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool
 from heartfelt.snapshot.survey import get_ready
 from heartfelt.study import study_text
-from heartfelt.study.scale import AnyScale, Categories, FreeText
-from heartfelt.tables import RATERS, STIMULI, lossless_schema
+from heartfelt.study.scale import AnyScale, Categories, Category, FreeText, Tags
+from heartfelt.tables import RATERS, STIMULI, number_schema
 
 ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 MANY_ANSWERS = 60
+NO_RATER = "none"
+OWN_COLUMNS = {"rater", "stimulus", "question", "value"}
+"""In a table with these very columns, as this format writes them, ``answer`` is the answer in words."""
 LARGE = 1 << 26
 """Bytes of a table from which the survey's compiled kernels are loaded while the file is still being looked through."""
 
@@ -55,7 +62,8 @@ LARGE = 1 << 26
 class Roles:
     """Which column of the table plays which part."""
 
-    rater: str
+    rater: str | None
+    """None where nobody knows who rated."""
     stimulus: str
     question: str | None
     values: tuple[str, ...]
@@ -68,7 +76,7 @@ class Roles:
     def taken(self) -> set[str]:
         """Every column that plays a part."""
         return {
-            self.rater,
+            *([self.rater] if self.rater else []),
             self.stimulus,
             *([self.question] if self.question else []),
             *self.values,
@@ -79,12 +87,12 @@ class Roles:
 
 
 class Long(Format):
-    """Any CSV, TSV or Parquet table of ratings."""
+    """Any CSV, TSV, Parquet or JSON table of ratings."""
 
     name: ClassVar[str] = "long"
-    about: ClassVar[str] = "any CSV, TSV or Parquet table with one answer a row"
+    about: ClassVar[str] = "any CSV, TSV, Parquet or JSON table with one answer per row"
     options: ClassVar[Mapping[str, str]] = {
-        "rater": "column of the rater id",
+        "rater": "column of the rater id; none if the table does not say who rated",
         "stimulus": "column of the stimulus id",
         "question": "column that names the question; left out, each value column is a question",
         "value": "column of the answer, or several with commas between them",
@@ -99,19 +107,19 @@ class Long(Format):
         "stimulus_columns": "further columns that describe the stimulus, with commas",
         "rater_columns": "further columns that describe the rater, with commas",
         "stimuli": "a table of stimuli beside this one",
+        "stimuli_id": "the id's column in the table of stimuli",
         "raters": "a table of raters beside this one",
+        "raters_id": "the id's column in the table of raters",
         **COMMON_OPTIONS,
     }
 
     def recognises(self, source: Path) -> bool:
         """A table with exactly named columns rater, stimulus, question and value, or a folder this format wrote."""
         path = source / "ratings.csv" if source.is_dir() else source
-        if not path.is_file() or path.suffix.lower() not in {".csv", ".tsv", ".parquet"}:
+        if not path.is_file() or path.suffix.lower() not in TABLES - {".txt"}:
             return False
         try:
-            return {"rater", "stimulus", "question", "value"} <= set(
-                _open(path, None)[0].collect_schema().names()
-            )
+            return set(open_table(path, {}).columns) >= OWN_COLUMNS
         except InputError:
             return False
 
@@ -120,28 +128,34 @@ class Long(Format):
         path = locate(source, ("ratings.csv", "ratings.parquet"))
         if path.stat().st_size > LARGE:
             get_ready()
-        table, opened = _open(path, options.get("delimiter"))
-        roles = _roles(table.collect_schema().names(), options, str(path))
-        spooled, keep = _spooled(table, roles, opened, str(path))
+        table = opened(path, options)
+        roles = _roles(table.columns, options, str(path))
+        table, tagged = _single_answers(table, roles)
+        spooled, notes = _spooled(table, roles, _renamed(table, roles, options))
         if not spooled.found.ratings:
-            raise InputError(f"{path} holds no ratings.", "Point to a table with one answer a row.")
-        scales = {q: stated_scale(q, options) for q in spooled.found.questions}
+            raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
+        scales = {q: stated_scale(q, options) or tagged for q in spooled.found.questions}
+        references = stated_references(options, path.parent)
+        stated = any(scales.values()) or references
+        known = None if stated else study_beside(path, spooled.found.questions)
+        if known is not None:
+            scales = {q: known.scales[known.question(q).scale] for q in spooled.found.questions}
         spooled, inferred = _coded(spooled, scales, str(path))
-        stimuli = _stimuli(table, roles, spooled, path, options)
-        raters = _raters(table, roles, spooled, path, options)
+        stimuli = _stimuli(table.rows, roles, spooled, path, options)
+        raters = _raters(table.rows, roles, spooled, path, options)
         stimuli, root, kind = with_media(stimuli, source, path, options, progress)
-        known = study_beside(path, spooled.found.questions) if not any(scales.values()) else None
-        study = known or describe(tidy_name(path, options), inferred, stimuli, kind)
-        made = Source(self.name, path.name, dict(options), root)
-        del keep
-        return Snapshot.build(study, stimuli=stimuli, ratings=spooled, raters=raters, source=made)
+        study = known or describe(tidy_name(path, options), inferred, stimuli, kind, references)
+        made = Source(self.name, path.name, dict(options), root, notes=(*table.notes, *notes))
+        return Snapshot.build(
+            study, stimuli=stimuli, ratings=spooled, raters=raters, source=made, ledger=table.ledger
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv`` and ``study.yaml``."""
         ratings = snapshot.scan_ratings()
         if "at" in ratings.collect_schema():
             ratings = ratings.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
-        ratings.sink_csv(target / "ratings.csv")
+        spreadsheet_safe(ratings).sink_csv(target / "ratings.csv")
         stimuli = snapshot.stimuli.drop(PROBED, strict=False)
         write_text(target / "stimuli.csv", csv_text(stimuli))
         write_text(target / "raters.csv", csv_text(snapshot.raters))
@@ -160,20 +174,6 @@ class Long(Format):
             ]
         write_text(path, "\n".join(rows) + "\n")
         return path
-
-
-def _open(path: Path, delimiter: str | None) -> tuple[pl.LazyFrame, Delimited | None]:
-    if path.suffix.lower() in {".parquet", ".pq"}:
-        try:
-            frame = pl.scan_parquet(path)
-            frame.collect_schema()
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(
-                f"{path} is not a readable Parquet file.", "Get a complete copy of the file."
-            ) from error
-        return frame, None
-    opened = open_delimited(path, delimiter)
-    return opened.scan(), opened
 
 
 def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Roles:
@@ -195,11 +195,9 @@ def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Ro
     }
     for name in (*split["stimulus_columns"], *split["rater_columns"]):
         pick(columns, "value", {"value": name}, where)
-    rater, stimulus = (
-        str(pick(columns, "rater", options, where)),
-        str(pick(columns, "stimulus", options, where)),
-    )
-    parts = [rater, stimulus, *values, *([question] if question else [])]
+    rater = _rater(columns, options, where)
+    stimulus = str(pick(columns, "stimulus", options, where))
+    parts = [*([rater] if rater else []), stimulus, *values, *([question] if question else [])]
     for name in parts:
         if parts.count(name) > 1:
             raise InputError(
@@ -209,21 +207,102 @@ def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Ro
     return Roles(rater, stimulus, question, values, others, split["stimulus_columns"], split["rater_columns"])
 
 
-def _spooled(
-    table: pl.LazyFrame, roles: Roles, opened: Delimited | None, where: str
-) -> tuple[Spooled, Delimited | None]:
-    """The ratings under their contract: numbers made strictly first, and forgivingly where that fails."""
+def _rater(columns: Sequence[str], options: Mapping[str, str], where: str) -> str | None:
+    """The column of the rater id, or None where the options say that there is none."""
+    if options.get("rater") == NO_RATER and NO_RATER not in columns:
+        return None
     try:
-        parsed = table if opened is None or len(roles.values) > 1 else opened.scan(_numbers(roles))
-        spooled = spool(_shaped(parsed, roles, strict=True), where)
+        return pick(columns, "rater", options, where)
+    except InputError as error:
+        raise InputError(
+            error.problem, f"{error.fix} If the table does not say who rated: --map rater={NO_RATER}."
+        ) from error
+
+
+def _single_answers(table: SourceTable, roles: Roles) -> tuple[SourceTable, Tags | None]:
+    """Cells that hold several answers: numbers become one row each, words become tags."""
+    lists = _list_cells(table.rows, roles.values)
+    if not lists:
+        return table, None
+    if all(numeric for numeric in lists.values()):
+        if roles.rater is not None:
+            raise InputError(
+                f"{table.path}: the column '{next(iter(lists))}' holds several numbers per cell, but a rater gives one"
+                " answer per row.",
+                f"Write one answer per row, or state that the raters are unknown with --map rater={NO_RATER}.",
+            )
+        rows = table.rows.with_columns(_cells(name, pl.Float64()) for name in lists).explode(list(lists))
+        try:
+            rows = rows.collect().lazy()
+        except pl.exceptions.PolarsError as error:
+            raise InputError(
+                f"{table.path}: the lists in {', '.join(lists)} differ in length within a row.",
+                "Read one of these columns at a time.",
+            ) from error
+        return replace(table, rows=rows, delimited=None), None
+    tags = Tags(type="tags")
+    rows = table.rows.with_columns(_cells(name, pl.String()).list.join(tags.separator) for name in lists)
+    return replace(table, rows=rows, delimited=None), tags
+
+
+def _list_cells(rows: pl.LazyFrame, values: Sequence[str]) -> dict[str, bool]:
+    """The columns whose cells are lists, each with whether they are lists of numbers."""
+    schema = rows.collect_schema()
+    out: dict[str, bool] = {}
+    for name in values:
+        dtype = schema[name]
+        if isinstance(dtype, pl.List):
+            out[name] = dtype.inner.is_numeric()  # type: ignore[union-attr]  # the inner type is an instance here
+        elif dtype == pl.String:
+            cells = rows.select(pl.col(name).drop_nulls().str.strip_chars()).head(2000).collect()[name]
+            if cells.len() and cells.str.contains(r"^\[.*\]$").all():
+                parts = cells.str.extract_all(r"[^\[\],]+").explode().str.strip_chars(" '\"").drop_nulls()
+                out[name] = parts.cast(pl.Float64, strict=False).is_not_null().all()
+    return out
+
+
+def _cells(name: str, inner: pl.DataType) -> pl.Expr:
+    """A column of lists, or of text such as ``[1, 2]`` or ``["a", "b"]``, as lists."""
+    return pl.col(name).map_batches(lambda cells: _as_lists(cells, inner), return_dtype=pl.List(inner))
+
+
+def _as_lists(cells: pl.Series, inner: pl.DataType) -> pl.Series:
+    if cells.dtype == pl.String:
+        parts = cells.str.strip_chars().str.strip_chars("[]").str.split(",")
+        cells = parts.list.eval(pl.element().str.strip_chars(" '\"").replace("", None)).list.drop_nulls()
+    return cells.cast(pl.List(inner), strict=False)
+
+
+def _renamed(table: SourceTable, roles: Roles, options: Mapping[str, str]) -> dict[str, str]:
+    if not any(option.startswith("rename.") for option in options):
+        return {}
+    if roles.question is None:
+        return new_names(options, roles.values)
+    asked = table.rows.select(pl.col(roles.question).cast(pl.String).unique()).collect()
+    return new_names(options, asked[roles.question].drop_nulls().to_list())
+
+
+def _spooled(table: SourceTable, roles: Roles, renamed: Mapping[str, str]) -> tuple[Spooled, list[str]]:
+    """The ratings under their contract, with notes on ids: numbers made strictly first, forgivingly where that fails."""
+    where = str(table.path)
+    try:
+        fast = table.delimited is not None and len(roles.values) == 1
+        parsed = table.delimited.scan(_numbers(roles)) if fast and table.delimited else table.rows
+        spooled = spool(_shaped(parsed, roles, renamed, strict=True), where)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
-            unparsed_moment(table, roles.others["at"], where)
+            unparsed_moment(table.rows, roles.others["at"], where)
         names = pl.Series([*spooled.found.raters, *spooled.found.stimuli], dtype=pl.String)
         if not names.str.contains(r"^\s|\s$").any():
-            return spooled, opened
+            return spooled, []
     except pl.exceptions.PolarsError:
-        _explain(table, roles, where)
-    return spool(_shaped(table, roles, strict=False), where), opened
+        _explain(table.rows, roles, where)
+    notes = [
+        note
+        for role, column in (("rater", roles.rater), ("stimulus", roles.stimulus))
+        if column is not None
+        for note in id_notes(table.rows.select(pl.col(column).unique()).collect()[column], role)
+    ]
+    return spool(_shaped(table.rows, roles, renamed, strict=False), where), notes
 
 
 def _numbers(roles: Roles) -> dict[str, type[pl.DataType]]:
@@ -235,23 +314,23 @@ def _numbers(roles: Roles) -> dict[str, type[pl.DataType]]:
     }
 
 
-def _shaped(table: pl.LazyFrame, roles: Roles, *, strict: bool) -> pl.LazyFrame:
+def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:
     schema = table.collect_schema()
-    head = table.select(roles.rater, roles.stimulus).head(2000).collect()
+    identified = [
+        (name, role) for name, role in ((roles.rater, "rater"), (roles.stimulus, "stimulus")) if name
+    ]
+    head = table.select(name for name, _ in identified).head(2000).collect()
     moved = {
-        roles.rater,
-        roles.stimulus,
+        *(name for name, _ in identified),
         *roles.stimulus_columns,
         *roles.rater_columns,
         *(roles.others.get(role, "") for role in ABOUT_STIMULUS),
     }
     extras = [name for name in schema.names() if name not in roles.taken and name not in moved]
-    columns = [
-        _id(roles.rater, "rater", head, schema[roles.rater], strict=strict),
-        _id(roles.stimulus, "stimulus", head, schema[roles.stimulus], strict=strict),
-    ]
+    columns = [] if roles.rater else [pl.lit(None, dtype=pl.String).alias("rater")]
+    columns += [_id(name, role, head, schema[name], strict=strict) for name, role in identified]
     if roles.question:
-        columns.append(pl.col(roles.question).cast(pl.String).alias("question"))
+        columns.append(pl.col(roles.question).cast(pl.String).replace(renamed).alias("question"))
     for role, dtype in (("position", pl.Int64), ("seconds", pl.Float64), ("repeat", pl.Int64)):
         if role in roles.others:
             name = roles.others[role]
@@ -259,18 +338,24 @@ def _shaped(table: pl.LazyFrame, roles: Roles, *, strict: bool) -> pl.LazyFrame:
             columns.append(number.alias(role))
     if "at" in roles.others:
         columns.append(moment_expr(roles.others["at"], schema[roles.others["at"]]).alias("at"))
-    typed = lossless_schema(table, extras)
+    if "answer" in extras and set(schema.names()) >= OWN_COLUMNS:
+        extras.remove("answer")
+        columns.append(pl.col("answer").cast(pl.String))
+    typed = number_schema(table, extras)
     columns += [pl.col(name).cast(typed.get(name, schema[name])).alias(_free(name)) for name in extras]
     if roles.question or len(roles.values) == 1:
         value = roles.values[0]
-        named = [] if roles.question else [pl.lit(value).alias("question")]
-        return table.select(*columns, *named, *_value(value, "value", schema[value], strict=strict))
+        named = [] if roles.question else [pl.lit(renamed.get(value, value)).alias("question")]
+        answers = _value(value, "value", schema[value], strict=strict)
+        if any(column.meta.output_name() == "answer" for column in columns):
+            answers = answers[:1]
+        return table.select(*columns, *named, *answers)
     wide = table.select(*columns, *(pl.col(name).cast(pl.String).alias(f"\0{name}") for name in roles.values))
     kept = [name for name in wide.collect_schema().names() if not name.startswith("\0")]
     tall = wide.unpivot(
         [f"\0{name}" for name in roles.values], index=kept, variable_name="question", value_name="\0value"
     )
-    tall = tall.with_columns(pl.col("question").str.strip_prefix("\0"))
+    tall = tall.with_columns(pl.col("question").str.strip_prefix("\0").replace(renamed))
     answers = _value("\0value", "value", pl.String(), strict=strict)
     return tall.select(*kept, "question", *answers).filter(
         pl.any_horizontal(
@@ -330,7 +415,7 @@ def _coded(
     words = (
         lazy.filter(pl.col("answer").is_not_null())
         .group_by("question", "answer")
-        .len()
+        .agg(pl.len(), pl.col("value").min().alias("code"), (pl.col("value").n_unique() == 1).alias("coded"))
         .sort("question", "answer")
         .collect()
     )
@@ -340,8 +425,10 @@ def _coded(
         answers = words.filter(pl.col("question") == question)["answer"].to_list()
         scale = stated[question]
         if answers and scale is None:
-            if facts[question].low is not None:
+            scale = _own_codes(words.filter(pl.col("question") == question))
+            if scale is None and facts[question].low is not None:
                 _raise_mixed(lazy, question, answers[0], where)
+        if answers and scale is None:
             scale = (
                 Categories(type="categories", categories=answers)
                 if 2 <= len(answers) <= MANY_ANSWERS
@@ -370,6 +457,18 @@ def _coded(
     recoded = recoded.with_columns(pl.coalesce("value", "code").alias("value")).drop("code")
     again = spool(recoded, where)
     return again, scales
+
+
+def _own_codes(words: pl.DataFrame) -> Categories | None:
+    """The categories of a table that gives each answer in words and as its code, as this format writes it."""
+    codes = words["code"]
+    if words.height < 2 or codes.null_count() or not words["coded"].all() or codes.is_duplicated().any():
+        return None
+    listed: list[Category | str] = [
+        Category(id=answer, value=code)
+        for answer, code in words.sort("code").select("answer", "code").iter_rows()
+    ]
+    return Categories(type="categories", categories=listed)
 
 
 def _raise_mixed(lazy: pl.LazyFrame, question: str, answer: str, where: str) -> None:
@@ -426,7 +525,7 @@ def _stimuli(
         )
     beside = path.parent / options.get("stimuli", "stimuli.csv")
     if "stimuli" in options or (path.name.startswith("ratings.") and beside.is_file()):
-        listed = side_table(beside, "stimulus", {})
+        listed = side_table(beside, "stimulus", options.get("stimuli_id"), roles.stimulus)
         new = base.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
         base = pl.concat([listed, new], how="diagonal_relaxed") if new.height else listed
     return STIMULI.check(base, str(path))
@@ -435,15 +534,17 @@ def _stimuli(
 def _raters(
     table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]
 ) -> pl.DataFrame | None:
+    if roles.rater is None:
+        return None
     if roles.rater_columns:
         return _described(table, roles.rater, {n: n for n in roles.rater_columns}, str(path), "rater")
     beside = path.parent / options.get("raters", "raters.csv")
     if "raters" in options or (path.name.startswith("ratings.") and beside.is_file()):
-        listed = side_table(beside, "rater", {})
+        listed = side_table(beside, "rater", options.get("raters_id"), roles.rater)
         if listed.height and spooled.found.raters and not set(listed["rater"]) & set(spooled.found.raters):
             raise InputError(
                 f"No rater of {path.name} is in {beside.name}: '{spooled.found.raters[0]}' here, '{listed['rater'][0]}' there.",
-                "Use the same ids in both files.",
+                f"Use the same ids in both files, or name the id's column in {beside.name} with --map raters_id=COLUMN.",
             )
         return RATERS.check(listed, str(beside))
     return None

@@ -16,16 +16,20 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import ids, numbers, read_table, unique_keys, whole_numbers
+from heartfelt.formats.columns import ids, numbers, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.source_table import id_notes
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
     UNSTATED,
     compile_pattern,
     describe,
     locate,
+    new_names,
+    opened,
     pick,
+    stated_references,
     stated_scale,
     tidy_name,
     with_media,
@@ -33,7 +37,7 @@ from heartfelt.formats.tabular import (
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.tables import lossless_types
+from heartfelt.tables import number_types
 
 ONE_QUESTION = "rating"
 MEAN_WORDS, SD_WORDS, N_WORDS = ("mean", "mos", "avg"), ("sd", "std", "stdev"), ("n", "count", "num", "votes")
@@ -69,7 +73,8 @@ class Means(Format):
         """Read the means; there are no ratings and no raters in such data."""
         path = locate(source)
         where = str(path)
-        frame = read_table(path, options.get("delimiter"))
+        table = opened(path, options)
+        frame = table.collect()
         if not frame.height:
             raise InputError(
                 f"{path} has a header but no rows.", "Point to a table with one row per stimulus."
@@ -77,6 +82,8 @@ class Means(Format):
         key = str(pick(frame.columns, "stimulus", options, where))
         unique_keys(frame, [key], where)
         questions = _questions(frame.columns, options, where)
+        renamed = new_names(options, questions)
+        questions = {renamed.get(question, question): columns for question, columns in questions.items()}
         tables = []
         for question, columns in questions.items():
             parts = [numbers(frame, columns.mean, where).alias("mean")]
@@ -99,15 +106,16 @@ class Means(Format):
         stimuli = (
             frame.with_columns(ids(frame[key]).alias(key)).drop(used).rename({key: "stimulus", **rename})
         )
-        stimuli = lossless_types(stimuli, keep=["stimulus", "system", "intent", "prompt", "path"])
+        stimuli = number_types(stimuli, keep=["stimulus", "system", "intent", "prompt", "path"])
         stimuli, root, kind = with_media(stimuli, source, path, options, progress)
         scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
         for question, scale in scales.items():
             _on_scale(means, question, scale.bounds(), where)
-        study = describe(tidy_name(path, options), scales, stimuli, kind)
-        return Snapshot.build(
-            study, stimuli=stimuli, means=means, source=Source(self.name, path.name, dict(options), root)
-        )
+        references = stated_references(options, path.parent)
+        study = describe(tidy_name(path, options), scales, stimuli, kind, references)
+        notes = (*table.notes, *id_notes(frame[key], "stimulus"))
+        made = Source(self.name, path.name, dict(options), root, notes=notes)
+        return Snapshot.build(study, stimuli=stimuli, means=means, source=made, ledger=table.ledger)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``means.csv``; where there are ratings, their means, standard deviations and counts."""

@@ -6,27 +6,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from heartfelt.errors import InputError
-from heartfelt.files import whole_folder
+from heartfelt.files import Room, whole_folder
 from heartfelt.formats.format import FORMATS, Progress
 from heartfelt.formats.manifest import is_study, study_snapshot
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.folder import is_snapshot
 
 
-def read(source: Path | str, format: str | None = None, **options: Any) -> Snapshot:
-    """Read published data, a table or a snapshot folder.
+def read(source: Any, format: str | None = None, **options: Any) -> Snapshot:
+    """Read published data, a table, a snapshot folder, or a Polars or pandas frame.
 
-    ``format`` is guessed when it is unmistakable. ``options`` are the format's own (column names and the like); a
-    mapping such as ``scale={"valence": "1-9"}`` stands for one option a key.
+    ``format`` is guessed when it is unmistakable; a frame is read as ``long`` unless another is named. ``options`` are the
+    format's own (column names and the like); a mapping such as ``scale={"valence": "1-9"}`` stands for one option per key.
     """
     return read_with(source, format, options)
 
 
 def read_with(
-    source: Path | str, format: str | None, options: Mapping[str, Any], progress: Progress | None = None
+    source: Any, format: str | None, options: Mapping[str, Any], progress: Progress | None = None
 ) -> Snapshot:
-    """The same, telling ``progress`` how far it is."""
+    """The same, reporting to ``progress``."""
+    if not isinstance(source, Path | str):
+        return _read_frame(source, format or "long", options, progress)
     path = Path(source)
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.", "Check the path.")
@@ -38,6 +42,34 @@ def read_with(
     plain = flat_options(options)
     chosen.check_options(plain)
     return chosen.read(path, plain, progress)
+
+
+def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: Progress | None) -> Snapshot:
+    """Read a frame as if it lay in the working folder as a Parquet file."""
+    frame = source.collect() if isinstance(source, pl.LazyFrame) else source
+    if not isinstance(frame, pl.DataFrame):
+        if not hasattr(frame, "__dataframe__") and not hasattr(frame, "to_dict"):
+            raise InputError(
+                f"A {type(source).__name__} cannot be read.", "Give a path, or a Polars or pandas frame."
+            )
+        try:
+            frame = pl.from_pandas(frame)
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise InputError(
+                f"The {type(source).__name__} cannot be read: {error}.",
+                "Give every column one type, or save it as CSV.",
+            ) from error
+    plain = flat_options(options)
+    for option in ("media", "stimuli", "raters", "references"):
+        if option in plain:
+            plain[option] = str(Path(plain[option]).resolve())
+    if "media" not in plain and ("path" in frame.columns or "path" in plain):
+        plain["media"] = str(Path.cwd())
+    folder = Room()
+    table = folder.path / "table.parquet"
+    frame.write_parquet(table)
+    FORMATS[format].check_options(plain)
+    return FORMATS[format].read(table, plain, progress)
 
 
 def candidates(source: Path) -> list[str]:
@@ -53,8 +85,8 @@ def guess(source: Path) -> str:
     if found:
         raise InputError(f"{source} could be any of: {', '.join(found)}.", "Say which with --format.")
     raise InputError(
-        f"It cannot be told what format {source} is in.",
-        f"Say which with --format (in Python: format=…). Formats: {', '.join(FORMATS.names())}.",
+        f"Cannot detect the format of {source}.",
+        f"Name it with --format (in Python: format=…). Formats: {', '.join(FORMATS.names())}.",
     )
 
 
@@ -63,7 +95,7 @@ def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
     out: dict[str, str] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):
-            out.update({f"{name}.{key}": str(one) for key, one in value.items()})
+            out.update({f"{name}.{key}": _keyed(part) for key, part in value.items()})
         elif isinstance(value, list | tuple):
             out[name] = ",".join(str(one) for one in value)
         elif isinstance(value, bool):
@@ -71,6 +103,12 @@ def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
         elif value is not None:
             out[name] = str(value)
     return out
+
+
+def _keyed(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}:{part}" for key, part in value.items())
+    return str(value)
 
 
 def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:

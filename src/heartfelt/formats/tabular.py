@@ -9,18 +9,19 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import ids, need, one_of, read_table, unique_keys
+from heartfelt.formats.columns import ids, need, numbers, one_of, read_table, unique_keys
 from heartfelt.formats.format import Progress
+from heartfelt.formats.source_table import OPTIONS as TABLE_OPTIONS
+from heartfelt.formats.source_table import TABLES, SourceTable, open_table
 from heartfelt.snapshot.media import find_media, probe_stimuli
 from heartfelt.study import Study, load_study
 from heartfelt.study.question import Question
-from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, YesNo
+from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from heartfelt.study.study import Intent, System
-from heartfelt.tables import lossless_types
+from heartfelt.tables import number_types
 
 UNSTATED = Numeric(type="numeric")
 """The scale of a question whose scale nobody stated: numbers without limits."""
-TABLES = {".csv", ".tsv", ".txt", ".parquet", ".pq"}
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "rater": (
@@ -77,13 +78,34 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "repeat": ("repeat",),
 }
 COMMON_OPTIONS: Mapping[str, str] = {
-    "scale": "the scale of every question: 1-9, numeric:0-1, yes-no, ordered:low|mid|high, categories:a|b, text;"
+    "scale": "the scale of every question: 1-9, numeric:0-1, yes-no, ordered:low|mid|high, categories:a|b, tags, text;"
     " scale.QUESTION for one question",
+    "rename": "a new name for a question: rename.Q1=valence",
+    "reference": "where an intent lies on the questions' axes: reference.happy=valence:7.5,arousal:6",
+    "references": "a table of references with a column 'intent' and one column per axis",
     "media": "folder of the media files, searched below the source if left out",
     "kind": "audio, speech or image; told from the media if left out",
-    "delimiter": "what separates the columns; found out if left out",
     "name": "the study's name",
+    **TABLE_OPTIONS,
 }
+COLUMN_OPTIONS = (
+    *SYNONYMS,
+    "id",
+    "value",
+    "mean",
+    "sd",
+    "n",
+    "stimulus_columns",
+    "rater_columns",
+    "categories",
+)
+"""Options that name columns of the table."""
+
+
+def opened(path: Path, options: Mapping[str, str]) -> SourceTable:
+    """The table at ``path``, opened with the shared options; columns the options name are never taken as personal."""
+    named = {part.strip() for key in COLUMN_OPTIONS for part in options.get(key, "").split(",")}
+    return open_table(path, options, named)
 
 
 def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
@@ -99,7 +121,7 @@ def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        raise InputError(f"{source} holds no CSV, TSV or Parquet table.", "Point to the table itself.")
+        raise InputError(f"{source} holds no CSV, TSV, Parquet or JSON table.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
@@ -124,12 +146,15 @@ def pick(
 
 
 def parse_scale(text: str) -> AnyScale:
-    """A scale in one word: ``1-9``, ``numeric:0-1``, ``yes-no``, ``ordered:a|b|c``, ``categories:a|b``, ``text``."""
+    """A scale in one word: ``1-9``, ``numeric:0-1``, ``yes-no``, ``ordered:a|b|c``, ``categories:a|b``, ``tags``, ``text``."""
     kind, _, rest = text.strip().partition(":")
     if kind == "yes-no":
         return YesNo(type="yes-no")
     if kind == "text":
         return FreeText(type="text")
+    if kind == "tags":
+        tags = [tag.strip() for tag in rest.split("|") if tag.strip()]
+        return Tags(type="tags", tags=tags, open=not tags)
     if kind in {"ordered", "categories"} and rest.count("|"):
         names = [name.strip() for name in rest.split("|")]
         return (
@@ -150,7 +175,7 @@ def parse_scale(text: str) -> AnyScale:
         return Numeric(type="numeric")
     raise InputError(
         f"'{text}' does not state a scale.",
-        "Write 1-9, numeric, numeric:0-1, yes-no, ordered:low|mid|high, categories:happy|sad, or text.",
+        "Write 1-9, numeric, numeric:0-1, yes-no, ordered:low|mid|high, categories:happy|sad, tags, or text.",
     )
 
 
@@ -165,9 +190,12 @@ def describe(
     scales: Mapping[str, AnyScale],
     stimuli: pl.DataFrame,
     kind: str | None,
-    texts: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Study:
-    """A study for data that came without one: a question a column or name, systems and intents as they occur."""
+    """A study for data that came without one: a question a column or name, systems and intents as they occur.
+
+    ``references`` place intents on axes; a question of an axis' name measures it.
+    """
     systems = (
         stimuli["system"].drop_nulls().unique(maintain_order=True).to_list()
         if "system" in stimuli.columns
@@ -178,6 +206,18 @@ def describe(
         if "intent" in stimuli.columns
         else []
     )
+    references = references or {}
+    for intent in references:
+        if intent not in intents:
+            raise InputError(
+                f"No stimulus has the intent '{intent}'.", suggestion(intent, intents, "Intents")
+            )
+    axes = {axis for reference in references.values() for axis in reference}
+    if axes and not axes & set(scales):
+        raise InputError(
+            f"No question is called like an axis of the references ({', '.join(sorted(axes))}).",
+            f"Questions: {', '.join(scales)}. Rename one with --map rename.OLD=NEW.",
+        )
     shared = {scale.model_dump_json(): scale for scale in scales.values()}
     names = (
         {text: f"scale{place}" for place, text in enumerate(shared, 1)}
@@ -189,15 +229,59 @@ def describe(
         description="Described from the data; texts and scales are those the data show.",
         media=kind or "audio",
         systems=[System(id=system) for system in systems],
-        intents=[Intent(id=intent) for intent in intents],
+        intents=[Intent(id=intent, reference=dict(references.get(intent, {}))) for intent in intents],
         scales={names[text]: scale for text, scale in shared.items()},
         questions=[
             Question(
-                id=question, text=(texts or {}).get(question, question), scale=names[scale.model_dump_json()]
+                id=question,
+                text=question,
+                scale=names[scale.model_dump_json()],
+                axis=question if question in axes else None,
             )
             for question, scale in scales.items()
         ],
     )
+
+
+def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[str, float]]:
+    """Where the options place intents: ``reference.INTENT`` one by one, ``references`` from a table."""
+    out: dict[str, dict[str, float]] = {}
+    if "references" in options:
+        frame = read_table(base / options["references"])
+        column = str(pick(frame.columns, "intent", {}, options["references"]))
+        axes = [name for name in frame.columns if name != column]
+        values = {axis: numbers(frame, axis, options["references"]) for axis in axes}
+        for row, intent in enumerate(ids(frame[column])):
+            out[intent] = {axis: values[axis][row] for axis in axes if values[axis][row] is not None}
+    for option, text in options.items():
+        family, _, intent = option.partition(".")
+        if family != "reference":
+            continue
+        out[intent] = {}
+        for part in text.split(","):
+            axis, _, number = part.partition(":")
+            try:
+                out[intent][axis.strip()] = float(number)
+            except ValueError as error:
+                raise InputError(
+                    f"'{text}' does not place the intent '{intent}'.",
+                    f"Write for example --map reference.{intent or 'happy'}=valence:7.5,arousal:6.",
+                ) from error
+    return out
+
+
+def new_names(options: Mapping[str, str], questions: Iterable[str]) -> dict[str, str]:
+    """The new name of each question that the options rename."""
+    known = list(questions)
+    out = {
+        option.partition(".")[2]: name
+        for option, name in options.items()
+        if option.partition(".")[0] == "rename"
+    }
+    for old in out:
+        if old not in known:
+            raise InputError(f"There is no question '{old}' to rename.", suggestion(old, known, "Questions"))
+    return out
 
 
 def study_beside(table: Path, questions: Iterable[str]) -> Study | None:
@@ -262,13 +346,21 @@ def _kind(names: Sequence[str]) -> str | None:
     return "audio" if endings & AUDIO else None
 
 
-def side_table(path: Path, role: str, options: Mapping[str, str]) -> pl.DataFrame:
-    """A table of stimuli or raters beside the ratings, with its id column named ``role``."""
-    frame = read_table(path)
-    column = pick(frame.columns, role, options, str(path)) or role
+def side_table(
+    path: Path, role: str, id_column: str | None = None, same_as: str | None = None
+) -> pl.DataFrame:
+    """A table of stimuli or raters beside the ratings, with its id column named ``role``.
+
+    ``id_column`` is the id's column where the options name it; otherwise the column called like the ratings' own
+    (``same_as``), or the only one with a usual name.
+    """
+    frame = opened(path, {role: id_column or ""}).collect()
+    if id_column is None and same_as in frame.columns:
+        id_column = same_as
+    column = str(pick(frame.columns, role, {} if id_column is None else {role: id_column}, str(path)))
     frame = frame.with_columns(ids(frame[column]).alias(column)).rename({column: role})
     unique_keys(frame, [role], str(path))
-    return lossless_types(frame, keep=[role, "system", "intent", "prompt", "path"])
+    return number_types(frame, keep=[role, "system", "intent", "prompt", "path"])
 
 
 def compile_pattern(pattern: str, allowed: Sequence[str]) -> re.Pattern[str]:

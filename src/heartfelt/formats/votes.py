@@ -14,22 +14,26 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import ids, numbers, read_table, unique_keys
+from heartfelt.formats.columns import ids, numbers, unique_keys
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.source_table import id_notes
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
     compile_pattern,
     describe,
     locate,
+    new_names,
+    opened,
     pick,
+    stated_references,
     tidy_name,
     with_media,
 )
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
-from heartfelt.tables import lossless_types
+from heartfelt.tables import number_types
 
 TOTALS = {
     "n",
@@ -64,7 +68,8 @@ class Votes(Format):
         """Read the counts; each vote becomes a rating whose rater is unknown."""
         path = locate(source)
         where = str(path)
-        frame = read_table(path, options.get("delimiter"))
+        table = opened(path, options)
+        frame = table.collect()
         if not frame.height:
             raise InputError(f"{path} has a header but no rows.", "Point to a table with one row per item.")
         key = options.get("stimulus") or pick(frame.columns, "stimulus", {}, where, required=False)
@@ -77,11 +82,17 @@ class Votes(Format):
         unique_keys(frame, [key] if question is None else [key, question], where)
         columns = _columns(frame, [key, *([question] if question else [])], options, where)
         counts = [_counts(frame, column, where) for column in columns]
+        asked_in = (
+            frame[question].cast(pl.String).drop_nulls().unique().to_list()
+            if question
+            else [options.get("question", "category")]
+        )
+        renamed = new_names(options, asked_in)
         base = frame.select(
             ids(frame[key]).alias("stimulus"),
-            (
-                pl.col(question).cast(pl.String) if question else pl.lit(options.get("question", "category"))
-            ).alias("question"),
+            (pl.col(question).cast(pl.String) if question else pl.lit(options.get("question", "category")))
+            .replace(renamed)
+            .alias("question"),
         ).with_columns(count.alias(f"\0{name}") for name, count in zip(columns.values(), counts, strict=True))
         scale = _scale(list(columns.values()), options)
         codes = {name: code for code, name in scale.labels().items()}
@@ -100,7 +111,7 @@ class Votes(Format):
             "answer",
         )
         extras = [n for n in frame.columns if n not in {key, question, *columns}]
-        items = lossless_types(
+        items = number_types(
             base.select("stimulus", "question").with_columns(frame.select(extras).get_columns()),
             keep=["stimulus", "question"],
         )
@@ -112,13 +123,16 @@ class Votes(Format):
             dict.fromkeys(base["question"].unique(maintain_order=True), scale),
             stimuli,
             kind,
+            stated_references(options, path.parent),
         )
+        notes = (*table.notes, *id_notes(frame[key], "stimulus"))
         return Snapshot.build(
             study,
             stimuli=stimuli,
             ratings=ratings,
             items=items,
-            source=Source(self.name, path.name, dict(options), root),
+            source=Source(self.name, path.name, dict(options), root, notes=notes),
+            ledger=table.ledger,
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,17 +17,21 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_text
-from heartfelt.formats.columns import ids, numbers, read_table, unique_keys
+from heartfelt.formats.columns import ids, number_expr, numbers, unique_keys
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.source_table import id_notes
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
     UNSTATED,
     compile_pattern,
     describe,
     locate,
+    new_names,
+    opened,
     pick,
     side_table,
+    stated_references,
     stated_scale,
     tidy_name,
     with_media,
@@ -35,7 +39,7 @@ from heartfelt.formats.tabular import (
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import AnyScale, Categories
-from heartfelt.tables import lossless_types
+from heartfelt.tables import number_types
 
 PATTERN = "{question}_{stimulus}"
 ONE_QUESTION = "rating"
@@ -61,22 +65,26 @@ class Wide(Format):
         "pattern": "how answer columns are named: {question}_{stimulus}, {stimulus}, {question}_{rater}, {rater}",
         "question": "the name of the only question, where the pattern has no {question}",
         "stimuli": "a table of stimuli beside this one",
+        "stimuli_id": "the id's column in the table of stimuli",
+        "rater_columns": "columns that describe the rater although their names look like answers, with commas",
+        "stimulus_columns": "columns that describe the stimulus although their names look like answers, with commas",
         **COMMON_OPTIONS,
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; cells that are empty are no ratings."""
         path = locate(source)
-        frame = read_table(path, options.get("delimiter"))
+        table = opened(path, options)
+        frame = table.collect()
         rows = options.get("rows", "rater")
         if rows not in {"rater", "stimulus"}:
             raise InputError(
                 f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
             )
         other = "stimulus" if rows == "rater" else "rater"
-        frame, key = _with_id(frame, rows, options, str(path))
+        frame, key, notes = _with_id(frame, rows, options, str(path))
         cells = _cells(frame, key, rows, other, options, path)
-        described = lossless_types(
+        described = number_types(
             frame.select(pl.col(key).alias(rows), pl.exclude(key, *(c.column for c in cells))), keep=[rows]
         )
         ratings, scales = _ratings(frame, key, rows, other, cells, options, str(path))
@@ -85,16 +93,18 @@ class Wide(Format):
         )
         stimuli, raters = (names, described) if rows == "rater" else (described, names)
         if "stimuli" in options:
-            listed = side_table(path.parent / options["stimuli"], "stimulus", {})
+            listed = side_table(path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
             stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
         stimuli, root, kind = with_media(stimuli, source, path, options, progress)
-        study = describe(tidy_name(path, options), scales, stimuli, kind)
+        references = stated_references(options, path.parent)
+        study = describe(tidy_name(path, options), scales, stimuli, kind, references)
         return Snapshot.build(
             study,
             stimuli=stimuli,
             ratings=ratings,
             raters=raters,
-            source=Source(self.name, path.name, dict(options), root),
+            source=Source(self.name, path.name, dict(options), root, notes=(*table.notes, *notes)),
+            ledger=table.ledger,
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -133,7 +143,7 @@ class Wide(Format):
 
 def _with_id(
     frame: pl.DataFrame, rows: str, options: Mapping[str, str], where: str
-) -> tuple[pl.DataFrame, str]:
+) -> tuple[pl.DataFrame, str, list[str]]:
     key = options.get("id")
     if key is not None:
         pick(frame.columns, rows, {rows: key}, where)
@@ -144,9 +154,10 @@ def _with_id(
     if key is None:
         key = f"{rows}_row"
         frame = frame.with_columns(pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(key))
+    notes = id_notes(frame[key], rows)
     frame = frame.with_columns(ids(frame[key]).alias(key))
     unique_keys(frame, [key], where)
-    return frame, key
+    return frame, key, notes
 
 
 def _cells(
@@ -156,9 +167,12 @@ def _cells(
     shape = compile_pattern(pattern, ["question", other])
     guess = "pattern" not in options
     cells: list[Cell] = []
+    listed = {
+        n.strip() for key in ("rater_columns", "stimulus_columns") for n in options.get(key, "").split(",")
+    }
     for column in frame.columns:
         found = shape.fullmatch(column)
-        if column == key or found is None or (guess and not re.search(r"\d$", column)):
+        if column == key or column in listed or found is None or (guess and not re.search(r"\d$", column)):
             continue
         parts = found.groupdict()
         cells.append(
@@ -175,7 +189,56 @@ def _cells(
             f"{path}: no column name fits the pattern '{pattern}'.",
             f"Give the pattern with --map pattern=…. The columns are: {', '.join(frame.columns[:20])}.",
         )
+    renamed = new_names(options, {cell.question for cell in cells})
+    cells = [replace(cell, question=renamed.get(cell.question, cell.question)) for cell in cells]
+    _no_demographics(frame, cells, rows, options, path)
     return cells
+
+
+def _no_demographics(
+    frame: pl.DataFrame, cells: list[Cell], rows: str, options: Mapping[str, str], path: Path
+) -> None:
+    """Ask where a column that is named like an answer holds something else, such as ``birth_year`` or ``age_1``."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.question, []).append(cell)
+    for question, group in groups.items():
+        problem = _misfit(frame, question, group, groups, options)
+        if problem:
+            columns = ",".join(cell.column for cell in group[:5])
+            raise InputError(
+                f"{path}: the column '{group[0].column}' is named like an answer to a question '{question}', but {problem}.",
+                f"If it describes the {rows}, say so: --map {rows}_columns={columns}. If it holds answers, state their scale:"
+                f" --map scale.{question}=….",
+            )
+
+
+def _misfit(
+    frame: pl.DataFrame,
+    question: str,
+    group: list[Cell],
+    groups: Mapping[str, list[Cell]],
+    options: Mapping[str, str],
+) -> str | None:
+    """Why these columns do not look like answers, if they do not; a scale stated for this question settles it."""
+    if f"scale.{question}" in options:
+        return None
+    others = {cell.other for name, rest in groups.items() if name != question for cell in rest}
+    most = max(len(rest) for rest in groups.values())
+    if len(group) == 1 and most > 1 and group[0].other not in others:
+        return f"no other question is asked about '{group[0].other}'"
+    scale = stated_scale(question, options)
+    limits = None if scale is None else scale.bounds()
+    if scale is None or limits is None or scale.level != "interval" or len(groups) == 1:
+        return None
+    for cell in group:
+        values = frame.select(number_expr(cell.column))[cell.column]
+        off = values.is_null() & frame[cell.column].is_not_null() | ~values.is_between(*limits).fill_null(
+            True
+        )
+        if (off.mean() or 0.0) > 0.5:
+            return f"'{frame[cell.column][0]}' is not on the scale from {limits[0]:g} to {limits[1]:g}"
+    return None
 
 
 def _repeated(cells: list[Cell]) -> list[Cell]:

@@ -17,7 +17,8 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.files import write_bytes, write_json
+from heartfelt.files import write_bytes, write_json, write_text
+from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import Progress
 from heartfelt.predict.cache import Cache, asked_digest
 from heartfelt.predict.engine import ENGINES, Engine
@@ -290,7 +291,7 @@ def _write(done: Run, folder: Path) -> None:
     parquet = io.BytesIO()
     done.table.write_parquet(parquet, compression="zstd")
     write_bytes(folder / TABLE, parquet.getvalue())
-    write_bytes(folder / CSV, done.table.write_csv().encode())
+    write_text(folder / CSV, csv_text(done.table))
     if done.ledger.height:
-        write_bytes(folder / LEDGER_CSV, done.ledger.write_csv().encode())
+        write_text(folder / LEDGER_CSV, csv_text(done.ledger))
     write_json(folder / SUMMARY, done.to_json())

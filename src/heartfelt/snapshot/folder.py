@@ -103,7 +103,12 @@ def load(folder: Path | str) -> Snapshot:
     spooled = Spooled(ratings, survey(ratings, str(path)))
     made = expected["source"]
     source = Source(
-        made["format"], made["name"], made.get("options", {}), _media_root(folder), made.get("layout", {})
+        made["format"],
+        made["name"],
+        made.get("options", {}),
+        _media_root(folder),
+        made.get("layout", {}),
+        tuple(made.get("notes", ())),
     )
     snapshot = Snapshot(study, tables, spooled.ratings, spooled.found, source)
     for name, entry in expected["tables"].items():
@@ -125,9 +130,16 @@ def _manifest(folder: Path) -> dict[str, Any]:
         found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         version = found["heartfelt_snapshot"]
         _ = found["tables"], found["hash"], found["source"]
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if folder.is_file():
+            raise InputError(
+                f"{folder} is a file, not a snapshot folder.",
+                f"Read a table with heartfelt.read('{folder.name}', 'long'), or with 'heartfelt import'.",
+            ) from error
         raise InputError(
-            f"{folder} holds no snapshot (there is no {MANIFEST}).",
+            f"{folder} holds no snapshot (there is no {MANIFEST})."
+            if folder.exists()
+            else f"There is no folder {folder}.",
             "Make one with 'heartfelt import FORMAT SOURCE DIR', or point to the folder it was written to.",
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:

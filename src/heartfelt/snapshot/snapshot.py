@@ -37,6 +37,8 @@ class Source:
     media_root: Path | None = None
     layout: Mapping[str, str] = field(default_factory=dict)
     """What the writer of the same format needs to give the files back byte for byte, such as line ends."""
+    notes: tuple[str, ...] = ()
+    """What a person should know about how the source was read, such as a detected encoding or dropped columns."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for the manifest."""
@@ -45,6 +47,7 @@ class Source:
             "name": self.name,
             "options": dict(self.options),
             "layout": dict(self.layout),
+            "notes": list(self.notes),
         }
 
 

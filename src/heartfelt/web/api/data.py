@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.background import BackgroundTask
 
 from heartfelt.formats import FORMATS
+from heartfelt.formats.delimited import csv_text
 from heartfelt.web.api.access import Collected
 from heartfelt.web.api.models import FormatInfo, FormatsInfo, RatingsPage, SnapshotInfo, SnapshotsInfo
 from heartfelt.web.study import freezing
@@ -61,9 +62,9 @@ def ratings(
 
 def _csv(frame: pl.DataFrame) -> Iterator[str]:
     flat = freezing.flat(frame)
-    yield flat.head(0).write_csv()
+    yield csv_text(flat.head(0))
     for begin in range(0, flat.height, _CHUNK):
-        yield flat.slice(begin, _CHUNK).write_csv(include_header=False)
+        yield csv_text(flat.slice(begin, _CHUNK), header=False)
 
 
 @router.get("/snapshots", response_model=SnapshotsInfo)
