@@ -12,7 +12,7 @@ import pytest
 import heartfelt
 
 ROOT = Path(heartfelt.__file__).parent
-BASE = {"errors", "registry", "tables", "streams", "files", "on_demand"}
+BASE = {"errors", "registry", "tables", "streams", "files", "on_demand", "representation"}
 ORDER = (
     "base",
     "stats",

@@ -8,11 +8,12 @@ from typing import Any
 import polars as pl
 
 from heartfelt.panel.panel import Panel
+from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Analysis:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Analysis(ShortRepr):
     """Tables and numbers of one snapshot.
 
     ``snapshot`` is what was analysed (the panel kept), ``all_ratings`` what was read. ``labels`` has one row per item,

@@ -2,12 +2,58 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
 import os
 import sys
+import tempfile
+
+PLAIN_LETTERS = str.maketrans(
+    {
+        "…": "...",
+        "–": "-",
+        "—": "-",
+        "−": "-",
+        "×": "x",
+        "±": "+/-",
+        "≤": "<=",
+        "≥": ">=",
+        "“": '"',
+        "”": '"',
+        "‘": "'",
+        "’": "'",
+        "·": "-",
+        "•": "*",
+        "→": "->",
+        "█": "#",
+        "▉": "#",
+        "▊": "#",
+        "▋": "#",
+        "▌": "+",
+        "▍": "+",
+        "▎": ".",
+        "▏": ".",
+        "░": ".",
+        "▒": "+",
+        "▓": "#",
+        "━": "-",
+        "╸": "-",
+        "╺": "-",
+    }
+)
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_SPACE_WORDS = (
+    "No space left",
+    "disk is full",
+    "Disk quota",
+    "File too large",
+    *(f"os error {n}" for n in _NO_SPACE),
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. A mistake of the user's is two lines and exit code 2, never a traceback."""
+    _print_anything()
     from heartfelt.cli.app import app
     from heartfelt.errors import HeartfeltError
 
@@ -17,15 +63,19 @@ def main(arguments: list[str] | None = None) -> int:
     except HeartfeltError as error:
         code = _say(error.problem, error.fix, error.exit_code)
     except KeyboardInterrupt:
-        code = _say("Stopped.", "What was complete is kept; run the command again to go on.", 130)
+        code = _say("Stopped.", "What was complete is kept; run the command again to continue.", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except OSError as error:
-        code = _say(
-            f"{error.filename or 'The system'}: {error.strerror or error}.",
-            "Check the path, its permissions and the space left.",
-            2,
+        code = (
+            _no_space()
+            if _is_full(error)
+            else _say(
+                f"{error.filename or 'The system'}: {error.strerror or error}.",
+                "Check the path, its permissions and the space left.",
+                2,
+            )
         )
     except Exception as error:  # noqa: BLE001 - the outermost edge: whatever happens, a person gets two lines
         code = _edge(error)
@@ -47,6 +97,8 @@ def _edge(error: Exception) -> int:
         return int(getattr(error, "exit_code", 0))
     if type(error).__name__ == "Abort":
         return _say("Stopped.", "Nothing was changed.", 130)
+    if _is_full(error):
+        return _no_space()
     if os.environ.get("HEARTFELT_TRACEBACK"):
         raise error
     return _say(
@@ -54,6 +106,39 @@ def _edge(error: Exception) -> int:
         "This is a fault in heartfelt. Set HEARTFELT_TRACEBACK=1 and run again to see where; please report it.",
         1,
     )
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether an error, or what caused it, says that a disk is full; libraries wrap it in errors of their own."""
+    while error is not None:
+        words = str(error)
+        if getattr(error, "errno", None) in _NO_SPACE or any(text in words for text in _NO_SPACE_WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _no_space() -> int:
+    return _say(
+        "The disk is full; the output was not written.",
+        f"Free some space where the output goes, and in the temporary folder {tempfile.gettempdir()}, and run the command again.",
+        2,
+    )
+
+
+def _print_anything() -> None:
+    """Let a terminal that knows few letters show the nearest ones it has, in place of an error."""
+    codecs.register_error("heartfelt-plain", _plain_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="heartfelt-plain")
+
+
+def _plain_letters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    plain = error.object[error.start : error.end].translate(PLAIN_LETTERS)
+    return "".join(letter if letter.isascii() else "?" for letter in plain), error.end
 
 
 def _say(problem: str, fix: str, code: int) -> int:

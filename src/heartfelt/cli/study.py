@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from heartfelt.errors import InputError
+
 
 def new(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="One of 'heartfelt recipes'.")],
@@ -42,13 +44,15 @@ def check(
 
     opened = open_study(folder)
     lost = opened.missing_media
+    if lost:
+        raise InputError(
+            f"{folder}: study.yaml is valid, but {len(lost):,} of {opened.stimuli.height:,} media files are missing or unreadable:"
+            f" {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}.",
+            "Put the files where the stimuli's paths say, or correct the paths.",
+        )
     screen.out.print(
         f"{folder}: valid. {opened.stimuli.height} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
     )
-    if lost:
-        screen.out.print(
-            f"  {len(lost)} media files are missing or unreadable: {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}"
-        )
 
 
 def schema() -> None:

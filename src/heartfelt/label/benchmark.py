@@ -23,6 +23,7 @@ from heartfelt.label.answers import first_answers
 from heartfelt.label.labels import LabelOptions, Labels
 from heartfelt.label.labels import labels as make_labels
 from heartfelt.label.splits import SplitOptions, assigned, groups_of
+from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.media import AT_HAND
@@ -55,8 +56,8 @@ BENCHMARK_ITEMS = Contract(
 _TABLES: tuple[Contract, ...] = (BENCHMARK_ITEMS, STIMULI, LEDGER)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Benchmark:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Benchmark(ShortRepr):
     """A frozen benchmark; make one with :func:`freeze` or :func:`load_benchmark`."""
 
     study: Study

@@ -26,6 +26,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.label.answers import first_answers
+from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate import Aggregate, Consensus
@@ -88,8 +89,8 @@ class LabelOptions:
             )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Labels(ShortRepr):
     """The labels, and a ledger of the items without one."""
 
     table: pl.DataFrame

@@ -28,6 +28,7 @@ from heartfelt.predict.record import Entry, predictions_table
 from heartfelt.predict.retry import Retry
 from heartfelt.predict.task import narrowed
 from heartfelt.predict.work import Outcome, Work
+from heartfelt.representation import ShortRepr
 
 TABLE, CSV, LEDGER_CSV, SUMMARY = (
     "predictions.parquet",
@@ -70,8 +71,8 @@ class RunOptions:
                 raise InputError(f"A run with {name} = {number} cannot be.", "Give a number above 0.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Run(ShortRepr):
     """What came of a run."""
 
     model: str

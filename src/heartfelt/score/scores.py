@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from heartfelt.representation import ShortRepr
 from heartfelt.score.metrics import FAILURES, METRICS
 from heartfelt.score.tasks import Task
 from heartfelt.stats.estimate import Estimate
@@ -121,8 +122,8 @@ class Rank:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scores(ShortRepr):
     """Everything that scoring gives. ``rows`` holds each item with its label and each model's prediction."""
 
     study: str

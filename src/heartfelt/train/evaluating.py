@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
 from heartfelt.train.choosing import Chosen, choose, folds
@@ -49,8 +50,8 @@ class LeftOut:
     chosen: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluation(ShortRepr):
     """The table of scores, and the predictions behind it."""
 
     rows: tuple[Mapping[str, Any], ...]

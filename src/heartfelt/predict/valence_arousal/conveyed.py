@@ -27,6 +27,7 @@ from heartfelt.predict.task import cases
 from heartfelt.predict.trained.model import TrainedModel
 from heartfelt.predict.trained.predictor import TrainedPredictor
 from heartfelt.predict.valence_arousal.predictor import ValenceArousal
+from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
 from heartfelt.snapshot.media import AUDIO
@@ -39,8 +40,8 @@ Reader: TypeAlias = Callable[[Path, str | None, Mapping[str, Any], Progress | No
 _FILE_COLUMNS = ("path", "file", "audio_file", "stimulus", "clip")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Conveyed:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Conveyed(ShortRepr):
     """Predicted conveyance with the predictions behind it."""
 
     snapshot: Snapshot

@@ -16,14 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.representation import ShortRepr
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Aggregate(ShortRepr):
     """A number per item. ``rejected``, ``bias`` and ``inconsistency`` are per rater, where the method has
     them.
 
@@ -111,8 +112,8 @@ class Aggregate:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Consensus:
+@dataclass(frozen=True, slots=True, repr=False)
+class Consensus(ShortRepr):
     """A category per item (None where there is none). ``shares`` is the support of it, ``standard_errors``
     its error.
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.representation import ShortRepr
 from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped
 from heartfelt.stats.agreement.interval import Interval, leave_out, with_bounds
 from heartfelt.stats.estimate import Estimate
@@ -27,8 +28,8 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairTable:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PairTable(ShortRepr):
     """One row per pair of raters that shares an item; ``value`` is NaN exactly where ``why`` is not 0."""
 
     raters: Sequence[Any]

@@ -1,0 +1,28 @@
+"""How results show themselves in a notebook or a terminal: the size of what they hold, not all of it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+LONGEST = 60
+
+
+class ShortRepr:
+    """A dataclass whose ``repr`` names each field with its size or a short value; declare it with ``repr=False``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = (f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self) if field.repr)  # type: ignore[arg-type]  # every user is a dataclass
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _short(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"<{type(value).__name__} {' x '.join(f'{size:,}' for size in shape)}>"
+    if isinstance(value, dict | list | tuple | set | frozenset) and len(value) > 3:
+        return f"<{type(value).__name__} of {len(value):,}>"
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"<{type(value).__name__}>"

@@ -1,0 +1,27 @@
+"""Results print short, whatever they hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import heartfelt
+from heartfelt.analysis import AnalyzeOptions, analyze
+from heartfelt.formats import FORMATS
+from heartfelt.label.labels import labels
+from heartfelt.stats import aggregate
+
+
+def test_results_print_short(tmp_path: Path) -> None:
+    snapshot = heartfelt.read(FORMATS["aimoclips"].example(tmp_path), "aimoclips")
+    ratings = snapshot.ratings.filter(question="valence")
+    columns = [ratings[name].to_list() for name in ("rater", "stimulus", "value")]
+    results = [
+        analyze(snapshot, AnalyzeOptions(resamples=20)),
+        labels(snapshot),
+        aggregate.p910(*columns),
+        aggregate.mode(*columns),
+        snapshot,
+    ]
+    for result in results:
+        assert len(repr(result)) < 700, type(result).__name__
+        assert type(result).__name__ in repr(result)
