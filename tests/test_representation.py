@@ -16,7 +16,7 @@ def test_results_print_short(tmp_path: Path) -> None:
     ratings = snapshot.ratings.filter(question="valence")
     columns = [ratings[name].to_list() for name in ("rater", "stimulus", "value")]
     results = [
-        analyze(snapshot, AnalyzeOptions(resamples=20)),
+        analyze(snapshot, AnalyzeOptions(resamples=100)),
         labels(snapshot),
         aggregate.p910(*columns),
         aggregate.mode(*columns),

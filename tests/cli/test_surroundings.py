@@ -34,7 +34,7 @@ def run(*arguments: object, full_disk: bool = False, **settings: str) -> subproc
         encoding="utf-8",
         errors="replace",
         timeout=240,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1" if full_disk else "0", **settings},
+        env={**os.environ, **settings},
         preexec_fn=limit if full_disk else None,
     )
 
