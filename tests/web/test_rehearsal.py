@@ -16,6 +16,10 @@ from heartfelt.web.security.keys import keys_of
 from heartfelt.web.visitors import Visit
 
 TRIALS, PEOPLE = 10, 6
+STARTER = StarterOptions(design={"ratings_per_item": 8, "stimuli_per_rater": TRIALS}, seed=3)
+REHEARSAL = RehearsalOptions(
+    raters=PEOPLE, mix=RaterMix(shares={"colluder": 0.34}, hazard=0.0), at_once=3, seed=3
+)
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rehearsed(folder: Path) -> tuple[list[Visit], Snapshot]:
-    start_study(
-        "aimoclips",
-        folder,
-        StarterOptions(design={"ratings_per_item": 8, "stimuli_per_rater": TRIALS}, seed=3),
-    )
-    mix = RaterMix(shares={"colluder": 0.34}, hazard=0.0)
-    return rehearse(folder, RehearsalOptions(raters=PEOPLE, mix=mix, at_once=3, seed=3))
+    start_study("aimoclips", folder, STARTER)
+    return rehearse(folder, REHEARSAL)
 
 
 def test_everybody_comes_to_the_end_and_every_answer_is_there(
@@ -63,6 +62,16 @@ def test_colluders_give_what_another_gave_in_order(rehearsed: tuple[list[Visit],
         float(np.mean(sequences[a] == sequences[b])) for i, a in enumerate(names) for b in names[i + 1 :]
     ]
     assert sum(share > 0.6 for share in alike) >= 2, sorted(alike)[-4:]
+
+
+def test_the_same_seed_gives_the_same_snapshot(
+    rehearsed: tuple[list[Visit], Snapshot], tmp_path: Path
+) -> None:
+    start_study("aimoclips", tmp_path / "again", STARTER)
+    _, again = rehearse(tmp_path / "again", REHEARSAL)
+    _, snapshot = rehearsed
+    assert again.table_hashes == snapshot.table_hashes
+    assert again.hash == snapshot.hash
 
 
 @pytest.mark.usefixtures("rehearsed")

@@ -20,10 +20,14 @@ from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ra
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.web.visitors import Progress, Said, Visit, Visitor, receive
+from heartfelt.web.visitors import Clock, Heard, Progress, Said, Visit, Visitor, receive
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
+
+
+FIRST_ARRIVAL = 1_767_603_600.0
+"""When the first simulated rater arrives: 5 January 2026, 9:00 UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +44,29 @@ class RehearsalOptions:
 def rehearse(
     folder: Path, options: RehearsalOptions | None = None, progress: Progress | None = None
 ) -> tuple[list[Visit], Snapshot]:
-    """Serve the study, let simulated raters through its door, and freeze what they said."""
-    from heartfelt.collect import Collection
+    """Serve the study, let simulated raters through its door, and freeze what they said.
+
+    The study keeps simulated time and draws from the seed, so that the same seed gives the same snapshot.
+    """
+    from heartfelt.collect import Collection, CollectOptions
     from heartfelt.web.app import create_app
     from heartfelt.web.beside import served
     from heartfelt.web.options import WebOptions
 
     options = options or RehearsalOptions()
-    with Collection.open(folder) as collection:
+    clock = Clock(FIRST_ARRIVAL)
+    with Collection.open(folder, clock=clock, options=CollectOptions(seed=options.seed)) as collection:
         # Keys of its own: the study's are made, and told, when it is first served to people.
         web = WebOptions(secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
         crowd = _Crowd(collection.study, collection.opened.stimuli, options)
 
-        def hear(media: str) -> str:
-            found = collection.media(media)
-            if found is None:
+        lengths = _lengths(collection.opened.stimuli)
+
+        def hear(media: str) -> Heard:
+            played = collection.media(media)
+            if played is None:
                 raise InputError(f"The study serves no media '{media}'.", "Check its media files.")
-            return found.stimulus
+            return Heard(played.stimulus, lengths.get(played.stimulus, 0.0))
 
         with served(create_app(collection, web)) as url:
             visits: list[Visit] = []
@@ -67,8 +77,17 @@ def rehearse(
                     if progress is None
                     else (lambda done, _, n=before: progress(n + done, options.raters))
                 )
-                visits += receive(url, wave, collection.study, hear, at_once=options.at_once, progress=tell)
+                visits += receive(
+                    url, wave, collection.study, hear, clock, at_once=options.at_once, progress=tell
+                )
         return visits, collection.snapshot()
+
+
+def _lengths(stimuli: pl.DataFrame) -> dict[str, float]:
+    """How long each clip lasts, in seconds, where that is known."""
+    if "duration" not in stimuli.columns:
+        return {}
+    return dict(stimuli.select("stimulus", pl.col("duration").fill_null(0.0)).iter_rows())
 
 
 class _Crowd:

@@ -1,10 +1,14 @@
-"""Simulated raters who come in by the front door: they arrive, agree, listen and answer over HTTP, as browsers do."""
+"""Simulated raters who come in by the front door: they arrive, agree, listen and answer over HTTP, as browsers do.
+
+They live in simulated time: several are in the study at once, each request happens when its rater would make it, and the same
+visitors give the same history every time.
+"""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import hashlib
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +20,19 @@ if TYPE_CHECKING:
     import httpx
 
 Progress = Callable[[int, int], None]
+PAGE_SECONDS = 5.0
+"""Simulated time a visitor spends on a page that is not a trial."""
+
+
+class Clock:
+    """A clock that shows the time it was set to."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        """The simulated time, in seconds since 1970."""
+        return self.now
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +40,14 @@ class Said:
     """What a visitor says of one stimulus, by question, and how long they thought about it."""
 
     values: Mapping[str, Any]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a media id plays: the stimulus, and how long it lasts."""
+
+    stimulus: str
     seconds: float
 
 
@@ -51,40 +76,62 @@ def receive(
     url: str,
     visitors: Sequence[Visitor],
     study: Study,
-    hear: Callable[[str], str],
+    hear: Callable[[str], Heard],
+    clock: Clock,
     *,
     at_once: int = 8,
     progress: Progress | None = None,
 ) -> list[Visit]:
-    """Let the visitors come, some at the same time, in the order given. ``hear`` tells which stimulus a media id plays."""
-    done: list[Visit] = []
-    with ThreadPoolExecutor(at_once) as pool:
-        waiting = [pool.submit(_visit, url, visitor, study, hear) for visitor in visitors]
-        for place, visit in enumerate(waiting, 1):
-            done.append(visit.result())
-            if progress is not None:
-                progress(place, len(waiting))
-    return done
+    """Let the visitors come in the order given, ``at_once`` of them in the study at a time.
+
+    ``hear`` says what a media id plays; ``clock`` is the one the study keeps, and is set to the time of each request.
+    """
+    waiting = list(enumerate(visitors))[::-1]
+    visits: dict[int, Visit] = {}
+    present: list[tuple[float, int, Iterator[float]]] = []
+    while waiting or present:
+        while waiting and len(present) < at_once:
+            place, visitor = waiting.pop()
+            visit = _visit(url, visitor, study, hear, lambda done, place=place: visits.update({place: done}))
+            heapq.heappush(present, (clock.now + place % at_once, place, visit))
+        at, place, visit = heapq.heappop(present)
+        clock.now = max(clock.now, at)
+        pause = next(visit, None)
+        if pause is not None:
+            heapq.heappush(present, (clock.now + pause, place, visit))
+        elif progress is not None:
+            progress(len(visits), len(visitors))
+    return [visits[place] for place in range(len(visitors))]
 
 
-def _visit(url: str, visitor: Visitor, study: Study, hear: Callable[[str], str]) -> Visit:
+def _visit(
+    url: str,
+    visitor: Visitor,
+    study: Study,
+    hear: Callable[[str], Heard],
+    done: Callable[[Visit], None],
+) -> Iterator[float]:
+    """One visit, request by request; yields the seconds that pass before the next one."""
     import httpx
 
     with httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False) as client:
         _checked(client.get("/"))
         step: dict[str, Any] = _checked(client.get("/rate/step")).json()["step"]
-        kept = 0
+        answers = 0
         while step["kind"] != "end":
             if step["kind"] != "trial":
+                yield PAGE_SECONDS
                 path, body = _reply(step, visitor)
                 step = _checked(client.post(path, json=body)).json()["step"]
                 continue
             if visitor.leaves_after is not None and step["number"] > visitor.leaves_after:
-                return Visit(visitor.name, kept, None)
-            receipt = _checked(client.post("/rate/answer", json=_answer(step, visitor, study, hear))).json()
-            kept += 1
-            step = receipt["then"]
-        return Visit(visitor.name, kept, str(step["ending"]))
+                done(Visit(visitor.name, answers, None))
+                return
+            body, seconds = _answer(step, visitor, study, hear)
+            yield seconds
+            step = _checked(client.post("/rate/answer", json=body)).json()["then"]
+            answers += 1
+        done(Visit(visitor.name, answers, str(step["ending"])))
 
 
 def _reply(step: Mapping[str, Any], visitor: Visitor) -> tuple[str, dict[str, Any]]:
@@ -101,19 +148,23 @@ def _reply(step: Mapping[str, Any], visitor: Visitor) -> tuple[str, dict[str, An
 
 
 def _answer(
-    step: Mapping[str, Any], visitor: Visitor, study: Study, hear: Callable[[str], str]
-) -> dict[str, Any]:
+    step: Mapping[str, Any], visitor: Visitor, study: Study, hear: Callable[[str], Heard]
+) -> tuple[dict[str, Any], float]:
+    """What the visitor sends, and the seconds that hearing the clip and answering take."""
+    seconds = 0.0
     if step["sort"] == "attention":
-        told = _told(step, study)
-        said = Said(dict.fromkeys(step["questions"], told), 2.0)
+        said = Said(dict.fromkeys(step["questions"], _told(step, study)), 2.0)
     else:
-        said = visitor.say(hear(str(step["media"])), 0 if step["sort"] == "practice" else int(step["number"]))
-    return {
+        heard = hear(str(step["media"]))
+        said = visitor.say(heard.stimulus, 0 if step["sort"] == "practice" else int(step["number"]))
+        seconds = heard.seconds
+    body = {
         "trial": step["trial"],
-        "key": uuid.uuid4().hex,
+        "key": hashlib.sha256(f"{visitor.name} {step['trial']}".encode()).hexdigest()[:32],
         "values": {question: said.values[question] for question in step["questions"]},
         "heard": {"seconds": said.seconds, "plays": 1, "device": "computer"},
     }
+    return body, seconds + said.seconds
 
 
 def _told(step: Mapping[str, Any], study: Study) -> float | str:
