@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -36,23 +32,6 @@ def blocks(path: Path, language: str) -> list[str]:
 
 def headings(text: str) -> set[str]:
     return {line.lstrip("#").strip().strip("`") for line in text.splitlines() if line.startswith("#")}
-
-
-def test_the_commands_of_the_read_me_run(tmp_path: Path) -> None:
-    lines = [line for block in blocks(ROOT / "README.md", "bash") for line in block.splitlines()]
-    commands = [line.split("  #")[0].strip() for line in lines if line.startswith("heartfelt ")]
-    assert len(commands) >= 6
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for command in commands:
-        done = subprocess.run(
-            shlex.split(command),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PATH": path},
-            timeout=240,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
 def test_the_make_targets_of_the_read_me_exist() -> None:

@@ -7,7 +7,7 @@ the rows stream into the snapshot's own Parquet file. Columns nobody asked for s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ from heartfelt.formats.columns import (
 )
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.list_cells import NO_RATER, single_answers
 from heartfelt.formats.source_table import TABLES, SourceTable, id_notes, open_table
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
@@ -46,12 +47,11 @@ from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool
 from heartfelt.snapshot.survey import get_ready
 from heartfelt.study import study_text
-from heartfelt.study.scale import AnyScale, Categories, Category, FreeText, Tags
+from heartfelt.study.scale import AnyScale, Categories, Category, FreeText
 from heartfelt.tables import RATERS, STIMULI, number_schema
 
 ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 MANY_ANSWERS = 60
-NO_RATER = "none"
 OWN_COLUMNS = {"rater", "stimulus", "question", "value"}
 """In a table with these very columns, as this format writes them, ``answer`` is the answer in words."""
 LARGE = 1 << 26
@@ -130,7 +130,7 @@ class Long(Format):
             get_ready()
         table = opened(path, options)
         roles = _roles(table.columns, options, str(path))
-        table, tagged = _single_answers(table, roles)
+        table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
         spooled, notes = _spooled(table, roles, _renamed(table, roles, options))
         if not spooled.found.ratings:
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
@@ -217,60 +217,6 @@ def _rater(columns: Sequence[str], options: Mapping[str, str], where: str) -> st
         raise InputError(
             error.problem, f"{error.fix} If the table does not say who rated: --map rater={NO_RATER}."
         ) from error
-
-
-def _single_answers(table: SourceTable, roles: Roles) -> tuple[SourceTable, Tags | None]:
-    """Cells that hold several answers: numbers become one row each, words become tags."""
-    lists = _list_cells(table.rows, roles.values)
-    if not lists:
-        return table, None
-    if all(numeric for numeric in lists.values()):
-        if roles.rater is not None:
-            raise InputError(
-                f"{table.path}: the column '{next(iter(lists))}' holds several numbers per cell, but a rater gives one"
-                " answer per row.",
-                f"Write one answer per row, or state that the raters are unknown with --map rater={NO_RATER}.",
-            )
-        rows = table.rows.with_columns(_cells(name, pl.Float64()) for name in lists).explode(list(lists))
-        try:
-            rows = rows.collect().lazy()
-        except pl.exceptions.PolarsError as error:
-            raise InputError(
-                f"{table.path}: the lists in {', '.join(lists)} differ in length within a row.",
-                "Read one of these columns at a time.",
-            ) from error
-        return replace(table, rows=rows, delimited=None), None
-    tags = Tags(type="tags")
-    rows = table.rows.with_columns(_cells(name, pl.String()).list.join(tags.separator) for name in lists)
-    return replace(table, rows=rows, delimited=None), tags
-
-
-def _list_cells(rows: pl.LazyFrame, values: Sequence[str]) -> dict[str, bool]:
-    """The columns whose cells are lists, each with whether they are lists of numbers."""
-    schema = rows.collect_schema()
-    out: dict[str, bool] = {}
-    for name in values:
-        dtype = schema[name]
-        if isinstance(dtype, pl.List):
-            out[name] = dtype.inner.is_numeric()  # type: ignore[union-attr]  # the inner type is an instance here
-        elif dtype == pl.String:
-            cells = rows.select(pl.col(name).drop_nulls().str.strip_chars()).head(2000).collect()[name]
-            if cells.len() and cells.str.contains(r"^\[.*\]$").all():
-                parts = cells.str.extract_all(r"[^\[\],]+").explode().str.strip_chars(" '\"").drop_nulls()
-                out[name] = parts.cast(pl.Float64, strict=False).is_not_null().all()
-    return out
-
-
-def _cells(name: str, inner: pl.DataType) -> pl.Expr:
-    """A column of lists, or of text such as ``[1, 2]`` or ``["a", "b"]``, as lists."""
-    return pl.col(name).map_batches(lambda cells: _as_lists(cells, inner), return_dtype=pl.List(inner))
-
-
-def _as_lists(cells: pl.Series, inner: pl.DataType) -> pl.Series:
-    if cells.dtype == pl.String:
-        parts = cells.str.strip_chars().str.strip_chars("[]").str.split(",")
-        cells = parts.list.eval(pl.element().str.strip_chars(" '\"").replace("", None)).list.drop_nulls()
-    return cells.cast(pl.List(inner), strict=False)
 
 
 def _renamed(table: SourceTable, roles: Roles, options: Mapping[str, str]) -> dict[str, str]:
