@@ -50,7 +50,7 @@ def _list_cells(rows: pl.LazyFrame, values: Sequence[str]) -> dict[str, bool]:
     for name in values:
         dtype = schema[name]
         if isinstance(dtype, pl.List):
-            out[name] = dtype.inner.is_numeric()  # type: ignore[union-attr]  # the inner type is an instance here
+            out[name] = dtype.inner.is_numeric()
         elif dtype == pl.String:
             cells = rows.select(pl.col(name).drop_nulls().str.strip_chars()).head(2000).collect()[name]
             if cells.len() and cells.str.contains(r"^\[.*\]$").all():

@@ -187,7 +187,7 @@ def _personal(rows: pl.LazyFrame, asked_for: set[str]) -> dict[str, str]:
         for name in texts:
             cells = head[name].drop_nulls().str.strip_chars()
             for kind, pattern in _PERSONAL_CELLS.items():
-                if cells.len() and (cells.str.contains(pattern).mean() or 0.0) > _SHARE:
+                if cells.len() and int(cells.str.contains(pattern).sum()) > _SHARE * cells.len():
                     out[name] = kind
     return {name: kind for name, kind in out.items() if kind != "coordinates" or _are_numbers(rows, name)}
 

@@ -236,7 +236,7 @@ def _misfit(
         off = values.is_null() & frame[cell.column].is_not_null() | ~values.is_between(*limits).fill_null(
             True
         )
-        if (off.mean() or 0.0) > 0.5:
+        if int(off.sum()) > off.len() / 2:
             return f"'{frame[cell.column][0]}' is not on the scale from {limits[0]:g} to {limits[1]:g}"
     return None
 
