@@ -10,6 +10,7 @@ import hashlib
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heartfelt.errors import HeartfeltError
@@ -92,7 +93,7 @@ def receive(
     while waiting or present:
         while waiting and len(present) < at_once:
             place, visitor = waiting.pop()
-            visit = _visit(url, visitor, study, hear, lambda done, place=place: visits.update({place: done}))
+            visit = _visit(url, visitor, study, hear, partial(visits.__setitem__, place))
             heapq.heappush(present, (clock.now + place % at_once, place, visit))
         at, place, visit = heapq.heappop(present)
         clock.now = max(clock.now, at)
