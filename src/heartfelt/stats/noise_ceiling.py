@@ -8,7 +8,7 @@ mean(1/n_i)) and, for normal noise, by a mean absolute sqrt(2 e / pi) mean(1/sqr
 crossed variance components by REML. *Within cells*, cell means are fixed effects, so v is the variance of
 items about their cell's mean: the ceiling for telling items of one cell apart.
 
-For category labels see `heartfelt.stats.reliability.categories`.
+For category labels see `heartfelt.stats.reliability.vote_ceiling`.
 
 Also given: what bare cell means reach against the labels, what one more rater reaches against the mean of
 the others, both by leaving one out, and ceilings per group. Correlations range to 1 and are 0 where items
@@ -48,14 +48,13 @@ from heartfelt.stats.reliability.labels import (
     cell_mean_pairs,
     single_rater_pairs,
 )
+from heartfelt.stats.reliability.vote_ceiling import CategoryMetric, HalfPanels, vote_ceiling
+from heartfelt.stats.reliability.vote_raters import critical_value, fixed_panel_gain
 from heartfelt.stats.triples import Codes, Ids, Ints, Values, as_array, code
-from heartfelt.streams import stream
 
-Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_accuracy"]
+Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_accuracy", "macro_f1"]
 METRICS: tuple[str, ...] = get_args(Metric)
 GROUPS = 20
-CATEGORY_GROUPS = 10
-DRAWS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,8 @@ class Ceiling:
     """Ceilings of one metric: overall, per group and within cells, with two yardsticks.
 
     ``cell_means`` leaves the item's own label out of its cell's mean, ``cell_means_in_sample`` does not.
-    ``human`` is one rating against the item's other ratings.
+    ``human`` is one rating against the item's other ratings. ``half_panels`` is the check of the vote model
+    behind the ceiling of categories.
     """
 
     metric: str
@@ -74,6 +74,7 @@ class Ceiling:
     human: Estimate
     groups: Mapping[Any, Estimate] = field(default_factory=dict)
     ratings_per_item: float | None = None
+    half_panels: HalfPanels | None = None
 
     @property
     def value(self) -> float | None:
@@ -98,6 +99,7 @@ class Ceiling:
             **{name: getattr(self, name).to_json() for name in names},
             "groups": [{"group": str(name), **e.to_json()} for name, e in self.groups.items()],
             "ratings_per_item": self.ratings_per_item,
+            "half_panels": None if self.half_panels is None else self.half_panels.to_json(),
         }
 
 
@@ -123,11 +125,7 @@ def ceiling(
         raise InputError(
             f"There is no ceiling for the metric '{metric}'.", suggestion(metric, METRICS, "Metrics")
         )
-    names: Codes | None = None
-    numbers = value
-    if metric in get_args(cat.CategoryMetric):
-        names = code(_present(value))
-        numbers = _coded(value, names)
+    numbers = _category_codes(value) if metric in get_args(CategoryMetric) else value
     d = rating_design(rater, item, numbers)
     kept = np.isfinite(np.asarray(numbers, dtype=np.float64)) if d.left_out else None
     cells = None if cell is None else _of_items(cell, d, kept, "cell")
@@ -137,19 +135,21 @@ def ceiling(
         return Ceiling(metric, gone, gone, gone, gone, gone)
     work = _Work(d, None if cells is None else cells.codes, metric, confidence, seed)
     parts = {
-        name: _Work(d.part(groups.codes[d.item] == g), None, metric, confidence, seed).overall()
+        name: _Work(d.part(groups.codes[d.item] == g), None, metric, confidence, seed).overall()[0]
         for g, name in enumerate(groups.names if groups is not None else ())
         if groups is not None
     }
+    overall, half_panels = work.overall()
     return Ceiling(
         metric,
-        work.overall(),
+        overall,
         work.within_cells(),
         work.cell_means(own=False),
         work.cell_means(own=True),
         work.human(),
         parts,
         float(1.0 / np.mean(1.0 / d.per_item)),
+        half_panels,
     )
 
 
@@ -163,16 +163,17 @@ class _Work:
     confidence: float
     seed: int
 
-    def overall(self) -> Estimate:
-        if self.metric in get_args(cat.CategoryMetric):
+    def overall(self) -> tuple[Estimate, HalfPanels | None]:
+        if self.metric in get_args(CategoryMetric):
             return self._category_ceiling()
-        return _number_ceiling(self.d, None, cast("NumberMetric", self.metric), self.confidence, self.seed)
+        number = cast("NumberMetric", self.metric)
+        return _number_ceiling(self.d, None, number, self.confidence, self.seed), None
 
     def within_cells(self) -> Estimate:
         method = f"ceiling within cells, {self.metric}"
         if self.cells is None:
             return Estimate.missing("no cells were given", method, self.d.counts)
-        if self.metric in get_args(cat.CategoryMetric):
+        if self.metric in get_args(CategoryMetric):
             return Estimate.missing("categories have no cell means to remove", method, self.d.counts)
         shared = np.bincount(self.cells)[self.cells] >= 2
         if not shared.any():
@@ -188,8 +189,8 @@ class _Work:
         method = "cell means" + (", in sample" if own else ", own label left out")
         if cells is None:
             return Estimate.missing("no cells were given", method, self.d.counts)
-        if self.metric in get_args(cat.CategoryMetric):
-            metric = cast("cat.CategoryMetric", self.metric)
+        if self.metric in get_args(CategoryMetric):
+            metric = cast("CategoryMetric", self.metric)
             return self._jackknifed(
                 lambda keep: cat.cell_plurality(self._counts(keep), cells, metric, own), method
             )
@@ -200,8 +201,8 @@ class _Work:
 
     def human(self) -> Estimate:
         method = "one rating against the item's others"
-        if self.metric in get_args(cat.CategoryMetric):
-            metric = cast("cat.CategoryMetric", self.metric)
+        if self.metric in get_args(CategoryMetric):
+            metric = cast("CategoryMetric", self.metric)
 
             def against_others(keep: npt.NDArray[np.bool_]) -> float | None:
                 category = self.d.value[keep].astype(np.int64)
@@ -217,20 +218,32 @@ class _Work:
             self.d.item[keep], self.d.value[keep].astype(np.int64), len(self.d.items), categories
         )
 
-    def _category_ceiling(self) -> Estimate:
-        metric = cast("cat.CategoryMetric", self.metric)
-
-        def simulated(keep: npt.NDArray[np.bool_]) -> float | None:
-            rng = stream(self.seed, "ceiling", "panels")
-            return cat.noise_ceiling(self._counts(keep), metric, DRAWS, rng)
-
-        method = f"{metric} of the long-run category, Dirichlet-multinomial"
+    def _category_ceiling(self) -> tuple[Estimate, HalfPanels | None]:
+        metric = cast("CategoryMetric", self.metric)
+        method = f"{metric} of the long-run category on untied items, nonparametric mixture of vote distributions"
         if self.d.per_item.max() < 2:
-            return Estimate.missing("no item has two ratings", method, self.d.counts)
-        return self._jackknifed(simulated, method, CATEGORY_GROUPS)
+            return Estimate.missing("no item has two ratings", method, self.d.counts), None
+        counts = self._counts(np.ones(self.d.size, np.bool_))
+        critical = critical_value(self.d, counts, self.confidence)
+        gain = fixed_panel_gain(self.d, counts, self.seed)
+        solved = vote_ceiling(counts, metric, critical, self.confidence, self.seed, gain)
+        labels = self.d.counts | {"labels": solved.labels}
+        if solved.labels == 0:
+            return Estimate.missing("every item is tied, so there are no labels", method, labels), None
+        halves = solved.half_panels
+        if halves is not None and not halves.fits:
+            why = (
+                f"the vote model predicts that half panels agree on {halves.predicted:.2f} of the items, "
+                f"but they agree on {halves.observed:.2f}"
+            )
+            return Estimate(
+                solved.value, method=method, level=self.confidence, counts=labels, why_no_interval=why
+            ), halves
+        name = "profile likelihood of the mixture, widened for raters and for chance in the labels"
+        return Estimate(solved.value, solved.low, solved.high, method, name, self.confidence, labels), halves
 
     def _jackknifed(
-        self, statistic: Callable[[npt.NDArray[np.bool_]], float | None], method: str, groups: int = GROUPS
+        self, statistic: Callable[[npt.NDArray[np.bool_]], float | None], method: str
     ) -> Estimate:
         """The statistic with a two-way group-jackknife interval on the scale that suits the metric."""
         counts = self.d.counts
@@ -246,7 +259,7 @@ class _Work:
             without = statistic(keep)
             return None if without is None or not np.isfinite(forward(without)) else forward(without)
 
-        found = group_variance(self.d, scaled, groups, self.seed)
+        found = group_variance(self.d, scaled, GROUPS, self.seed)
         if found is None:
             why = "too few items or raters to leave groups of them out"
             return Estimate(value, method=method, level=self.confidence, counts=counts, why_no_interval=why)
@@ -314,6 +327,7 @@ _SCALES: dict[str, _Scale] = {
     "mae": (_log, lambda z: float(np.exp(z))),
     "accuracy": (_logit, _expit),
     "balanced_accuracy": (_logit, _expit),
+    "macro_f1": (_logit, _expit),
 }
 
 
@@ -321,14 +335,16 @@ def _is_gone(x: Any) -> bool:
     return x is None or (isinstance(x, float) and not np.isfinite(x))
 
 
-def _present(value: Values) -> list[Any]:
-    return [x for x in as_array(value).tolist() if not _is_gone(x)]
-
-
-def _coded(value: Values, names: Codes) -> npt.NDArray[np.float64]:
+def _category_codes(value: Values) -> npt.NDArray[np.float64]:
     """Categories as numbers, missing ones as NaN."""
-    position = {name: float(i) for i, name in enumerate(names.names)}
-    return np.array([np.nan if _is_gone(x) else position[x] for x in as_array(value).tolist()])
+    array = as_array(value)
+    if array.dtype == object:
+        gone = np.array([_is_gone(x) for x in array.tolist()], dtype=np.bool_)
+    else:
+        gone = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.size, np.bool_)
+    out = np.full(array.size, np.nan)
+    out[~gone] = code(array[~gone]).codes
+    return out
 
 
 def _of_items(given: Any, d: Design, kept: npt.NDArray[np.bool_] | None, what: str) -> Codes:
