@@ -1,12 +1,12 @@
 """The ceiling of labels: the best that anything, human or machine, can be expected to score against them.
 
 Mean labels carry noise: a label is the mean of n_i ratings, each off its item by a rater's level and a
-residual with variance e, so its squared standard error is e / n_i. With item variance v, a predictor that
-knew every item's true value would be expected to correlate with the labels at sqrt(v / (v + e
-mean(1/n_i))), the square root of the labels' reliability, and to be off by a root mean square of sqrt(e
-mean(1/n_i)) and, for normal noise, by a mean absolute sqrt(2 e / pi) mean(1/sqrt(n_i)). v and e come from
-crossed variance components by REML. *Within cells*, cell means are fixed effects, so v is the variance of
-items about their cell's mean: the ceiling for telling items of one cell apart.
+residual. A predictor that knew every item's true value would be expected to correlate with the labels at the
+square root of v / (v + noise), v being the items' variance, and to be off by a root mean square of sqrt(noise)
+and, for normal noise, by a mean absolute sqrt(2 / pi) times the mean standard error. Variances come from crossed
+components by REML; see `heartfelt.stats.reliability.number_ceiling` for which part of the raters' levels is
+noise. *Within cells*, cell means are fixed effects, so v is the variance of items about their cell's mean: the
+ceiling for telling items of one cell apart.
 
 For category labels see `heartfelt.stats.reliability.vote_ceiling`.
 
@@ -31,23 +31,16 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability import categories as cat
-from heartfelt.stats.reliability.bounds import Quantity
-from heartfelt.stats.reliability.crossed import check_confidence, fit_crossed
+from heartfelt.stats.reliability.crossed import check_confidence
 from heartfelt.stats.reliability.design import Design, rating_design
-from heartfelt.stats.reliability.jackknife import (
-    NAME,
-    MomentJackknife,
-    group_variance,
-    half_width,
-    log_f,
-    log_within,
-)
+from heartfelt.stats.reliability.jackknife import NAME, group_variance, half_width
 from heartfelt.stats.reliability.labels import (
     NumberMetric,
     agreement,
     cell_mean_pairs,
     single_rater_pairs,
 )
+from heartfelt.stats.reliability.number_ceiling import number_ceiling, perfect_agreement
 from heartfelt.stats.reliability.vote_ceiling import CategoryMetric, HalfPanels, vote_ceiling
 from heartfelt.stats.reliability.vote_raters import critical_value, fixed_panel_gain
 from heartfelt.stats.triples import Codes, Ids, Ints, Values, as_array, code
@@ -167,7 +160,7 @@ class _Work:
         if self.metric in get_args(CategoryMetric):
             return self._category_ceiling()
         number = cast("NumberMetric", self.metric)
-        return _number_ceiling(self.d, None, number, self.confidence, self.seed), None
+        return number_ceiling(self.d, None, number, self.confidence, self.seed), None
 
     def within_cells(self) -> Estimate:
         method = f"ceiling within cells, {self.metric}"
@@ -182,7 +175,7 @@ class _Work:
         if not shared.all():
             d = d.part(shared[d.item])
             cells = np.unique(cells[shared], return_inverse=True)[1].astype(np.int64)
-        return _number_ceiling(d, cells, cast("NumberMetric", self.metric), self.confidence, self.seed)
+        return number_ceiling(d, cells, cast("NumberMetric", self.metric), self.confidence, self.seed)
 
     def cell_means(self, own: bool) -> Estimate:
         cells = self.cells
@@ -242,6 +235,27 @@ class _Work:
         name = "profile likelihood of the mixture, widened for raters and for chance in the labels"
         return Estimate(solved.value, solved.low, solved.high, method, name, self.confidence, labels), halves
 
+    def _at_limit(self, value: float, method: str) -> Estimate:
+        """A value of 1, or an error of 0, with the one-sided bound that perfect agreement gives."""
+        agreed = perfect_agreement(self.d, self.confidence)
+        if self.metric in get_args(CategoryMetric) and value == 1.0:
+            low = (1.0 - self.confidence) ** (1.0 / len(self.d.items))
+            name = f"one-sided, rule of three over {len(self.d.items)} items"
+            return Estimate(value, low, 1.0, method, name, self.confidence, self.d.counts)
+        if agreed is None or agreed.error == 0.0 or self.metric in get_args(CategoryMetric):
+            why = "the value is at its limit"
+            return Estimate(
+                value, method=method, level=self.confidence, counts=self.d.counts, why_no_interval=why
+            )
+        own, others = agreed.error, agreed.error / max(float(np.median(self.d.per_item)) - 1.0, 1.0)
+        if self.metric == "correlation":
+            labels = np.bincount(self.d.item, self.d.value) / self.d.per_item
+            v = float(labels.var())
+            low, high = v / float(np.sqrt((v + own) * (v + others))), 1.0
+        else:
+            low, high = 0.0, float(np.sqrt(own + others))
+        return Estimate(value, low, high, method, agreed.interval, self.confidence, self.d.counts)
+
     def _jackknifed(
         self, statistic: Callable[[npt.NDArray[np.bool_]], float | None], method: str
     ) -> Estimate:
@@ -252,8 +266,7 @@ class _Work:
             return Estimate.missing("too few items or no variance", method, counts)
         forward, back = _SCALES[self.metric]
         if not np.isfinite(forward(value)):
-            why = "the value is at its limit"
-            return Estimate(value, method=method, level=self.confidence, counts=counts, why_no_interval=why)
+            return self._at_limit(value, method)
 
         def scaled(keep: npt.NDArray[np.bool_]) -> float | None:
             without = statistic(keep)
@@ -268,40 +281,6 @@ class _Work:
         z = forward(value)
         name = f"{NAME}, {units} groups"
         return Estimate(value, back(z - half), back(z + half), method, name, self.confidence, counts)
-
-
-def _number_ceiling(
-    d: Design, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
-) -> Estimate:
-    """Best expected correlation or error against mean labels, overall or (``cells``) within cells."""
-    method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
-    fit = fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
-    if isinstance(fit, str):
-        return Estimate.missing(fit, method, d.counts)
-    n = d.per_item.astype(np.float64)
-    noise = float(np.mean(1.0 / n))
-    if metric == "correlation":
-        quantity = Quantity((1.0, 0.0, 0.0), (0.0, noise, noise))
-    else:
-        scale = noise if metric == "rmse" else 2.0 / np.pi * float(np.mean(n**-0.5)) ** 2
-        quantity = Quantity((0.0, scale, scale))
-    why = fit.missing_reason(quantity)
-    if why is not None:
-        return Estimate.missing(why, method, d.counts)
-    value = quantity.value(fit.variances)
-    jackknife = MomentJackknife(d, cells)
-    root = float(np.sqrt(value))
-    if jackknife.units < 3:
-        why = "fewer than three items or raters are too few to leave one out"
-        return Estimate(root, method=method, level=confidence, counts=d.counts, why_no_interval=why)
-    (variance,) = jackknife.variances(log_f if metric == "correlation" else log_within)
-    half = half_width(variance, jackknife.units, confidence)
-    if metric == "correlation":
-        low, high = (1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half))
-    else:
-        low, high = value * float(np.exp(-half)), value * float(np.exp(half))
-    bounds = [float(np.sqrt(max(b, 0.0))) for b in (low, high)]
-    return Estimate(root, bounds[0], bounds[1], method, f"{NAME}, log scale", confidence, d.counts)
 
 
 def _logit(p: float) -> float:
