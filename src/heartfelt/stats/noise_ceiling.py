@@ -213,7 +213,9 @@ class _Work:
 
     def _category_ceiling(self) -> tuple[Estimate, HalfPanels | None]:
         metric = cast("CategoryMetric", self.metric)
-        method = f"{metric} of the long-run category on untied items, nonparametric mixture of vote distributions"
+        method = (
+            f"{metric} of the long-run category on untied items, nonparametric mixture of vote distributions"
+        )
         if self.d.per_item.max() < 2:
             return Estimate.missing("no item has two ratings", method, self.d.counts), None
         counts = self._counts(np.ones(self.d.size, np.bool_))

@@ -133,7 +133,12 @@ class _Em:
             return False
         votes = kernels.vote_shares(self.s.starts, self.s.category, self.posterior.shape[1])
         tried = _Em(
-            self.s, self.raters, self.smoothing, (1.0 - NUDGE) * self.posterior + NUDGE * votes, 1e-9, NUDGE_STEPS
+            self.s,
+            self.raters,
+            self.smoothing,
+            (1.0 - NUDGE) * self.posterior + NUDGE * votes,
+            1e-9,
+            NUDGE_STEPS,
         )
         tried._step()
         tried._climb()

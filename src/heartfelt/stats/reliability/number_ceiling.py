@@ -28,7 +28,9 @@ from heartfelt.stats.reliability.jackknife import NAME, MomentJackknife, Rows, h
 from heartfelt.stats.reliability.labels import NumberMetric
 from heartfelt.stats.triples import Floats, Ints
 
-RULE_OF_THREE = "one-sided, rule of three over {} ratings that could have differed by the range of the ratings"
+RULE_OF_THREE = (
+    "one-sided, rule of three over {} ratings that could have differed by the range of the ratings"
+)
 EQUAL = 1e-10
 
 

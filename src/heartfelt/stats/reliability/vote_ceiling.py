@@ -181,7 +181,9 @@ class _Both:
         return out
 
 
-def _with_chance(value: float, low: float, high: float, labels: int, confidence: float) -> tuple[float, float]:
+def _with_chance(
+    value: float, low: float, high: float, labels: int, confidence: float
+) -> tuple[float, float]:
     """Bounds widened by the chance of a score on so many labels."""
     from scipy.special import ndtri
 
@@ -262,7 +264,9 @@ def _thinned(counts: Matrix, votes: Ints, seed: int) -> Matrix:
     if not many.any():
         return counts
     out = counts.copy()
-    out[many] = _drawn(counts[many], np.full(int(many.sum()), MOST_VOTES), stream(seed, "ceiling", "thinning"))
+    out[many] = _drawn(
+        counts[many], np.full(int(many.sum()), MOST_VOTES), stream(seed, "ceiling", "thinning")
+    )
     return out
 
 

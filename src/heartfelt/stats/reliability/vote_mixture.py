@@ -291,7 +291,9 @@ def _quadratic(likelihood: Matrix, items: Floats, mixed: Floats, slope: Floats, 
     root = cholesky(curve)
     aim = solve_triangular(root, towards, trans="T")
     strong = 1e3 * np.sqrt(size)
-    solved, _ = nnls(np.vstack([root, np.full(slope.size, strong)]), np.append(aim, strong), maxiter=50 * slope.size)
+    solved, _ = nnls(
+        np.vstack([root, np.full(slope.size, strong)]), np.append(aim, strong), maxiter=50 * slope.size
+    )
     total = float(solved.sum())
     out: Floats = solved / total if total > 0 else weights / weights.sum()
     return out

@@ -54,7 +54,9 @@ def sorted_shares(categories: int) -> tuple[Matrix, Matrix]:
                 close = int(min(rest // (RUNNERS_UP * second), categories - 3))
                 if close > 1:
                     last = max(rest - close * RUNNERS_UP * second, 0.0) / (categories - 2 - close)
-                    found.add(_rounded(lead, second, RUNNERS_UP * second, last, 1, 1, close, categories - 2 - close))
+                    found.add(
+                        _rounded(lead, second, RUNNERS_UP * second, last, 1, 1, close, categories - 2 - close)
+                    )
     table = np.array(sorted(found))
     return table[:, :4].copy(), table[:, 4:].copy()
 

@@ -41,7 +41,9 @@ def critical_value(d: Design, counts: Matrix, confidence: float) -> float:
     items = np.bincount(d.item, excess, minlength=len(d.items)) / 2.0
     raters = np.bincount(d.rater, excess, minlength=len(d.raters))
     of_items = float(items @ items) * len(d.items) / max(len(d.items) - 1, 1)
-    of_raters = max(float(raters @ raters) * len(d.raters) / max(len(d.raters) - 1, 1) - float(excess @ excess), 0.0)
+    of_raters = max(
+        float(raters @ raters) * len(d.raters) / max(len(d.raters) - 1, 1) - float(excess @ excess), 0.0
+    )
     if of_items <= 0.0:
         inflation, freedom = 1.0, float(max(len(d.items) - 1, 1))
     else:
@@ -68,9 +70,7 @@ def fixed_panel_gain(d: Design, counts: Matrix, seed: int) -> float:
     own = skill[d.rater[order[starts[panels][place] + within]]]
     anyone = skill[d.rater[rng.integers(0, d.size, place.size)]]
     chance, guess = rng.random(place.size), rng.integers(0, k, place.size)
-    right, drawn = (
-        _share_right(np.where(chance < s, 0, guess), place, k) for s in (own, anyone)
-    )
+    right, drawn = (_share_right(np.where(chance < s, 0, guess), place, k) for s in (own, anyone))
     return max(right - drawn, 0.0)
 
 
