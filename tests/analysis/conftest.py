@@ -9,13 +9,6 @@ import pytest
 import heartfelt
 from heartfelt.analysis import Analysis, analyze
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats import noise_ceiling
-
-
-@pytest.fixture(autouse=True)
-def quick_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ceiling of accuracy is simulated; fewer draws are enough to see that it is there."""
-    monkeypatch.setattr(noise_ceiling, "DRAWS", 2000)
 
 
 @pytest.fixture(scope="session")

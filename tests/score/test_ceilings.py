@@ -5,9 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from heartfelt.label import freeze
+from heartfelt.label import LabelOptions, freeze
 from heartfelt.score import ScoreOptions, Scores, score
 from heartfelt.score.metrics import METRICS
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.noise_ceiling import ceiling
 from tests.score import made
 
 SOURCE = "planted truth; for the metrics made of another's ceiling, the formula for normal labels"
@@ -47,7 +49,6 @@ def test_ceilings_of_one_another() -> None:
 
 
 def test_the_truth_reaches_the_ceiling_of_two_sides() -> None:
-    # The ceiling takes the chance of a yes to follow a Beta distribution over items; here it does.
     shares = []
     for seed in range(3):
         snapshot, chance = made.chances(stimuli=150, seed=seed)
@@ -65,15 +66,57 @@ def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
     rows = made.predictions(
         "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
     )
-    found = score(freeze(snapshot), rows, ScoreOptions(resamples=200))
+    found = score(freeze(snapshot, LabelOptions(method="median")), rows, ScoreOptions(resamples=200))
     one = found.find("valence", "truth")
     assert one is not None
-    assert one.ceiling.why_missing == "the source gives labels, not single ratings"
+    assert one.ceiling.why_missing == "no ceiling of labels made by 'median' is known"
     assert one.of_ceiling.why_missing == one.ceiling.why_missing
     by_system = found.find("valence", "truth", level="system")
     assert by_system is not None
     assert by_system.ceiling.why_missing == "no ceiling of system means is known"
     assert any("no ceilings" in note for note in found.notes)
+
+
+def test_labels_with_standard_errors_have_a_ceiling_without_single_ratings() -> None:
+    """A frozen benchmark, and published means, have nearly the ceiling that the ratings themselves give."""
+    snapshot, truth = made.numbers(per_cell=6, raters=8)
+    rows = made.predictions(
+        "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
+    )
+    means = snapshot.ratings.group_by("stimulus", "question", maintain_order=True).agg(
+        pl.mean("value").alias("mean"), pl.std("value").alias("sd"), pl.len().cast(pl.Int64).alias("n")
+    )
+    bare = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, means=means)
+    options = ScoreOptions(resamples=200, slices=())
+    for metric in ("pearson", "rmse", "mae"):
+        whole, frozen, published = (
+            score(source, rows, options).find("valence", "truth", metric)
+            for source in (snapshot, freeze(snapshot), bare)
+        )
+        assert whole is not None
+        assert frozen is not None
+        assert published is not None
+        assert float(frozen.ceiling) == pytest.approx(float(whole.ceiling), rel=0.05)
+        assert published.ceiling.value == pytest.approx(float(frozen.ceiling))
+        assert published.ceiling.low is not None
+        assert published.of_ceiling.value is not None
+    without = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, means=means.drop("sd"))
+    gone = score(without, rows, options).find("valence", "truth")
+    assert gone is not None
+    assert "without spread" in str(gone.ceiling.why_missing)
+
+
+def test_tied_items_count_for_the_vote_model_but_not_for_the_score() -> None:
+    """Leaving tied items out of the votes would make items look clearer than they are."""
+    snapshot, chance = made.chances(stimuli=300, seed=4)
+    rows = [{"stimulus": s, "question": "match", "value": float(p > 0.5)} for s, p in chance.items()]
+    found = score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=()))
+    one = found.find("match", "truth", "accuracy")
+    assert one is not None
+    ratings = snapshot.ratings
+    direct = ceiling(ratings["rater"], ratings["stimulus"], ratings["value"], metric="accuracy")
+    assert float(one.ceiling) == pytest.approx(float(direct.overall), abs=1e-9)
+    assert one.ceiling.counts["labels"] <= one.ceiling.counts["items"]
 
 
 def test_a_part_of_a_benchmark_is_scored_alone() -> None:

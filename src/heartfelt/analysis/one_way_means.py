@@ -1,23 +1,25 @@
 """Reliability from published means alone: with every item's mean, spread and count, the one-way table is known.
 
 The mean square within items is the pooled variance of the ratings, the one between comes from the means, both weighted by
-counts. So ICC(1), the reliability of the means and the ceiling of correlation and error follow without a single
-rating; what needs to know who rated what does not. Intervals are F, with n0 where counts differ (Searle, Casella &
-McCulloch 1992, 3.8), and take raters as different for every item.
+counts. So ICC(1) and the reliability of the means follow without a single rating; what needs to know who rated what
+does not. Intervals are F, with n0 where counts differ (Searle, Casella & McCulloch 1992, 3.8), and take raters as
+different for every item. The ceilings are those of `heartfelt.stats.reliability.published_means`.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.reliability.labels import NumberMetric
+from heartfelt.stats.reliability.published_means import ceiling_from_means
 from heartfelt.stats.reliability.spearman_brown import stepped_up
 
 METHOD = "one-way analysis of variance from published means, spreads and counts"
+METRICS: tuple[NumberMetric, ...] = ("correlation", "rmse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,12 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
         why = "fewer than two items have a mean, a spread and a count"
     y, s, k = (usable[name].to_numpy().astype(np.float64) for name in ("mean", "sd", "n"))
     within = float(((k - 1) * s**2).sum() / (k - 1).sum()) if usable.height else 0.0
+    top, error = (ceiling_from_means(y, s, k, metric) for metric in METRICS)
     if why is None and within <= 0:
         why = "the spreads are all zero"
     if why is not None:
-        return OneWayMeans(*(Estimate.missing(why, METHOD, counts) for _ in range(4)))
+        gone = Estimate.missing(why, METHOD, counts)
+        return OneWayMeans(gone, gone, top, error)
     from scipy.special import fdtri
 
     total = float(k.sum())
@@ -56,28 +60,10 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     def single(ratio: float) -> float:
         return (ratio - 1) / (ratio - 1 + n0)
 
-    noise = float(np.mean(1.0 / k))
-
-    def best(ratio: float) -> float:
-        signal = max(ratio - 1, 0.0) / n0
-        return math.sqrt(signal / (signal + noise)) if signal else 0.0
-
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
     icc1 = Estimate(
         single(f), single(bounds[0]), single(bounds[1]), f"ICC(1,1), {METHOD}", name, 0.95, counts
     )
     values = [stepped_up(single(ratio), n0) for ratio in (f, *bounds)]
     icc1k = Estimate(values[0], values[1], values[2], f"ICC(1,k), {METHOD}, k = {n0:.6g}", name, 0.95, counts)
-    top = Estimate(best(f), best(bounds[0]), best(bounds[1]), f"{METHOD}, correlation", name, 0.95, counts)
-    ratio = [float(_chi_square(df[1], q)) for q in (0.975, 0.025)]
-    error = math.sqrt(within * noise)
-    low, high = (error * math.sqrt(df[1] / x) for x in ratio)
-    return OneWayMeans(
-        icc1, icc1k, top, Estimate(error, low, high, f"{METHOD}, rmse", "chi-square", 0.95, counts)
-    )
-
-
-def _chi_square(df: float, q: float) -> float:
-    from scipy.special import chdtri
-
-    return float(chdtri(df, 1 - q))
+    return OneWayMeans(icc1, icc1k, top, error)

@@ -8,9 +8,10 @@ Methods: ``mean``, ``median`` and ``p910`` (ITU-T P.910 Annex E) for numbers and
 ``dawid-skene`` for categories, with the winning category's ``share`` (votes, or posterior probability). ``published`` marks
 means that a source gave in place of ratings. Unless one is named, scales with numbers get the mean and categories the
 mode. Intervals of means are Student's t over the item's own ratings, held on the scale; ratings that are all equal
-show no spread and give no interval. Dawid-Skene takes all questions on one scale together, since a rater's habits
-belong to the rater; P.910 takes each question by itself, with leverage corrected for so that no rater takes over where
-items have few ratings.
+show no spread and give no interval. Intervals of medians are order statistics and need six ratings. Bounds of a
+mode's share are exact and allow for its having been chosen. Dawid-Skene takes all questions on one scale together,
+since a rater's habits belong to the rater; its posterior has no interval. P.910 takes each question by itself, with
+inconsistencies shrunk towards the panel's so that no rater takes over where items have few ratings.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ _SCHEMA: dict[str, Any] = {column.name: column.dtype for column in LABELS.column
 _NUMBERS: dict[str, Callable[..., Aggregate]] = {
     "mean": aggregate.mean,
     "median": aggregate.median,
-    "p910": partial(aggregate.p910, leverage=True),
+    "p910": partial(aggregate.p910, shrinkage=True),
 }
 
 
@@ -207,9 +208,9 @@ def _consensus(method: str, columns: tuple[Any, Any, Any], scale: Scale, options
 
 def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> dict[str, Any]:
     values, errors = np.asarray(found.values), np.asarray(found.standard_errors)
-    low, high = _bounds(values, errors, np.asarray(found.counts), options.level, found.quantile)
+    low, high = found.bounds(options.level)
     limits = scale.bounds()
-    if limits is not None and found.quantile == "t":
+    if limits is not None:
         low, high = np.clip(low, *limits), np.clip(high, *limits)
     words = scale.labels()
     return {
@@ -222,26 +223,32 @@ def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> di
         "share": [None] * values.size,
         "share_low": [None] * values.size,
         "share_high": [None] * values.size,
-        "why_missing": _reasons(errors, ONE_RATING),
+        "why_missing": _why_no_interval(found, low),
     }
 
 
-def _bounds(values: Floats, errors: Floats, n: Any, level: float, quantile: str) -> tuple[Floats, Floats]:
-    from scipy.special import ndtri, stdtrit
+def _why_no_interval(found: Aggregate, low: Floats) -> pl.Series:
+    """Why an item has no interval; nothing where it has one."""
+    if found.why_no_interval is not None or found.order_bounds is not None:
+        why = found.why_no_interval or found.why_no_error
+        return pl.Series([None, f"no interval: {why}"], dtype=pl.String).gather(
+            np.where(np.isfinite(low), 0, 1)
+        )
+    return _reasons(np.asarray(found.standard_errors), ONE_RATING)
 
-    tail = 0.5 + level / 2
-    reach = stdtrit(np.maximum(n - 1, 1).astype(np.float64), tail) if quantile == "t" else float(ndtri(tail))
+
+def _bounds(values: Floats, errors: Floats, n: Any, level: float) -> tuple[Floats, Floats]:
+    from scipy.special import stdtrit
+
+    reach = stdtrit(np.maximum(n - 1, 1).astype(np.float64), 0.5 + level / 2)
     half = np.where(np.isfinite(errors) & (errors > _NO_ERROR), errors, np.nan) * reach
     return values - half, values + half
 
 
 def _category_columns(found: Consensus, scale: Scale, options: LabelOptions) -> dict[str, Any]:
     words = scale.labels()
-    shares, n = np.asarray(found.shares), np.asarray(found.counts, dtype=np.float64)
-    votes = found.method.startswith("mode")
-    low, high = (
-        _wilson(shares, n, options.level) if votes else (np.full(n.size, np.nan), np.full(n.size, np.nan))
-    )
+    shares, n = np.asarray(found.shares), np.asarray(found.counts)
+    low, high = found.share_bounds(options.level)
     values = [None if value is None else float(value) for value in found.values]
     nothing = [None] * n.size
     return {
@@ -256,16 +263,6 @@ def _category_columns(found: Consensus, scale: Scale, options: LabelOptions) -> 
         "share_high": _gaps(high),
         "why_missing": [found.why_missing if value is None else None for value in values],
     }
-
-
-def _wilson(share: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
-    from scipy.special import ndtri
-
-    z = float(ndtri(0.5 + level / 2))
-    n = np.maximum(n, 1.0)
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
 def _gaps(column: Floats) -> pl.Series:
@@ -293,7 +290,7 @@ def _from_means(
     n = means["n"].fill_null(0).to_numpy().astype(np.float64)
     sd = means["sd"].fill_null(np.nan).to_numpy()
     errors = np.where(n > 1, sd / np.sqrt(np.maximum(n, 1.0)), np.nan)
-    low, high = _bounds(means["mean"].to_numpy(), errors, n, options.level, "t")
+    low, high = _bounds(means["mean"].to_numpy(), errors, n, options.level)
     nothing = pl.lit(None)
     return means.select(
         "stimulus",

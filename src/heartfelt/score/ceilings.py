@@ -5,16 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 
+from heartfelt.label.labels import PUBLISHED
 from heartfelt.score.metrics import METRICS, converted
 from heartfelt.score.sheet import yes
 from heartfelt.score.tasks import Task
 from heartfelt.score.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import Ceiling, Metric, ceiling
+from heartfelt.stats.reliability.labels import NumberMetric
+from heartfelt.stats.reliability.published_means import ceiling_from_means
 
 WITHIN = "within cells"
+
+
+def _is_mean(method: str) -> bool:
+    """Whether labels made this way are means of ratings, weighted or not."""
+    return method in ("mean", PUBLISHED) or method.startswith("ITU-T P.910")
 
 
 @dataclass(slots=True, eq=False)
@@ -55,21 +64,36 @@ class Ceilings:
             return Estimate.missing(found or "no ceiling of this metric is known", "one more rater")
         return found.human
 
+    def _of_means(self, kept: pl.DataFrame, base: str) -> Ceiling | str:
+        """The ceiling of labels whose single ratings are not known, from their standard errors."""
+        if not kept["standard_error"].is_not_null().any():
+            return f"{NO_RATINGS}, without spread and count"
+        label, error, n = (
+            kept[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            for name in ("label", "standard_error", "n")
+        )
+        top = ceiling_from_means(label, error * np.sqrt(n), n, cast("NumberMetric", base), self.level)
+        gone = Estimate.missing(NO_RATINGS, "ceiling")
+        return Ceiling(base, top, gone, gone, gone, gone)
+
     def _made(self, task: Task, base: str) -> Ceiling | str:
-        """The ceiling over the items that are scored."""
+        """The ceiling over the items that are scored.
+
+        Of categories, tied items are not scored but tell how clear items are, so their votes are used too.
+        """
         kept = self.truth.items.filter(pl.col("question").is_in(task.questions))
-        kept = kept.filter(pl.col("present" if task.kind == "binary" else "label").is_not_null())
+        if task.kind == "numbers":
+            kept = kept.filter(pl.col("label").is_not_null())
         ratings = self.truth.answers.join(
             kept.select(*ITEM, "system", "intent"), on=ITEM, how="inner", maintain_order="left"
         )
+        methods = kept["method"].unique().to_list()
+        if task.kind == "numbers" and len(methods) == 1 and not _is_mean(str(methods[0])):
+            return f"no ceiling of labels made by '{methods[0]}' is known"
+        if task.kind == "categories" and any(str(name).startswith("Dawid") for name in methods):
+            return "no ceiling of labels made by Dawid-Skene is known"
         if not ratings.height:
-            return NO_RATINGS
-        if (
-            task.kind == "numbers"
-            and kept["method"].n_unique() == 1
-            and kept["method"][0] not in ("mean", "p910")
-        ):
-            return f"no ceiling of labels made by '{kept['method'][0]}' is known"
+            return self._of_means(kept, base) if task.kind == "numbers" else NO_RATINGS
         value: Any = ratings["value"].to_numpy()
         if task.kind == "binary":
             value = yes(task, value)

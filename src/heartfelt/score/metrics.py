@@ -43,7 +43,7 @@ METRICS: dict[str, MetricFacts] = {
     "precision": MetricFacts("precision"),
     "recall": MetricFacts("recall"),
     "f1": MetricFacts("F1"),
-    "macro_f1": MetricFacts("macro F1"),
+    "macro_f1": MetricFacts("macro F1", base="macro_f1"),
     "auroc": MetricFacts("area under the ROC curve", chance=0.5),
     "average_precision": MetricFacts("average precision"),
     "brier": MetricFacts("Brier score", higher=False),

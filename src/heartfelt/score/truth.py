@@ -18,6 +18,10 @@ from heartfelt.tables import LEDGER
 
 ITEM = ["stimulus", "question"]
 NO_RATINGS = "the source gives labels, not single ratings"
+BENCHMARK_CEILINGS = (
+    "A benchmark holds labels, not single ratings: ceilings of mean labels come from their standard errors, and "
+    "categories have none."
+)
 _VOTES = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64, "votes": pl.Int64}
 
 
@@ -91,7 +95,9 @@ def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions)
         raise InputError("Only a frozen benchmark has parts.", "Leave out the part, or point to a benchmark.")
     answers = first_answers(snapshot)
     made = made or labels(snapshot, answers=answers)
-    table = made.table.select(*ITEM, pl.col("value").alias("label"), "answer", "n", "method")
+    table = made.table.select(
+        *ITEM, pl.col("value").alias("label"), "standard_error", "answer", "n", "method"
+    )
     sided = [q.id for q in study.asked if has_sides(study.scale_of(q.id))]
     votes = pl.DataFrame(schema=_VOTES)
     if sided and answers["question"].is_in(sided).any():
@@ -160,7 +166,7 @@ def _texts(snapshot: Snapshot) -> dict[tuple[str, str], tuple[str, ...]]:
 def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
     study = benchmark.study
     items = benchmark.items if options.part is None else benchmark.part(options.part)
-    table = _with_columns(items.select(*ITEM, "label", "answer", "n", "method", "split"))
+    table = _with_columns(items.select(*ITEM, "label", "standard_error", "answer", "n", "method", "split"))
     lowest = {
         q.id: min(study.scale_of(q.id).labels()) for q in study.asked if has_sides(study.scale_of(q.id))
     }
@@ -176,7 +182,7 @@ def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
             "known": pl.Boolean,
         }
     )
-    notes = (*benchmark.notes, "A benchmark holds labels, not single ratings: there are no ceilings.")
+    notes = (*benchmark.notes, BENCHMARK_CEILINGS)
     return Truth(study, table, nothing, answers, {}, facts, benchmark.hash, benchmark.ledger, notes)
 
 

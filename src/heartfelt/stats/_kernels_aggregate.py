@@ -367,3 +367,118 @@ def expect(
             posterior[g, t] = line[t] / low
         total += top + np.log(low)
     return total
+
+
+@njit(cache=True)
+def shared_information(starts: Array, rater: Array, weight: Array, raters: int) -> Array:
+    """Information on the raters' biases with the items' qualities eliminated, dense over raters."""
+    out = np.zeros((raters, raters))
+    for g in range(starts.size - 1):
+        total = 0.0
+        for i in range(starts[g], starts[g + 1]):
+            total += weight[rater[i]]
+        for i in range(starts[g], starts[g + 1]):
+            r = rater[i]
+            out[r, r] += weight[r]
+            for j in range(starts[g], starts[g + 1]):
+                out[r, rater[j]] -= weight[r] * weight[rater[j]] / total
+    return out
+
+
+@njit(cache=True)
+def two_way_errors(starts: Array, rater: Array, weight: Array, bias_covariance: Array) -> tuple[Array, Array]:
+    """Variance of each item's quality with that of the biases, and each rater's sum of one minus leverage.
+
+    ``bias_covariance`` is dense over raters, or holds the variances alone in its first column.
+    """
+    items = starts.size - 1
+    variance = np.zeros(items)
+    free = np.zeros(weight.size)
+    dense = bias_covariance.shape[1] == bias_covariance.shape[0]
+    for g in range(items):
+        lo, hi = starts[g], starts[g + 1]
+        total = 0.0
+        for i in range(lo, hi):
+            total += weight[rater[i]]
+        if total <= 0.0:
+            continue
+        own = 1.0 / total
+        for i in range(lo, hi):
+            r = rater[i]
+            if dense:
+                with_rater = 0.0
+                for j in range(lo, hi):
+                    with_rater += weight[rater[j]] / total * bias_covariance[rater[j], r]
+            else:
+                with_rater = weight[r] / total * bias_covariance[r, 0]
+            own += weight[r] / total * with_rater
+        variance[g] = own
+        for i in range(lo, hi):
+            r = rater[i]
+            if dense:
+                with_rater = 0.0
+                for j in range(lo, hi):
+                    with_rater += weight[rater[j]] / total * bias_covariance[rater[j], r]
+                spread = bias_covariance[r, r]
+            else:
+                with_rater = weight[r] / total * bias_covariance[r, 0]
+                spread = bias_covariance[r, 0]
+            free[r] += 1.0 - weight[r] * max(own + spread - 2.0 * with_rater, 0.0)
+    return variance, free
+
+
+@njit(cache=True)
+def weighted_two_way(
+    starts: Array, rater: Array, value: Array, weight: Array, held: Array, tolerance: float, limit: int
+) -> tuple[Array, Array, Array]:
+    """Quality and bias by weighted least squares with these weights, and each rater's sum of squared residuals.
+
+    The biases of ``held`` raters stay zero.
+    """
+    items = starts.size - 1
+    quality = np.zeros(items)
+    bias = np.zeros(weight.size)
+    count = np.zeros(weight.size)
+    for r in rater:
+        count[r] += 1.0
+    sums = np.zeros(weight.size)
+    for _ in range(limit):
+        moved = 0.0
+        sums[:] = 0.0
+        for g in range(items):
+            top = 0.0
+            low = 0.0
+            for i in range(starts[g], starts[g + 1]):
+                r = rater[i]
+                top += weight[r] * (value[i] - bias[r])
+                low += weight[r]
+            quality[g] = top / low
+            for i in range(starts[g], starts[g + 1]):
+                sums[rater[i]] += value[i] - quality[g]
+        for r in range(weight.size):
+            if not held[r]:
+                new = sums[r] / count[r]
+                moved = max(moved, abs(new - bias[r]))
+                bias[r] = new
+        if moved < tolerance:
+            break
+    squares = np.zeros(weight.size)
+    for g in range(items):
+        for i in range(starts[g], starts[g + 1]):
+            squares[rater[i]] += (value[i] - quality[g] - bias[rater[i]]) ** 2
+    return quality, bias, squares
+
+
+@njit(cache=True)
+def pooled_freedom(starts: Array, rater: Array, variance: Array, freedom: Array) -> Array:
+    """Satterthwaite's degrees of freedom of each item's precision, from those of its raters' variances."""
+    out = np.zeros(starts.size - 1)
+    for g in range(starts.size - 1):
+        top = 0.0
+        low = 0.0
+        for i in range(starts[g], starts[g + 1]):
+            part = 1.0 / variance[rater[i]]
+            top += part
+            low += part * part / freedom[rater[i]]
+        out[g] = top * top / low if low > 0.0 else 0.0
+    return out

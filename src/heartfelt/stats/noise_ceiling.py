@@ -1,14 +1,14 @@
 """The ceiling of labels: the best that anything, human or machine, can be expected to score against them.
 
 Mean labels carry noise: a label is the mean of n_i ratings, each off its item by a rater's level and a
-residual with variance e, so its squared standard error is e / n_i. With item variance v, a predictor that
-knew every item's true value would be expected to correlate with the labels at sqrt(v / (v + e
-mean(1/n_i))), the square root of the labels' reliability, and to be off by a root mean square of sqrt(e
-mean(1/n_i)) and, for normal noise, by a mean absolute sqrt(2 e / pi) mean(1/sqrt(n_i)). v and e come from
-crossed variance components by REML. *Within cells*, cell means are fixed effects, so v is the variance of
-items about their cell's mean: the ceiling for telling items of one cell apart.
+residual. A predictor that knew every item's true value would be expected to correlate with the labels at the
+square root of v / (v + noise), v being the items' variance, and to be off by a root mean square of sqrt(noise)
+and, for normal noise, by a mean absolute sqrt(2 / pi) times the mean standard error. Variances come from crossed
+components by REML; see `heartfelt.stats.reliability.number_ceiling` for which part of the raters' levels is
+noise. *Within cells*, cell means are fixed effects, so v is the variance of items about their cell's mean: the
+ceiling for telling items of one cell apart.
 
-For category labels see `heartfelt.stats.reliability.categories`.
+For category labels see `heartfelt.stats.reliability.vote_ceiling`.
 
 Also given: what bare cell means reach against the labels, what one more rater reaches against the mean of
 the others, both by leaving one out, and ceilings per group. Correlations range to 1 and are 0 where items
@@ -31,31 +31,23 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability import categories as cat
-from heartfelt.stats.reliability.bounds import Quantity
-from heartfelt.stats.reliability.crossed import check_confidence, fit_crossed
+from heartfelt.stats.reliability.crossed import check_confidence
 from heartfelt.stats.reliability.design import Design, rating_design
-from heartfelt.stats.reliability.jackknife import (
-    NAME,
-    MomentJackknife,
-    group_variance,
-    half_width,
-    log_f,
-    log_within,
-)
+from heartfelt.stats.reliability.jackknife import NAME, group_variance, half_width
 from heartfelt.stats.reliability.labels import (
     NumberMetric,
     agreement,
     cell_mean_pairs,
     single_rater_pairs,
 )
+from heartfelt.stats.reliability.number_ceiling import number_ceiling, perfect_agreement
+from heartfelt.stats.reliability.vote_ceiling import CategoryMetric, HalfPanels, vote_ceiling
+from heartfelt.stats.reliability.vote_raters import critical_value, fixed_panel_gain
 from heartfelt.stats.triples import Codes, Ids, Ints, Values, as_array, code
-from heartfelt.streams import stream
 
-Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_accuracy"]
+Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_accuracy", "macro_f1"]
 METRICS: tuple[str, ...] = get_args(Metric)
 GROUPS = 20
-CATEGORY_GROUPS = 10
-DRAWS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,8 @@ class Ceiling:
     """Ceilings of one metric: overall, per group and within cells, with two yardsticks.
 
     ``cell_means`` leaves the item's own label out of its cell's mean, ``cell_means_in_sample`` does not.
-    ``human`` is one rating against the item's other ratings.
+    ``human`` is one rating against the item's other ratings. ``half_panels`` is the check of the vote model
+    behind the ceiling of categories.
     """
 
     metric: str
@@ -74,6 +67,7 @@ class Ceiling:
     human: Estimate
     groups: Mapping[Any, Estimate] = field(default_factory=dict)
     ratings_per_item: float | None = None
+    half_panels: HalfPanels | None = None
 
     @property
     def value(self) -> float | None:
@@ -98,6 +92,7 @@ class Ceiling:
             **{name: getattr(self, name).to_json() for name in names},
             "groups": [{"group": str(name), **e.to_json()} for name, e in self.groups.items()],
             "ratings_per_item": self.ratings_per_item,
+            "half_panels": None if self.half_panels is None else self.half_panels.to_json(),
         }
 
 
@@ -123,11 +118,7 @@ def ceiling(
         raise InputError(
             f"There is no ceiling for the metric '{metric}'.", suggestion(metric, METRICS, "Metrics")
         )
-    names: Codes | None = None
-    numbers = value
-    if metric in get_args(cat.CategoryMetric):
-        names = code(_present(value))
-        numbers = _coded(value, names)
+    numbers = _category_codes(value) if metric in get_args(CategoryMetric) else value
     d = rating_design(rater, item, numbers)
     kept = np.isfinite(np.asarray(numbers, dtype=np.float64)) if d.left_out else None
     cells = None if cell is None else _of_items(cell, d, kept, "cell")
@@ -137,19 +128,21 @@ def ceiling(
         return Ceiling(metric, gone, gone, gone, gone, gone)
     work = _Work(d, None if cells is None else cells.codes, metric, confidence, seed)
     parts = {
-        name: _Work(d.part(groups.codes[d.item] == g), None, metric, confidence, seed).overall()
+        name: _Work(d.part(groups.codes[d.item] == g), None, metric, confidence, seed).overall()[0]
         for g, name in enumerate(groups.names if groups is not None else ())
         if groups is not None
     }
+    overall, half_panels = work.overall()
     return Ceiling(
         metric,
-        work.overall(),
+        overall,
         work.within_cells(),
         work.cell_means(own=False),
         work.cell_means(own=True),
         work.human(),
         parts,
         float(1.0 / np.mean(1.0 / d.per_item)),
+        half_panels,
     )
 
 
@@ -163,16 +156,17 @@ class _Work:
     confidence: float
     seed: int
 
-    def overall(self) -> Estimate:
-        if self.metric in get_args(cat.CategoryMetric):
+    def overall(self) -> tuple[Estimate, HalfPanels | None]:
+        if self.metric in get_args(CategoryMetric):
             return self._category_ceiling()
-        return _number_ceiling(self.d, None, cast("NumberMetric", self.metric), self.confidence, self.seed)
+        number = cast("NumberMetric", self.metric)
+        return number_ceiling(self.d, None, number, self.confidence, self.seed), None
 
     def within_cells(self) -> Estimate:
         method = f"ceiling within cells, {self.metric}"
         if self.cells is None:
             return Estimate.missing("no cells were given", method, self.d.counts)
-        if self.metric in get_args(cat.CategoryMetric):
+        if self.metric in get_args(CategoryMetric):
             return Estimate.missing("categories have no cell means to remove", method, self.d.counts)
         shared = np.bincount(self.cells)[self.cells] >= 2
         if not shared.any():
@@ -181,15 +175,15 @@ class _Work:
         if not shared.all():
             d = d.part(shared[d.item])
             cells = np.unique(cells[shared], return_inverse=True)[1].astype(np.int64)
-        return _number_ceiling(d, cells, cast("NumberMetric", self.metric), self.confidence, self.seed)
+        return number_ceiling(d, cells, cast("NumberMetric", self.metric), self.confidence, self.seed)
 
     def cell_means(self, own: bool) -> Estimate:
         cells = self.cells
         method = "cell means" + (", in sample" if own else ", own label left out")
         if cells is None:
             return Estimate.missing("no cells were given", method, self.d.counts)
-        if self.metric in get_args(cat.CategoryMetric):
-            metric = cast("cat.CategoryMetric", self.metric)
+        if self.metric in get_args(CategoryMetric):
+            metric = cast("CategoryMetric", self.metric)
             return self._jackknifed(
                 lambda keep: cat.cell_plurality(self._counts(keep), cells, metric, own), method
             )
@@ -200,8 +194,8 @@ class _Work:
 
     def human(self) -> Estimate:
         method = "one rating against the item's others"
-        if self.metric in get_args(cat.CategoryMetric):
-            metric = cast("cat.CategoryMetric", self.metric)
+        if self.metric in get_args(CategoryMetric):
+            metric = cast("CategoryMetric", self.metric)
 
             def against_others(keep: npt.NDArray[np.bool_]) -> float | None:
                 category = self.d.value[keep].astype(np.int64)
@@ -217,20 +211,55 @@ class _Work:
             self.d.item[keep], self.d.value[keep].astype(np.int64), len(self.d.items), categories
         )
 
-    def _category_ceiling(self) -> Estimate:
-        metric = cast("cat.CategoryMetric", self.metric)
-
-        def simulated(keep: npt.NDArray[np.bool_]) -> float | None:
-            rng = stream(self.seed, "ceiling", "panels")
-            return cat.noise_ceiling(self._counts(keep), metric, DRAWS, rng)
-
-        method = f"{metric} of the long-run category, Dirichlet-multinomial"
+    def _category_ceiling(self) -> tuple[Estimate, HalfPanels | None]:
+        metric = cast("CategoryMetric", self.metric)
+        method = (
+            f"{metric} of the long-run category on untied items, nonparametric mixture of vote distributions"
+        )
         if self.d.per_item.max() < 2:
-            return Estimate.missing("no item has two ratings", method, self.d.counts)
-        return self._jackknifed(simulated, method, CATEGORY_GROUPS)
+            return Estimate.missing("no item has two ratings", method, self.d.counts), None
+        counts = self._counts(np.ones(self.d.size, np.bool_))
+        critical = critical_value(self.d, counts, self.confidence)
+        gain = fixed_panel_gain(self.d, counts, self.seed)
+        solved = vote_ceiling(counts, metric, critical, self.confidence, self.seed, gain)
+        labels = self.d.counts | {"labels": solved.labels}
+        if solved.labels == 0:
+            return Estimate.missing("every item is tied, so there are no labels", method, labels), None
+        halves = solved.half_panels
+        if halves is not None and not halves.fits:
+            why = (
+                f"the vote model predicts that half panels agree on {halves.predicted:.2f} of the items, "
+                f"but they agree on {halves.observed:.2f}"
+            )
+            return Estimate(
+                solved.value, method=method, level=self.confidence, counts=labels, why_no_interval=why
+            ), halves
+        name = "profile likelihood of the mixture, widened for raters and for chance in the labels"
+        return Estimate(solved.value, solved.low, solved.high, method, name, self.confidence, labels), halves
+
+    def _at_limit(self, value: float, method: str) -> Estimate:
+        """A value of 1, or an error of 0, with the one-sided bound that perfect agreement gives."""
+        agreed = perfect_agreement(self.d, self.confidence)
+        if self.metric in get_args(CategoryMetric) and value == 1.0:
+            low = (1.0 - self.confidence) ** (1.0 / len(self.d.items))
+            name = f"one-sided, rule of three over {len(self.d.items)} items"
+            return Estimate(value, low, 1.0, method, name, self.confidence, self.d.counts)
+        if agreed is None or agreed.error == 0.0 or self.metric in get_args(CategoryMetric):
+            why = "the value is at its limit"
+            return Estimate(
+                value, method=method, level=self.confidence, counts=self.d.counts, why_no_interval=why
+            )
+        own, others = agreed.error, agreed.error / max(float(np.median(self.d.per_item)) - 1.0, 1.0)
+        if self.metric == "correlation":
+            labels = np.bincount(self.d.item, self.d.value) / self.d.per_item
+            v = float(labels.var())
+            low, high = v / float(np.sqrt((v + own) * (v + others))), 1.0
+        else:
+            low, high = 0.0, float(np.sqrt(own + others))
+        return Estimate(value, low, high, method, agreed.interval, self.confidence, self.d.counts)
 
     def _jackknifed(
-        self, statistic: Callable[[npt.NDArray[np.bool_]], float | None], method: str, groups: int = GROUPS
+        self, statistic: Callable[[npt.NDArray[np.bool_]], float | None], method: str
     ) -> Estimate:
         """The statistic with a two-way group-jackknife interval on the scale that suits the metric."""
         counts = self.d.counts
@@ -239,14 +268,13 @@ class _Work:
             return Estimate.missing("too few items or no variance", method, counts)
         forward, back = _SCALES[self.metric]
         if not np.isfinite(forward(value)):
-            why = "the value is at its limit"
-            return Estimate(value, method=method, level=self.confidence, counts=counts, why_no_interval=why)
+            return self._at_limit(value, method)
 
         def scaled(keep: npt.NDArray[np.bool_]) -> float | None:
             without = statistic(keep)
             return None if without is None or not np.isfinite(forward(without)) else forward(without)
 
-        found = group_variance(self.d, scaled, groups, self.seed)
+        found = group_variance(self.d, scaled, GROUPS, self.seed)
         if found is None:
             why = "too few items or raters to leave groups of them out"
             return Estimate(value, method=method, level=self.confidence, counts=counts, why_no_interval=why)
@@ -255,40 +283,6 @@ class _Work:
         z = forward(value)
         name = f"{NAME}, {units} groups"
         return Estimate(value, back(z - half), back(z + half), method, name, self.confidence, counts)
-
-
-def _number_ceiling(
-    d: Design, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
-) -> Estimate:
-    """Best expected correlation or error against mean labels, overall or (``cells``) within cells."""
-    method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
-    fit = fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
-    if isinstance(fit, str):
-        return Estimate.missing(fit, method, d.counts)
-    n = d.per_item.astype(np.float64)
-    noise = float(np.mean(1.0 / n))
-    if metric == "correlation":
-        quantity = Quantity((1.0, 0.0, 0.0), (0.0, noise, noise))
-    else:
-        scale = noise if metric == "rmse" else 2.0 / np.pi * float(np.mean(n**-0.5)) ** 2
-        quantity = Quantity((0.0, scale, scale))
-    why = fit.missing_reason(quantity)
-    if why is not None:
-        return Estimate.missing(why, method, d.counts)
-    value = quantity.value(fit.variances)
-    jackknife = MomentJackknife(d, cells)
-    root = float(np.sqrt(value))
-    if jackknife.units < 3:
-        why = "fewer than three items or raters are too few to leave one out"
-        return Estimate(root, method=method, level=confidence, counts=d.counts, why_no_interval=why)
-    (variance,) = jackknife.variances(log_f if metric == "correlation" else log_within)
-    half = half_width(variance, jackknife.units, confidence)
-    if metric == "correlation":
-        low, high = (1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half))
-    else:
-        low, high = value * float(np.exp(-half)), value * float(np.exp(half))
-    bounds = [float(np.sqrt(max(b, 0.0))) for b in (low, high)]
-    return Estimate(root, bounds[0], bounds[1], method, f"{NAME}, log scale", confidence, d.counts)
 
 
 def _logit(p: float) -> float:
@@ -314,6 +308,7 @@ _SCALES: dict[str, _Scale] = {
     "mae": (_log, lambda z: float(np.exp(z))),
     "accuracy": (_logit, _expit),
     "balanced_accuracy": (_logit, _expit),
+    "macro_f1": (_logit, _expit),
 }
 
 
@@ -321,14 +316,16 @@ def _is_gone(x: Any) -> bool:
     return x is None or (isinstance(x, float) and not np.isfinite(x))
 
 
-def _present(value: Values) -> list[Any]:
-    return [x for x in as_array(value).tolist() if not _is_gone(x)]
-
-
-def _coded(value: Values, names: Codes) -> npt.NDArray[np.float64]:
+def _category_codes(value: Values) -> npt.NDArray[np.float64]:
     """Categories as numbers, missing ones as NaN."""
-    position = {name: float(i) for i, name in enumerate(names.names)}
-    return np.array([np.nan if _is_gone(x) else position[x] for x in as_array(value).tolist()])
+    array = as_array(value)
+    if array.dtype == object:
+        gone = np.array([_is_gone(x) for x in array.tolist()], dtype=np.bool_)
+    else:
+        gone = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.size, np.bool_)
+    out = np.full(array.size, np.nan)
+    out[~gone] = code(array[~gone]).codes
+    return out
 
 
 def _of_items(given: Any, d: Design, kept: npt.NDArray[np.bool_] | None, what: str) -> Codes:

@@ -81,6 +81,47 @@ def test_median_moves_with_its_ratings(values: list[int], by: int) -> None:
     assert moved.standard_errors[0] == pytest.approx(2 * plain.standard_errors[0], abs=1e-7)
 
 
+def test_median_intervals_are_the_sign_test_and_need_six_ratings() -> None:
+    # Bin(8, 1/2): P(X < 1) = 1/256 and P(X < 2) = 9/256; only the first is below 2.5%. Bin(9): P(X < 2) = 10/512.
+    values = {
+        "five": [1, 2, 3, 4, 5],
+        "six": [4, 1, 2, 6, 3, 5],
+        "eight": [3, 1, 2, 8, 7, 6, 5, 4],
+        "nine": range(9),
+    }
+    found = aggregate.median(*ratings({name: [float(v) for v in row] for name, row in values.items()}))
+    bounds = {name: (e.low, e.high) for name in values for e in [found.estimate(name)]}
+    assert bounds == {"five": (None, None), "six": (1.0, 6.0), "eight": (1.0, 8.0), "nine": (1.0, 7.0)}
+    assert "six ratings" in str(found.estimate("five").why_no_interval)
+    assert found.estimate("five", 0.9).low == 1.0
+
+
+def test_median_intervals_cover_on_steps() -> None:
+    rng = np.random.default_rng(8)
+    for n in (6, 9, 15):
+        value = np.clip(np.round(rng.normal(3.2, 1.1, (400, n))), 1, 5)
+        item, rater = np.indices(value.shape)
+        low, high = aggregate.median(rater.ravel(), item.ravel(), value.ravel()).bounds()
+        assert np.mean((low <= 3) & (high >= 3)) > 0.95
+
+
+@pytest.mark.parametrize("categories", [2, 3, 6, 9])
+@pytest.mark.parametrize("votes", [3, 5, 15])
+@pytest.mark.parametrize("truth", ["even", "half"])
+def test_bounds_of_a_winning_share_cover(categories: int, votes: int, truth: str) -> None:
+    rng = np.random.default_rng(categories * votes)
+    p = np.full(categories, 1.0 / categories)
+    if truth == "half":
+        p = np.array([0.5, *[0.5 / (categories - 1)] * (categories - 1)])
+    answer = rng.choice(categories, (1500, votes), p=p)
+    item, rater = np.indices(answer.shape)
+    found = aggregate.mode(rater.ravel(), item.ravel(), answer.ravel(), categories=list(range(categories)))
+    low, high = found.share_bounds()
+    named = [i for i, value in enumerate(found.values) if value is not None]
+    true = np.array([p[int(found.values[i])] for i in named])
+    assert np.mean((low[named] <= true) & (true <= high[named])) >= 0.94
+
+
 ANSWERS = (
     list("abcabcab"),
     ["x", "x", "x", "y", "y", "y", "z", "z"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log, prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -143,6 +144,44 @@ def planted(
     swapped = np.isin(rater, np.arange(raters // 5))
     answer = np.where(swapped, np.array([0, 2, 1])[answer], answer)
     return [f"r{r:02d}" for r in rater], item.tolist(), names[answer].tolist(), truth, skill
+
+
+def hard(seed: int, items: int, raters: int, k: int, skill: float) -> tuple[Any, Any, Any]:
+    """Three answers an item by raters who know little: EM creeps, and lingers at saddles."""
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(items), 3)
+    rater = np.concatenate([rng.permutation(raters)[:3] for _ in range(items)])
+    truth = rng.integers(0, k, items)
+    right = rng.random(item.size) < skill
+    return rater, item, np.where(right, truth[item], rng.integers(0, k, item.size))
+
+
+@pytest.mark.parametrize(
+    ("seed", "items", "raters", "k", "skill"), [(0, 400, 30, 4, 0.4), (1, 2000, 60, 8, 0.5)]
+)
+def test_convergence_means_that_the_likelihood_has_stopped_rising(
+    seed: int, items: int, raters: int, k: int, skill: float
+) -> None:
+    answers = hard(seed, items, raters, k, skill)
+    found = aggregate.dawid_skene(*answers)
+    assert found.converged
+    longer = aggregate.dawid_skene(*answers, tolerance=1e-15, limit=20_000)
+    assert found.log_likelihood is not None
+    assert longer.log_likelihood is not None
+    assert longer.log_likelihood - found.log_likelihood < 1e-3
+    assert list(longer.values) == list(found.values)
+    # After forty steps it is still on its way, and must say so.
+    short = aggregate.dawid_skene(*answers, limit=40)
+    assert not short.converged
+    assert "may still rise" in short.notes[0]
+
+
+def test_acceleration_ends_where_plain_em_does() -> None:
+    rater, item, answer = anaesthetists()
+    _, _, posterior, trace = em_by_loops(rater, item, answer, 4, 200)
+    found = aggregate.dawid_skene(rater, item, answer)
+    assert found.log_likelihood == pytest.approx(trace[-1], abs=1e-5)
+    assert found.support == pytest.approx(posterior, abs=1e-3)
 
 
 def test_planted_truth_is_recovered_better_than_by_votes() -> None:

@@ -43,7 +43,8 @@ def test_screening_equals_sureal(
     want = expected[name]
     found = getattr(aggregate, name)(*ratings(rows), of=of)
     assert found.values == pytest.approx(want["quality_scores"], abs=1e-9)
-    assert found.standard_errors == pytest.approx(want["quality_scores_std"], abs=1e-9)
+    published = found.standard_errors if name == "bt500" else found.published_standard_errors
+    assert published == pytest.approx(want["quality_scores_std"], abs=1e-9)
     assert by_rater(found, found.rejected) == want["observer_rejected"]
     assert by_rater(found, found.outlying) == pytest.approx(want["observer_rejected_1st_stats"], abs=1e-9)
     assert sum(want["observer_rejected"]) == 1
@@ -152,24 +153,108 @@ def test_p910_recovers_planted_raters_and_beats_the_mean() -> None:
     assert error < 0.75 * plain
 
 
-def coverage(per_item: int, leverage: bool) -> float:
-    covered, total = 0, 0
-    for seed in range(20):
-        (rater, item, value), truth = planted(seed, 200, 25, per_item)
-        found = aggregate.p910(rater, item, value, leverage=leverage)
-        inside = np.abs(found.values - truth["quality"]) <= 1.959964 * found.standard_errors
-        covered, total = covered + int(inside.sum()), total + inside.size
-    return covered / total
+def rated(
+    rng: np.random.Generator, items: int, raters: int, per_item: int, kind: str
+) -> tuple[Triple, npt.NDArray[np.float64]]:
+    """Nine-point ratings, and the items' true values on the panel's own level."""
+    item = np.repeat(np.arange(items), per_item)
+    rater = np.concatenate([rng.permutation(raters)[:per_item] for _ in range(items)])
+    quality, bias, gain, spread = (
+        rng.normal(5, 1.5, items), rng.normal(0, 0.6, raters), np.ones(raters), np.ones(raters),
+    )  # fmt: skip
+    if kind == "unequal noise":
+        spread = np.exp(rng.normal(0, 0.5, raters))
+    elif kind == "unequal gain":
+        gain = rng.uniform(0.6, 1.4, raters)
+    value = 5 + gain[rater] * (quality[item] - 5) + bias[rater] + spread[rater] * rng.normal(size=item.size)
+    used = np.unique(rater)
+    truth = 5 + gain[used].mean() * (quality - 5) + bias[used].mean()
+    return ([f"r{r:03d}" for r in rater], item.tolist(), np.clip(np.round(value), -1, 11)), truth
 
 
-def test_p910_intervals_cover_where_everyone_rates_everything() -> None:
-    # The raters' parameters are taken as known, so intervals are a little short.
-    assert 0.91 < coverage(25, leverage=False) < 0.96
+@pytest.mark.parametrize(
+    ("items", "raters", "per_item"), [(60, 12, 3), (60, 12, 12), (60, 40, 4), (30, 6, 6)]
+)
+@pytest.mark.parametrize("kind", ["alike", "unequal noise", "unequal gain"])
+def test_shrunken_p910_intervals_cover(items: int, raters: int, per_item: int, kind: str) -> None:
+    rng = np.random.default_rng(items + raters + per_item)
+    inside: list[npt.NDArray[np.bool_]] = []
+    published: list[npt.NDArray[np.bool_]] = []
+    for _ in range(12):
+        (rater, item, value), truth = rated(rng, items, raters, per_item, kind)
+        found = aggregate.p910(rater, item, value, shrinkage=True)
+        low, high = found.bounds()
+        inside.append((low <= truth[list(found.items)]) & (truth[list(found.items)] <= high))
+        plain = aggregate.p910(rater, item, value)
+        published.append(np.abs(plain.values - truth[list(plain.items)]) <= 1.96 * plain.standard_errors)
+    assert 0.92 < np.mean(inside) < 0.995
+    assert np.mean(published) < np.mean(inside)
+    if per_item == 3:
+        assert np.mean(published) < 0.6
 
 
-def test_p910_with_leverage_covers_where_few_rate_an_item_and_without_it_does_not() -> None:
-    assert 0.91 < coverage(8, leverage=True) < 0.96
-    assert coverage(8, leverage=False) < 0.8
+def test_p910_refuses_intervals_that_do_not_hold() -> None:
+    rater, item, value = ratings(golden.COMPLETE)
+    published = aggregate.p910(rater, item, value).estimate(0)
+    assert published.value is not None
+    assert published.low is None
+    assert "shrinkage" in str(published.why_no_interval)
+    few = aggregate.p910(list("abcdabcd"), [1] * 4 + [2] * 4, [1.0, 2, 3, 2, 5, 4, 5, 6], shrinkage=True)
+    assert "5 raters or more" in str(few.estimate(1).why_no_interval)
+    thin = aggregate.p910(list("abcdef"), [1, 1, 2, 2, 3, 3], [1.0, 2, 3, 2, 5, 4], shrinkage=True)
+    assert thin.estimate(1).low is None
+    whole = aggregate.p910(rater, item, value, shrinkage=True).estimate(0)
+    assert whole.low is not None
+
+
+def test_shrinking_pulls_inconsistencies_together_and_keeps_their_order() -> None:
+    (rater, item, value), truth = planted(4, 200, 25, 6)
+    shrunken = aggregate.p910(rater, item, value, shrinkage=True)
+    own = np.log(by_rater(shrunken, shrunken.inconsistency))
+    assert np.corrcoef(own, np.log(truth["spread"]))[0, 1] > 0.95
+    assert own.std() < np.log(truth["spread"]).std()
+    assert np.sqrt(np.mean((shrunken.values - truth["quality"]) ** 2)) < np.sqrt(
+        np.mean((aggregate.mean(rater, item, value).values - truth["quality"]) ** 2)
+    )
+
+
+def test_standard_errors_of_the_reference_code() -> None:
+    """Deviation (divisor n) of an item's residuals over the root of n, by the definition written out."""
+    rater, item, value = ratings(golden.COMPLETE)
+    found = aggregate.p910(rater, item, value, errors="itu")
+    plain = aggregate.p910(rater, item, value)
+    assert found.values == pytest.approx(plain.values)
+    bias = dict(zip(found.raters, np.asarray(found.bias), strict=True))
+    for place, name in enumerate(found.items):
+        rows = [at for at, i in enumerate(item) if i == name]
+        left = np.array([value[at] - found.values[place] - bias[rater[at]] for at in rows])
+        assert found.standard_errors[place] == pytest.approx(left.std() / np.sqrt(len(rows)), abs=1e-9)
+    assert found.standard_errors != pytest.approx(plain.standard_errors, rel=0.01)
+
+
+def test_weighted_two_way_fit_equals_least_squares() -> None:
+    """Quality, errors and leverage of equal weights against ordinary least squares with dummies."""
+    rng = np.random.default_rng(3)
+    item = np.repeat(np.arange(15), 4)
+    rater = np.concatenate([rng.permutation(6)[:4] for _ in range(15)])
+    value = rng.normal(size=15)[item] + rng.normal(size=6)[rater] + rng.normal(size=60)
+    found = aggregate.p910(rater, item, value, shrinkage=True)
+    assert found.inconsistency is not None
+    assert found.bias is not None
+    weight = 1.0 / np.asarray(found.inconsistency)[rater_places(found, rater)] ** 2
+    columns = np.zeros((61, 21))
+    columns[np.arange(60), item] = 1.0
+    columns[np.arange(60), 15 + rater] = 1.0
+    columns[60, 15:] = 1.0  # biases with mean zero
+    root = np.sqrt(np.append(weight, 1e8))
+    solved, *_ = np.linalg.lstsq(columns * root[:, None], np.append(value, 0.0) * root, rcond=None)
+    covariance = np.linalg.inv((columns * root[:, None] ** 2).T @ columns)
+    assert found.values == pytest.approx(solved[list(found.items)], abs=2e-3)
+    assert found.standard_errors == pytest.approx(np.sqrt(np.diag(covariance))[list(found.items)], rel=2e-3)
+
+
+def rater_places(found: Aggregate, rater: npt.NDArray[np.int64]) -> list[int]:
+    return [list(found.raters).index(r) for r in rater.tolist()]
 
 
 def test_p910_does_not_depend_on_order_or_offset() -> None:

@@ -2,10 +2,14 @@
 
 Each item has a true category, drawn with class shares; each rater answers with chances that depend on it
 (their confusion matrix). Both are estimated by EM from the items' vote shares (equation 3.1 of the paper),
-without any randomness. The log likelihood rises at every step, and EM stops when it rises by less than
-``tolerance`` times its size. ``support`` holds each item's posterior, the label is its largest entry (the
-first in category order if several), ``shares`` its posterior probability and ``standard_errors`` sqrt(p (1
-- p)).
+without any randomness. The first steps are plain EM; after that every two steps are extrapolated (SQUAREM,
+Varadhan & Roland 2008) and the extrapolation is taken only if the log likelihood does not fall, so it never
+does. EM slows down long before it arrives, so a small step is no sign of the end: it stops when the *rest* of
+the climb, extrapolated from the rate at which steps shrink, is below ``tolerance`` times the log likelihood and
+no posterior has further to go than ``POSTERIOR_LEFT``, and when steps from slightly disturbed posteriors lead no
+higher (EM also lingers at saddles). Otherwise ``converged`` is false and a note says how much
+the log likelihood still rose. ``support`` holds each item's posterior, the label is its largest entry (the first
+in category order if several), ``shares`` its posterior probability and ``standard_errors`` sqrt(p (1 - p)).
 
 ``smoothing`` adds that many imagined answers to every cell of every confusion matrix; the quantity that
 rises is then the penalised log likelihood. Raters with few ratings fit their own answers closely; smoothing
@@ -18,17 +22,23 @@ Statistics 28 (1979).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import Consensus
-from heartfelt.stats.aggregate.sorted_ratings import sorted_categories
-from heartfelt.stats.triples import Ids, Values
+from heartfelt.stats.aggregate.sorted_ratings import SortedCategories, sorted_categories
+from heartfelt.stats.triples import Floats, Ids, Values
 
 METHOD = "Dawid-Skene EM"
 TABLE_CELLS = 100_000_000
+PLAIN_STEPS = 20
+POSTERIOR_STEP = 1e-5
+POSTERIOR_LEFT = 1e-3
+NUDGE = 0.02
+NUDGE_STEPS = 120
 
 
 def dawid_skene(
@@ -39,7 +49,7 @@ def dawid_skene(
     categories: Sequence[Any] | None = None,
     smoothing: float = 0.0,
     tolerance: float = 1e-9,
-    limit: int = 1000,
+    limit: int = 3000,
 ) -> Consensus:
     """Most probable true category per item, with raters' confusion matrices and class shares."""
     from heartfelt.stats import _kernels_aggregate as kernels
@@ -61,16 +71,9 @@ def dawid_skene(
             f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too much.",
             "Use it for answers in a few categories; group the answers first.",
         )
-    posterior = kernels.vote_shares(s.starts, s.category, k)
-    trace: list[float] = []
-    converged = False
-    while len(trace) < limit and not converged:
-        shares, table = kernels.maximise(s.starts, s.rater, s.category, posterior, raters, smoothing)
-        likelihood = kernels.expect(s.starts, s.rater, s.category, shares, table, posterior)
-        if smoothing:
-            likelihood += smoothing * float(np.log(np.maximum(table, 1e-300)).sum())
-        converged = bool(trace) and likelihood - trace[-1] <= tolerance * abs(likelihood)
-        trace.append(likelihood)
+    em = _Em(s, raters, smoothing, kernels.vote_shares(s.starts, s.category, k), tolerance, limit)
+    em.run()
+    posterior, shares, table = em.posterior, em.shares, em.table
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
     return Consensus(
@@ -85,9 +88,136 @@ def dawid_skene(
         s.raters,
         np.ascontiguousarray(table.transpose(0, 2, 1)),
         shares,
-        tuple(trace),
-        len(trace),
-        converged,
+        tuple(em.trace),
+        len(em.trace),
+        em.converged,
         s.left_out,
-        () if converged else (f"not settled after {limit} iterations",),
+        () if em.converged else (em.unsettled,),
     )
+
+
+@dataclass(slots=True)
+class _Em:
+    """EM on one set of answers: posteriors, parameters, and the log likelihood at each step."""
+
+    s: SortedCategories
+    raters: int
+    smoothing: float
+    posterior: Floats
+    tolerance: float
+    limit: int
+    shares: Floats = field(init=False)
+    table: Floats = field(init=False)
+    trace: list[float] = field(default_factory=list)
+    converged: bool = False
+    left: float = float("inf")
+
+    @property
+    def unsettled(self) -> str:
+        """How far the fit was from its end."""
+        rest = f"; the log likelihood may still rise by {self.left:.2g}" if np.isfinite(self.left) else ""
+        return f"not settled after {len(self.trace)} iterations{rest}"
+
+    def run(self) -> None:
+        """Climb until the rest of the climb is negligible and a nudge leads nowhere higher, or to the limit."""
+        self._step()
+        self._climb()
+        while self.converged and len(self.trace) < self.limit and self._nudged():
+            self._climb()
+
+    def _nudged(self) -> bool:
+        """Whether steps from slightly disturbed posteriors get higher than here: then this was a saddle."""
+        from heartfelt.stats import _kernels_aggregate as kernels
+
+        if self.posterior.shape[1] < 2:
+            return False
+        votes = kernels.vote_shares(self.s.starts, self.s.category, self.posterior.shape[1])
+        tried = _Em(
+            self.s,
+            self.raters,
+            self.smoothing,
+            (1.0 - NUDGE) * self.posterior + NUDGE * votes,
+            1e-9,
+            NUDGE_STEPS,
+        )
+        tried._step()
+        tried._climb()
+        if tried.trace[-1] <= self.trace[-1] + max(self.tolerance * abs(self.trace[-1]), 1e-6):
+            return False
+        self.posterior, self.shares, self.table = tried.posterior, tried.shares, tried.table
+        self.trace.append(tried.trace[-1])
+        self.converged = False
+        return True
+
+    def _climb(self) -> None:
+        move = None
+        while len(self.trace) < self.limit and not self.converged:
+            before, parameters = self.posterior.copy(), (self.shares, self.table)
+            self._step()
+            after_one = (self.shares, self.table)
+            last, move = move, float(np.abs(self.posterior - before).max())
+            self._check(last, move)
+            if self.converged or len(self.trace) < PLAIN_STEPS or len(self.trace) + 2 > self.limit:
+                continue
+            one = self.posterior.copy()
+            self._step()
+            second = float(np.abs(self.posterior - one).max())
+            self._check(move, second)
+            if not self.converged and len(self.trace) < self.limit:
+                self._leap(parameters, after_one)
+            move = None
+
+    def _step(self) -> None:
+        """One step of EM: parameters from the posterior, then the posterior from them."""
+        from heartfelt.stats import _kernels_aggregate as kernels
+
+        s = self.s
+        self.shares, self.table = kernels.maximise(
+            s.starts, s.rater, s.category, self.posterior, self.raters, self.smoothing
+        )
+        self.trace.append(self._expect(self.posterior))
+
+    def _expect(self, posterior: Floats) -> float:
+        from heartfelt.stats import _kernels_aggregate as kernels
+
+        s = self.s
+        likelihood = float(kernels.expect(s.starts, s.rater, s.category, self.shares, self.table, posterior))
+        if self.smoothing:
+            likelihood += self.smoothing * float(np.log(np.maximum(self.table, 1e-300)).sum())
+        return likelihood
+
+    def _check(self, last: float | None, move: float) -> None:
+        """Whether the rest of the climb is negligible, from two steps of plain EM in a row."""
+        if len(self.trace) < 2 or self.tolerance <= 0.0:
+            return
+        gain = max(self.trace[-1] - self.trace[-2], 0.0)
+        if last is None:
+            return
+        rate = min(move / last, 1.0 - 1e-6) if last > 0 else 0.0
+        self.left = gain * rate**2 / (1.0 - rate**2)
+        near = move <= POSTERIOR_STEP and move * rate / (1.0 - rate) <= POSTERIOR_LEFT
+        self.converged = near and self.left <= self.tolerance * max(abs(self.trace[-1]), 1.0)
+
+    def _leap(self, start: tuple[Floats, Floats], middle: tuple[Floats, Floats]) -> None:
+        """Extrapolate the last two steps; stay where the likelihood would fall."""
+        end = (self.shares, self.table)
+        first = [b - a for a, b in zip(start, middle, strict=True)]
+        bend = [(c - b) - r for b, c, r in zip(middle, end, first, strict=True)]
+        length, curve = (float(np.sqrt(sum(float((x * x).sum()) for x in parts))) for parts in (first, bend))
+        factor = length / curve if curve > 0 else 1.0
+        if factor <= 1.0:
+            return
+        leapt = [
+            np.maximum(a + 2.0 * factor * r + factor**2 * v, 0.1 * c)
+            for a, r, v, c in zip(start, first, bend, end, strict=True)
+        ]
+        self.shares = leapt[0] / leapt[0].sum()
+        total = leapt[1].sum(axis=1, keepdims=True)
+        self.table = np.divide(leapt[1], total, out=leapt[1], where=total > 0)
+        posterior = np.empty_like(self.posterior)
+        likelihood = self._expect(posterior)
+        if likelihood >= self.trace[-1]:
+            self.posterior = posterior
+            self.trace.append(likelihood)
+        else:
+            self.shares, self.table = end

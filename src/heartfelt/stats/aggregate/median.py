@@ -5,9 +5,16 @@ one, the standard deviation of the median over all resamples of the item's ratin
 distribution of order statistics without drawing any (Maritz & Jarrett, 1978; above 1,000 ratings an even
 number is treated with the two middle ones perfectly correlated, which is slightly conservative). It is zero
 where resamples never move the median. A rater may rate an item once.
+
+Intervals do not use it, since a bootstrap of few ratings is far too sure of their middle. They are the order
+statistics that the sign test cannot reject, which hold for any distribution of ratings, steps and ties included:
+with n ratings the k-th lowest and highest, k the largest number with P(Bin(n, 1/2) < k) <= (1 - confidence) / 2.
+Below six ratings no 95% interval exists.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +32,33 @@ def median(rater: Ids, item: Ids, value: Values) -> Aggregate:
     s = sorted_ratings(rater, item, value, repeats=False)
     ordered = kernels.sort_items(s.starts, s.value)
     medians, errors = kernels.median_moments(s.starts, ordered, *_tables(s.counts))
-    return Aggregate(s.items, medians, errors, s.counts, "median", "normal", s.raters, left_out=s.left_out)
+    return Aggregate(
+        s.items,
+        medians,
+        errors,
+        s.counts,
+        "median",
+        s.raters,
+        left_out=s.left_out,
+        why_no_error="a median of so few ratings has no interval at this confidence (six ratings for 95%)",
+        order_bounds=partial(_order_bounds, s.starts, ordered),
+    )
+
+
+def _order_bounds(starts: Ints, ordered: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """The order statistics that bound the median, NaN for items with too few ratings."""
+    from scipy.special import bdtr
+
+    counts = np.diff(starts)
+    inner = np.zeros(counts.size, np.int64)
+    for n in np.unique(counts[counts > 0]).tolist():
+        chance = bdtr(np.arange(n), n, 0.5)
+        inner[counts == n] = int(np.searchsorted(chance, (1.0 - confidence) / 2, side="right"))
+    low, high = np.full(counts.size, np.nan), np.full(counts.size, np.nan)
+    known = inner > 0
+    low[known] = ordered[starts[:-1][known] + inner[known] - 1]
+    high[known] = ordered[starts[1:][known] - inner[known]]
+    return low, high
 
 
 def _tables(counts: Ints) -> tuple[Ints, Floats, Floats, Floats, Floats, Floats]:

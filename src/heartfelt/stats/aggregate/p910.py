@@ -17,22 +17,38 @@ the rater.
 The likelihood has no maximum where a rater can be fitted exactly: their inconsistency falls, their weight
 grows, the items they rated follow them, and it falls further. The Recommendation was made for panels in
 which everyone rates everything; with few ratings per item this happens to most data, in sureal as here, and
-``notes`` says so. ``leverage=True`` divides a rater's squared residuals by the sum of one minus leverage
-(the share of its item that a rating decides, and of its rater) in place of n, which removes the pull unless
-raters gave only a handful of ratings; ``floor`` keeps every inconsistency used as a weight at or above that
-many points of the scale.
+``notes`` says so. ``shrinkage=True`` fits the same model with inconsistencies shrunk towards the panel's, and with
+standard errors that include the uncertainty of the biases (`heartfelt.stats.aggregate.shrunken`): use it for labels
+and intervals. ``leverage=True`` divides a rater's squared residuals by the sum of one minus leverage
+(the share of its item that a rating decides, and of its rater) in place of n; ``floor`` keeps every
+inconsistency used as a weight at or above that many points of the scale.
+
+Two standard errors are published. sureal's, the default here, is 1 / sqrt(sum of the item's weights). The
+reference code of the Recommendation (``errors="itu"``) has the standard deviation (divisor n) of the item's own
+residuals over the square root of their number. Both take biases and inconsistencies as known. Intervals from
+them covered 0 to 92% where 95% were meant, so without ``shrinkage`` standard errors are given and intervals
+refused.
 """
 
 from __future__ import annotations
+
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import Aggregate, Bools
+from heartfelt.stats.aggregate.shrunken import shrunken_weights
 from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_ratings
 from heartfelt.stats.triples import Floats, Ids, Values
 
+Errors: TypeAlias = Literal["sureal", "itu"]
+PUBLISHED = (
+    "the published standard errors take biases and inconsistencies as known, and intervals from them cover too "
+    "little; use shrinkage=True"
+)
 METHOD = "ITU-T P.910 alternating projection"
+NO_NOISE = "the raters agree perfectly, so there is no noise to measure"
 
 
 def p910(
@@ -44,6 +60,8 @@ def p910(
     floor: float = 0.0,
     leverage: bool = False,
     limit: int = 1000,
+    shrinkage: bool = False,
+    errors: Errors = "sureal",
 ) -> Aggregate:
     """Quality per item with rater bias and inconsistency, by alternating projection."""
     from heartfelt.stats import _kernels_aggregate as kernels
@@ -53,12 +71,16 @@ def p910(
             f"Alternating projection cannot run with tolerance={tolerance}, limit={limit}, floor={floor}.",
             "Leave them out for the Recommendation's 1e-8, at most 1,000 iterations and no floor.",
         )
+    if errors not in ("sureal", "itu"):
+        raise InputError(f"There are no standard errors '{errors}'.", "Use 'sureal' or 'itu'.")
     s = sorted_ratings(rater, item, value, repeats=True)
     if s.value.size == 0:
         none = np.zeros(0)
-        return Aggregate(s.items, none, none, s.counts, METHOD, "normal", left_out=s.left_out)
+        return Aggregate(s.items, none, none, s.counts, METHOD, left_out=s.left_out)
     raters = len(s.raters)
     centre = float(s.value.mean())
+    if shrinkage:
+        return _shrunken(s, centre)
     quality, bias, spread, iterations, change = kernels.alternate(
         s.starts, s.rater, s.value - centre, raters, floor, leverage, tolerance, limit
     )
@@ -67,17 +89,17 @@ def p910(
     several = own > 1
     shift = float(bias[several].mean()) if several.any() else 0.0
     bias, quality = bias - shift, quality + shift
-    flat = bool(spread.max() == 0.0)
-    errors = (
-        np.full(quality.size, np.nan) if flat else 1.0 / np.sqrt(kernels.precision(s.starts, s.rater, weight))
-    )
+    standard_errors = np.full(quality.size, np.nan)
+    if errors == "itu":
+        standard_errors = _itu_errors(s, s.value - centre - _spread_over(s, quality) - bias[s.rater])
+    elif spread.max() > 0.0:
+        standard_errors = 1.0 / np.sqrt(kernels.precision(s.starts, s.rater, weight))
     return Aggregate(
         s.items,
         quality + centre,
-        errors,
+        standard_errors,
         s.counts,
         METHOD + (", leverage-corrected" if leverage else ""),
-        "normal",
         s.raters,
         _own(bias, several),
         _own(1.0 / np.sqrt(own * weight), several),
@@ -86,8 +108,63 @@ def p910(
         converged=bool(change < tolerance),
         left_out=s.left_out,
         notes=_notes(s, several, np.maximum(spread, floor), bool(change < tolerance), limit),
-        why_no_error="the raters agree perfectly, so there is no noise to measure",
+        why_no_error=NO_NOISE,
+        why_no_interval=PUBLISHED,
     )
+
+
+def _spread_over(s: SortedRatings, quality: Floats) -> Floats:
+    """The quality of each rating's item."""
+    return np.repeat(quality, s.counts)
+
+
+def _itu_errors(s: SortedRatings, residual: Floats) -> Floats:
+    """Standard deviation of each item's residuals over the square root of their number."""
+    item = np.repeat(np.arange(s.counts.size), s.counts)
+    n = s.counts.astype(np.float64)
+    mean = np.bincount(item, residual) / n
+    squares = np.bincount(item, (residual - mean[item]) ** 2)
+    return np.where(n > 1, np.sqrt(squares) / n, np.nan)
+
+
+def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
+    """The model with inconsistencies shrunk towards the panel's."""
+    own = np.bincount(s.rater, minlength=len(s.raters))
+    several = own > 1
+    method = "ITU-T P.910 model, inconsistencies shrunk towards the panel's"
+    if not _varies(s):
+        means = np.bincount(np.repeat(np.arange(s.counts.size), s.counts), s.value) / s.counts
+        none = np.full(means.size, np.nan)
+        return Aggregate(
+            s.items, means, none, s.counts, method, s.raters, left_out=s.left_out, why_no_error=NO_NOISE
+        )
+    fit = shrunken_weights(s, s.value - centre, several)
+    return Aggregate(
+        s.items,
+        fit.quality + centre,
+        fit.errors,
+        s.counts,
+        method,
+        s.raters,
+        _own(fit.bias, several),
+        _own(fit.bias_errors, several),
+        _own(fit.inconsistency, several),
+        iterations=fit.rounds,
+        converged=fit.converged,
+        left_out=s.left_out,
+        notes=_notes(s, several, fit.inconsistency, fit.converged, fit.rounds),
+        why_no_error=NO_NOISE,
+        degrees=fit.freedom,
+        why_no_interval=fit.why_no_interval,
+    )
+
+
+def _varies(s: SortedRatings) -> bool:
+    """Whether any rating differs from the others of its item."""
+    item = np.repeat(np.arange(s.counts.size), s.counts)
+    means = np.bincount(item, s.value) / s.counts
+    size = max(float(np.abs(s.value).max()), 1e-300)
+    return bool(np.abs(s.value - means[item]).max() > 1e-10 * size)
 
 
 def _own(parameter: Floats, several: Bools) -> Floats:

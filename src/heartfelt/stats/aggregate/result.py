@@ -8,9 +8,9 @@ item.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,11 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
+OrderBounds: TypeAlias = Callable[[float], tuple[Floats, Floats]]
+"""From a confidence to lower and upper bounds of all items."""
+EQUAL = 1e-12
+"""Below this standard error, ratings are all equal."""
+ALL_EQUAL = "the ratings are all equal, so there is no spread to measure"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,8 +33,9 @@ class Aggregate(ShortRepr):
     """A number per item. ``rejected``, ``bias`` and ``inconsistency`` are per rater, where the method has
     them.
 
-    ``quantile`` names the distribution that turns a standard error into an interval: t with the item's
-    ratings less one as degrees of freedom, or normal.
+    Intervals are Student's t around the value, with ``degrees`` of freedom (the item's ratings less one unless
+    given), or what ``order_bounds`` says. ``why_no_interval`` refuses them for all items.
+    ``published_standard_errors`` are those of the method's source where they differ.
     """
 
     items: Sequence[Any]
@@ -37,7 +43,6 @@ class Aggregate(ShortRepr):
     standard_errors: Floats
     counts: Ints
     method: str
-    quantile: Literal["t", "normal"] = "t"
     raters: Sequence[Any] = ()
     bias: Floats | None = None
     bias_standard_errors: Floats | None = None
@@ -51,31 +56,63 @@ class Aggregate(ShortRepr):
     notes: tuple[str, ...] = ()
     why_missing: str = "no rating is left"
     why_no_error: str = "one rating has no spread"
+    degrees: Floats | None = None
+    order_bounds: OrderBounds | None = None
+    why_no_interval: str | None = None
+    published_standard_errors: Floats | None = None
+
+    def bounds(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper bounds of all items, NaN where there are none."""
+        from scipy.special import stdtrit
+
+        if self.why_no_interval is not None:
+            return np.full(self.values.size, np.nan), np.full(self.values.size, np.nan)
+        if self.order_bounds is not None:
+            return self.order_bounds(confidence)
+        degrees = self.counts - 1.0 if self.degrees is None else self.degrees
+        errors = np.where(self.standard_errors > EQUAL, self.standard_errors, np.nan)
+        half = errors * stdtrit(np.maximum(degrees, 1.0), 0.5 + confidence / 2)
+        return self.values - half, self.values + half
+
+    def why_unbounded(self, i: int) -> str:
+        """Why an item has no interval."""
+        if self.why_no_interval is not None:
+            return self.why_no_interval
+        if self.order_bounds is not None:
+            return self.why_no_error
+        error = float(self.standard_errors[i])
+        return ALL_EQUAL if np.isfinite(error) and error <= EQUAL else self.why_no_error
+
+    @property
+    def interval(self) -> str:
+        """What the intervals are."""
+        return "t" if self.order_bounds is None else "order statistics (sign test)"
 
     def estimate(self, item: Any, confidence: float = 0.95) -> Estimate:
         """One item's number with its interval."""
-        return self._at(_position(self.items, item), confidence)
+        i = _position(self.items, item)
+        low, high = self.bounds(confidence)
+        return self._at(i, confidence, float(low[i]), float(high[i]))
 
     def estimates(self, confidence: float = 0.95) -> list[Estimate]:
         """All items' numbers with their intervals, in order."""
-        return [self._at(i, confidence) for i in range(len(self.items))]
+        low, high = self.bounds(confidence)
+        return [self._at(i, confidence, float(low[i]), float(high[i])) for i in range(len(self.items))]
 
-    def _at(self, i: int, confidence: float) -> Estimate:
-        from scipy.special import ndtri, stdtrit
-
+    def _at(self, i: int, confidence: float, low: float, high: float) -> Estimate:
         counts = {"ratings": int(self.counts[i])}
-        value, error = float(self.values[i]), float(self.standard_errors[i])
+        value = float(self.values[i])
         if not np.isfinite(value):
             return Estimate.missing(self.why_missing, self.method, counts)
-        if not np.isfinite(error):
+        if not np.isfinite(low):
             return Estimate(
-                value, method=self.method, level=confidence, counts=counts, why_no_interval=self.why_no_error
+                value,
+                method=self.method,
+                level=confidence,
+                counts=counts,
+                why_no_interval=self.why_unbounded(i),
             )
-        tail = 0.5 + confidence / 2
-        df = max(int(self.counts[i]) - 1, 1)
-        half = error * float(stdtrit(df, tail) if self.quantile == "t" else ndtri(tail))
-        name = "t" if self.quantile == "t" else "normal"
-        return Estimate(value, value - half, value + half, self.method, name, confidence, counts)
+        return Estimate(value, low, high, self.method, self.interval, confidence, counts)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects for strict JSON: one row per item and per rater."""
@@ -93,13 +130,14 @@ class Aggregate(ShortRepr):
             for r, name in enumerate(self.raters)
         ]
         items = []
+        low, _ = self.bounds()
         for i, name in enumerate(self.items):
             row = {"item": _plain(name), "value": _number(self.values[i]), "n_ratings": int(self.counts[i])}
             row["standard_error"] = _number(self.standard_errors[i])
             if row["value"] is None:
                 row["why_missing"] = self.why_missing
-            elif row["standard_error"] is None:
-                row["why_no_interval"] = self.why_no_error
+            elif not np.isfinite(low[i]):
+                row["why_no_interval"] = self.why_unbounded(i)
             items.append(row)
         return {
             "method": self.method,
@@ -151,6 +189,26 @@ class Consensus(ShortRepr):
             return None
         out: Floats = np.einsum("rtt,t->r", self.confusion, self.priors)
         return out
+
+    def share_bounds(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Bounds of the long-run share of each item's category; NaN where ``shares`` are no shares of votes.
+
+        Exact (Clopper & Pearson) for all categories at once (Bonferroni), since the category was chosen for having
+        the most votes: its share among few votes is more often too high than too low.
+        """
+        from scipy.special import betaincinv
+
+        none = np.full(self.counts.size, np.nan)
+        if self.confusion is not None:
+            return none, none.copy()
+        n = self.counts.astype(np.float64)
+        votes = np.rint(self.shares * n)
+        several = len(self.categories)
+        tail = (1.0 - confidence) / 2 / (several if several > 2 else 1)
+        low = np.where(votes > 0, betaincinv(np.maximum(votes, 1), n - votes + 1, tail), 0.0)
+        high = np.where(votes < n, betaincinv(votes + 1, np.maximum(n - votes, 1), 1 - tail), 1.0)
+        rated = n > 0
+        return np.where(rated, low, np.nan), np.where(rated, high, np.nan)
 
     def value_of(self, item: Any) -> Any:
         """One item's category."""

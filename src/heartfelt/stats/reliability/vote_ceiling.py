@@ -1,0 +1,323 @@
+"""The ceiling of category labels: what somebody who knows every item's long-run votes would score.
+
+A label is the category with strictly the most votes; a tied item has none and is not scored. The oracle
+answers each item's long-run most frequent category. Its expected score on the labels that exist is a
+quantity of the mixture that describes the items' votes:
+
+| metric | quantity |
+|---|---|
+| accuracy | chance that the long-run category wins outright, over the chance that any does |
+| balanced accuracy | the same for each label category, averaged |
+| macro F1 | F1 of each label category, averaged |
+
+Two mixtures are fitted without assuming a shape: one to the two largest counts of each item (`vote_profiles`)
+and one to whole rows of votes (`vote_mixture`). Both are nonparametric and take some sampling noise for
+differences between items, which makes labels look less certain than they are: whole rows more so the more
+categories there are, two counts always less. So the value is the larger of the two, and the bounds are those of
+profile likelihood: the upper from the two largest counts, the lower from whichever fit gives the higher one,
+since rows know more where categories differ in frequency. With two categories both are the same, and rows are
+used. ``UPPER`` widens the likelihood's range upwards: where items are all alike the truth is an edge of what the
+mixture can say, with several directions in which noise can move it (a mixture of chi-squares with up to three
+degrees of freedom, whose 95% point is twice that of one). To both ends is added the chance of the oracle's own
+score on as many labels.
+
+*Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is compared
+with what the mixture predicts. A mixture that misses it does not describe the votes; its interval is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from heartfelt.stats.reliability.vote_mixture import Matrix, Mixture, Quantity, VoteMixture, fit_votes
+from heartfelt.stats.reliability.vote_profiles import MOST_VOTES, fit_clearness, panel_chances
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.streams import stream
+
+CategoryMetric: TypeAlias = Literal["accuracy", "balanced_accuracy", "macro_f1"]
+Panels: TypeAlias = tuple[Ints, Floats]
+"""Panel sizes and the share of items with each."""
+UPPER = 2.0
+CHI_SQUARE = 3.841458820694124
+PANEL_SIZES = 5
+SPLITS = 4
+DRAWS = 500
+CLOSE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class HalfPanels:
+    """How often the winners of two halves of an item's votes agree, where both halves have one."""
+
+    observed: float
+    predicted: float
+    standard_error: float
+    items: int
+    panels: Panels
+
+    @property
+    def fits(self) -> bool:
+        """Whether the prediction is within three standard errors, or within .02."""
+        return abs(self.observed - self.predicted) <= max(3.0 * self.standard_error, CLOSE)
+
+    def to_json(self) -> dict[str, float | int | bool]:
+        """Plain numbers for strict JSON."""
+        return {
+            "observed": self.observed,
+            "predicted": self.predicted,
+            "standard_error": self.standard_error,
+            "items": self.items,
+            "fits": self.fits,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class VoteCeiling:
+    """The oracle's expected score with its bounds, and the check against half panels."""
+
+    value: float
+    low: float
+    high: float
+    labels: int
+    half_panels: HalfPanels | None
+
+
+def vote_ceiling(
+    counts: Matrix, metric: CategoryMetric, critical: float, confidence: float, seed: int, gain: float = 0.0
+) -> VoteCeiling:
+    """The ceiling of labels made from votes per item and category.
+
+    ``critical`` is the critical value of the squared standardised error (3.84 for independent votes and a
+    confidence of .95); it grows with the share of the error that is due to raters. ``gain`` is what a fixed panel
+    adds (see `vote_raters`): half of it is added to the value, all of it to the upper bound.
+    """
+    counts = counts[:, counts.sum(axis=0) > 0]
+    votes = counts.sum(axis=1).astype(np.int64)
+    top = counts.max(axis=1, keepdims=True)
+    labelled = (counts == top).sum(axis=1) == 1
+    labels = int(np.count_nonzero(labelled))
+    if counts.shape[1] == 1:
+        counts = np.column_stack([counts, np.zeros(counts.shape[0])])
+    fitted = fit_votes(counts, seed)
+    sizes, shares = _panel_sizes(votes)
+    wins = _wins(fitted.points, sizes, shares, seed)
+    of_rows = _accuracy(wins)
+    categories = np.unique(counts[labelled].argmax(axis=1)) if labels else np.arange(counts.shape[1])
+    quantity = of_rows if metric == "accuracy" else _by_category(wins, categories, metric)
+    rows = fitted.mixture
+    drop = critical / 2.0
+    halves = _halves(counts, critical / CHI_SQUARE, seed)
+    by_rows = None if halves is None else replace(halves, predicted=_same_winner(fitted, halves.panels))
+    if counts.shape[1] == 2:
+        value, high = quantity(rows.spread)[0], rows.bound(quantity, UPPER * drop, 1.0)
+        low = rows.bound(quantity, drop, -1.0)
+        checked = by_rows
+    else:
+        clearness = fit_clearness(_thinned(counts, votes, seed)).mixture
+        fits = by_rows is None or by_rows.fits
+        both = _Both(clearness, rows, of_rows, counts.shape[1], fits)
+        value, low, high = both.accuracy((sizes, shares), drop)
+        checked = None if halves is None else replace(halves, predicted=both.same_winner(halves.panels))
+        if metric != "accuracy":
+            value, low, high = both.other(quantity, (value, low, high), drop)
+            checked = by_rows
+    value = min(max(value, low), high)
+    value, high = min(value + gain / 2.0, 1.0), min(high + gain, 1.0)
+    low, high = _with_chance(value, low, high, labels, confidence)
+    return VoteCeiling(value, low, high, labels, checked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """The fits to the two largest counts and to whole rows, together."""
+
+    clearness: Mixture
+    rows: Mixture
+    of_rows: Quantity
+    categories: int
+    rows_fit: bool
+
+    def accuracy(self, panels: Panels, drop: float) -> tuple[float, float, float]:
+        """Value and bounds."""
+        of_two = _ratio(self._chances(panels, 1), self._chances(panels, 2))
+        value = of_two(self.clearness.spread)[0]
+        high = self.clearness.bound(of_two, UPPER * drop, 1.0)
+        low = self.clearness.bound(of_two, drop, -1.0)
+        if self.rows_fit:
+            value = max(value, self.of_rows(self.rows.spread)[0])
+            high = max(high, self.of_rows(self.rows.weights)[0])
+            low = max(low, self.rows.bound(self.of_rows, UPPER * drop, -1.0) - CLOSE)
+        return value, min(low, value), high
+
+    def other(
+        self, quantity: Quantity, accuracy: tuple[float, float, float], drop: float
+    ) -> tuple[float, float, float]:
+        """Value and bounds of another quantity of rows, over mixtures as unlikely as the accuracy's bounds are."""
+        value, low, high = accuracy
+        at, _ = self.rows.reaching(self.of_rows, value)
+        _, lost_below = self.rows.reaching(self.of_rows, low, -1.0)
+        _, lost_above = self.rows.reaching(self.of_rows, high)
+        return (
+            quantity(at)[0],
+            self.rows.bound(quantity, max(lost_below, UPPER * drop), -1.0),
+            self.rows.bound(quantity, max(lost_above, UPPER * drop), 1.0),
+        )
+
+    def same_winner(self, panels: Panels) -> float:
+        """Chance that two panels have the same winner, given that both have one."""
+        sizes, shares = panels
+        parts = [panel_chances(self.categories, n) for n in sizes.tolist()]
+        met = np.sum([share * part[3] for share, part in zip(shares, parts, strict=True)], axis=0)
+        any_ = np.sum([share * part[2] ** 2 for share, part in zip(shares, parts, strict=True)], axis=0)
+        return _ratio(met, any_)(self.clearness.weights)[0]
+
+    def _chances(self, panels: Panels, which: int) -> Floats:
+        sizes, shares = panels
+        parts = [panel_chances(self.categories, n)[which] for n in sizes.tolist()]
+        out: Floats = np.sum([share * part for share, part in zip(shares, parts, strict=True)], axis=0)
+        return out
+
+
+def _with_chance(
+    value: float, low: float, high: float, labels: int, confidence: float
+) -> tuple[float, float]:
+    """Bounds widened by the chance of a score on so many labels."""
+    from scipy.special import ndtri
+
+    z = float(ndtri(0.5 + confidence / 2))
+
+    def wider(end: float) -> float:
+        # Agresti and Coull's two successes and failures keep a share of one from having no error.
+        share = (labels * end + 2.0) / (labels + 4.0)
+        error = z * float(np.sqrt(share * (1.0 - share) / (labels + 4.0)))
+        return float(np.hypot(end - value, error))
+
+    return max(value - wider(low), 0.0), min(value + wider(high), 1.0)
+
+
+def _panel_sizes(votes: Ints) -> Panels:
+    """At most a few panel sizes that stand for all of them, and the share of items with each."""
+    sizes, times = np.unique(votes, return_counts=True)
+    if sizes.size > PANEL_SIZES:
+        parts = np.array_split(np.sort(votes), PANEL_SIZES)
+        sizes, times = np.unique([int(np.median(part)) for part in parts], return_counts=True)
+    return sizes.astype(np.int64), times / times.sum()
+
+
+def _wins(points: Matrix, sizes: Ints, shares: Floats, seed: int) -> Matrix:
+    """Chance that each category wins outright under each distribution, over the panel sizes."""
+    from heartfelt.stats import _kernels_votes as kernels
+
+    out = np.zeros_like(points)
+    rng = stream(seed, "ceiling", "large panels")
+    for n, share in zip(sizes.tolist(), shares.tolist(), strict=True):
+        if n <= MOST_VOTES:
+            out += share * kernels.outright_wins(points, n)
+            continue
+        for g in range(points.shape[0]):
+            drawn = rng.multinomial(n, points[g] / points[g].sum(), DRAWS)
+            best = drawn == drawn.max(axis=1, keepdims=True)
+            out[g] += share * best[best.sum(axis=1) == 1].sum(axis=0) / DRAWS
+    return out
+
+
+def _ratio(top: Floats, below: Floats) -> Quantity:
+    def quantity(weights: Floats) -> tuple[float, Floats]:
+        a, b = float(top @ weights), max(float(below @ weights), 1e-300)
+        return a / b, (top - a / b * below) / b
+
+    return quantity
+
+
+def _accuracy(wins: Matrix) -> Quantity:
+    return _ratio(wins.max(axis=1), wins.sum(axis=1))
+
+
+def _by_category(wins: Matrix, categories: Ints, metric: CategoryMetric) -> Quantity:
+    """Balanced accuracy or macro F1 over the categories that occur as labels."""
+    answer = wins.argmax(axis=1)
+    met, asked = [], []
+    for j in categories.tolist():
+        here = (answer == j).astype(np.float64)
+        hits = here * wins[:, j]
+        if metric == "balanced_accuracy":
+            met.append(hits)
+            asked.append(wins[:, j])
+        else:
+            met.append(2.0 * hits)
+            asked.append(wins[:, j] + here * wins.sum(axis=1))
+    parts = [_ratio(top, below) for top, below in zip(met, asked, strict=True)]
+
+    def quantity(weights: Floats) -> tuple[float, Floats]:
+        values = [part(weights) for part in parts]
+        return float(np.mean([v for v, _ in values])), np.mean([slope for _, slope in values], axis=0)
+
+    return quantity
+
+
+def _thinned(counts: Matrix, votes: Ints, seed: int) -> Matrix:
+    """The counts with no more than ``MOST_VOTES`` votes of any item."""
+    many = votes > MOST_VOTES
+    if not many.any():
+        return counts
+    out = counts.copy()
+    out[many] = _drawn(
+        counts[many], np.full(int(many.sum()), MOST_VOTES), stream(seed, "ceiling", "thinning")
+    )
+    return out
+
+
+def _drawn(counts: Matrix, size: Ints, rng: np.random.Generator) -> Matrix:
+    """So many of each item's votes, drawn without replacement."""
+    left = counts.sum(axis=1).astype(np.int64)
+    wanted = size.astype(np.int64).copy()
+    out = np.zeros_like(counts)
+    for j in range(counts.shape[1]):
+        own = counts[:, j].astype(np.int64)
+        taken = rng.hypergeometric(own, left - own, wanted)
+        out[:, j] = taken
+        left, wanted = left - own, wanted - taken
+    return out
+
+
+def _halves(counts: Matrix, inflation: float, seed: int) -> HalfPanels | None:
+    """Agreement of random halves' winners; None where no item has two votes or no two halves a winner."""
+    votes = counts.sum(axis=1).astype(np.int64)
+    half = np.minimum(votes // 2, MOST_VOTES)
+    rows = half > 0
+    if not rows.any():
+        return None
+    counts, half = counts[rows], half[rows]
+    rng = stream(seed, "ceiling", "half panels")
+    agree, both = np.zeros(half.size), np.zeros(half.size)
+    for _ in range(SPLITS):
+        first = _drawn(counts, half, rng)
+        second = _drawn(counts - first, half, rng)
+        a, b = _winner(first), _winner(second)
+        both += (a >= 0) & (b >= 0)
+        agree += (a >= 0) & (a == b)
+    if both.sum() == 0:
+        return None
+    observed = float(agree.sum() / both.sum())
+    error = float(np.sqrt(((agree - observed * both) ** 2).sum()) / both.sum() * np.sqrt(inflation))
+    return HalfPanels(observed, observed, error, int((both > 0).sum()), _panel_sizes(half))
+
+
+def _same_winner(fitted: VoteMixture, panels: Panels) -> float:
+    """Chance that two panels have the same winner, given that both have one."""
+    from heartfelt.stats import _kernels_votes as kernels
+
+    met, any_ = np.zeros(fitted.points.shape[0]), np.zeros(fitted.points.shape[0])
+    for n, share in zip(panels[0].tolist(), panels[1].tolist(), strict=True):
+        wins = kernels.outright_wins(fitted.points, n)
+        met += share * (wins**2).sum(axis=1)
+        any_ += share * wins.sum(axis=1) ** 2
+    return _ratio(met, any_)(fitted.mixture.weights)[0]
+
+
+def _winner(counts: Matrix) -> Ints:
+    top = counts.max(axis=1, keepdims=True)
+    return np.where((counts == top).sum(axis=1) == 1, counts.argmax(axis=1), -1)

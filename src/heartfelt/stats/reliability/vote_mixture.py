@@ -1,0 +1,314 @@
+"""How items' votes are distributed: a mixture of category distributions, with no shape assumed for it.
+
+Every item has long-run shares of votes p, one number per category; its n votes are drawn from p. The items'
+shares follow a mixing distribution that is estimated by nonparametric maximum likelihood: weights on a dense
+set of candidate distributions (one-sided, two-sided and flat ones, those the votes themselves suggest, and
+the centres of the classes found), so that items that all look alike, a few classes, a mixture of clear and
+ambiguous items, and a smooth spread of clearness are all members of the family and no number of classes has
+to be chosen. The weights maximise a concave likelihood and are found by Newton steps on the active
+candidates, candidates entering by their directional derivative (Wang, 2007), with a certificate that none
+outside would raise it further.
+
+Few votes leave much of the mixing distribution undetermined: with three votes per item, items that are all
+rather clear and a mixture of clear and hopeless items can give the same votes. ``bounds`` therefore profiles
+the likelihood: the smallest and largest value of a quantity over all mixtures whose log likelihood is within
+``drop`` of the best. That interval holds what the votes cannot tell as well as sampling error.
+
+Source: Lindsay (1995), Mixture Models: Theory, Geometry and Applications; Wang (2007), JRSS B 69, 185-198.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.stats.triples import Floats
+from heartfelt.streams import stream
+
+Matrix: TypeAlias = npt.NDArray[np.float64]
+Quantity: TypeAlias = Callable[[Floats], tuple[float, Floats]]
+"""A quantity of the mixture: its value and its derivative in the weights."""
+
+MOST_ROWS = 2_500
+MOST_ITEMS = 2_000.0
+"""Beyond so many items the candidates' own coarseness matters more than chance; more items count as so many."""
+MOST_CELLS = 3_000_000
+SPREAD_STEPS = 60
+TOP_SHARES = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
+NEW_POINTS = 25
+ROUNDS = 40
+SETTLED = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class VoteTable:
+    """Distinct rows of votes per category and how many items have each."""
+
+    rows: Matrix
+    items: Floats
+
+    @property
+    def size(self) -> float:
+        """How many items there are."""
+        return float(self.items.sum())
+
+
+def vote_table(counts: Matrix, seed: int) -> VoteTable:
+    """Distinct rows of ``counts``; a random sample of the items where there are too many to hold."""
+    weights = np.random.Generator(np.random.PCG64(7)).integers(1, 2**62, counts.shape[1], dtype=np.int64)
+    with np.errstate(over="ignore"):
+        key = counts.astype(np.int64) @ weights
+    _, first, times = np.unique(key, return_index=True, return_counts=True)
+    if first.size <= MOST_ROWS:
+        return VoteTable(counts[first], times.astype(np.float64))
+    chosen = stream(seed, "ceiling", "vote sample").choice(counts.shape[0], MOST_ROWS, replace=False)
+    _, first, times = np.unique(key[chosen], return_index=True, return_counts=True)
+    return VoteTable(counts[chosen][first], times.astype(np.float64))
+
+
+def candidates(table: VoteTable) -> Matrix:
+    """Category distributions that the items may have."""
+    k = table.rows.shape[1]
+    overall = table.items @ table.rows
+    overall = overall / overall.sum()
+    if k == 2:
+        share = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), overall[:1]]))
+        return np.column_stack([share, 1.0 - share])
+    even = np.full(k, 1.0 / k)
+    parts = [even[None], overall[None]]
+    tops = np.argsort(-overall)[: min(k, 24)]
+    for j in tops.tolist():
+        rest_even, rest_overall = even.copy(), overall.copy()
+        rest_even[j] = rest_overall[j] = 0.0
+        shapes = [rest_even / rest_even.sum()]
+        if rest_overall.sum() > 0:
+            shapes.append(rest_overall / rest_overall.sum())
+        for u in TOP_SHARES:
+            for shape in shapes:
+                point = (1.0 - 1.0 / k) * (1.0 - u) * shape
+                point[j] = 1.0 / k + (1.0 - 1.0 / k) * u
+                parts.append(point[None])
+    pairs = [(a, b) for a in tops[:10].tolist() for b in tops[:10].tolist() if a != b]
+    for a, b in pairs:
+        for share in (0.52, 0.65, 0.8):
+            point = 0.05 * even
+            point[a] += 0.95 * share
+            point[b] += 0.95 * (1.0 - share)
+            parts.append(point[None])
+    often = np.argsort(-table.items, kind="stable")[:120]
+    for prior in (0.05, 1.0, 4.0):
+        seen = table.rows[often] + prior * 0.5 * (even + overall)
+        parts.append(seen / seen.sum(axis=1, keepdims=True))
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """A fitted mixture: weights of the candidates, and each kind of item's likelihood under each of them.
+
+    ``spread`` are weights of nearly the same likelihood that stay even where the votes leave a choice.
+    """
+
+    likelihood: Matrix
+    items: Floats
+    weights: Floats
+    spread: Floats
+    log_likelihood: float
+    settled: bool
+
+    def bound(self, quantity: Quantity, drop: float, side: float) -> float:
+        """Largest (``side`` 1) or smallest (-1) value within ``drop`` of the best log likelihood."""
+        size = float(self.items.sum())
+        push = 4.0 / np.sqrt(size)
+        inside, outside = 0.0, np.inf
+        weights = self.weights
+        best = quantity(weights)[0]
+        for _ in range(14):
+            solved, loss = self._pushed(quantity, side * push * size, weights)
+            if loss <= 1.02 * drop:
+                inside, weights = push, solved
+                best = max(best, quantity(solved)[0], key=lambda x: side * x)
+                if loss >= 0.96 * drop:
+                    break
+            else:
+                outside = push
+            guess = push * float(np.sqrt(drop / max(loss, 1e-4 * drop)))
+            if np.isinf(outside):
+                push = float(np.clip(guess, 1.5 * push, 8.0 * push))
+            else:
+                middle = np.sqrt(inside * outside) if inside > 0 else outside / 4.0
+                push = guess if inside * 1.02 < guess < outside * 0.98 else float(middle)
+            if push > 1e6 or outside < 1.01 * inside:
+                break
+        return best
+
+    def reaching(self, quantity: Quantity, value: float, side: float = 1.0) -> tuple[Floats, float]:
+        """Weights of the highest likelihood whose quantity is at least (``side`` -1: at most) ``value``, and the
+        loss in log likelihood. Where no weights reach it, those that come closest.
+        """
+        size = float(self.items.sum())
+        weights, loss = self.weights, 0.0
+        if side * quantity(weights)[0] >= side * value:
+            return weights, loss
+        low, high = 0.0, 0.25 / np.sqrt(size)
+        for _ in range(14):
+            weights, loss = self._pushed(quantity, side * high * size, weights)
+            if side * quantity(weights)[0] >= side * value:
+                break
+            low, high = high, 3.0 * high
+        else:
+            return weights, loss
+        for _ in range(7):
+            middle = 0.5 * (low + high)
+            solved, lost = self._pushed(quantity, side * middle * size, weights)
+            if side * quantity(solved)[0] >= side * value:
+                high, weights, loss = middle, solved, lost
+            else:
+                low = middle
+        return weights, loss
+
+    def _pushed(self, quantity: Quantity, push: float, start: Floats) -> tuple[Floats, float]:
+        weights, value, _ = _climb(self.likelihood, self.items, start, quantity, push)
+        return weights, self.log_likelihood - value
+
+
+def fit_mixture(likelihood: Matrix, items: Floats, start: Floats | None = None) -> Mixture:
+    """The best weights of candidates, from the likelihood of each kind of item under each of them."""
+    items = items * min(1.0, MOST_ITEMS / float(items.sum()))
+    spread = _spread(likelihood, items, start)
+    weights, best, settled = _climb(likelihood, items, spread, None, 0.0)
+    return Mixture(likelihood, items, weights, spread, best, settled)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoteMixture:
+    """Category distributions that items may have, and the mixture of them that fits the votes best."""
+
+    table: VoteTable
+    points: Matrix
+    mixture: Mixture
+
+
+def fit_votes(counts: Matrix, seed: int = 0) -> VoteMixture:
+    """Fit the mixture to votes per item and category (items without votes left out before)."""
+    table = vote_table(counts, seed)
+    points = candidates(table)
+    if table.rows.shape[0] * points.shape[0] > MOST_CELLS:
+        most = max(MOST_CELLS // table.rows.shape[0], 200)
+        points = points[np.unique(np.linspace(0, points.shape[0] - 1, most).astype(np.int64))]
+    likelihood = _likelihood(table.rows, points)
+    spread = _spread(likelihood, table.items)
+    if points.shape[1] > 2:
+        for _ in range(2):
+            centres = _centres(table, likelihood, spread)
+            points = np.concatenate([points, centres])
+            likelihood = _likelihood(table.rows, points)
+            spread = _spread(likelihood, table.items, np.concatenate([spread, np.full(len(centres), 1e-3)]))
+    return VoteMixture(table, points, fit_mixture(likelihood, table.items, spread))
+
+
+def _likelihood(rows: Matrix, points: Matrix) -> Matrix:
+    """Each row's likelihood under each point, scaled so that its largest is one."""
+    logs = rows @ np.log(np.maximum(points, 1e-12)).T
+    logs -= logs.max(axis=1, keepdims=True)
+    out: Matrix = np.exp(logs)
+    return out
+
+
+def _spread(likelihood: Matrix, items: Floats, start: Floats | None = None) -> Floats:
+    """Weights after some EM steps from even ones: smooth where the votes leave a choice."""
+    weights = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1]) if start is None else start
+    weights = weights / weights.sum()
+    for _ in range(SPREAD_STEPS):
+        weights = weights * ((items / (likelihood @ weights)) @ likelihood) / items.sum()
+    out: Floats = weights / weights.sum()
+    return out
+
+
+def _centres(table: VoteTable, likelihood: Matrix, weights: Floats) -> Matrix:
+    """Where the points with the most weight would move in a step of EM."""
+    used = np.argsort(-weights)[:60]
+    share = likelihood[:, used] * weights[used]
+    share *= (table.items / (likelihood @ weights))[:, None]
+    seen = share.T @ table.rows
+    total = seen.sum(axis=1, keepdims=True)
+    out: Matrix = seen[total[:, 0] > 0] / total[total[:, 0] > 0]
+    return out
+
+
+def _climb(
+    likelihood: Matrix, items: Floats, start: Floats, quantity: Quantity | None, push: float
+) -> tuple[Floats, float, bool]:
+    """Weights that maximise log likelihood + push x quantity, their log likelihood, and whether it settled."""
+    size = float(items.sum())
+    weights = start
+    settled = False
+    goal = _goal(likelihood, items, weights, quantity, push)
+    for _ in range(ROUNDS):
+        mixed = np.maximum(likelihood @ weights, 1e-300)
+        slope = (items / mixed) @ likelihood
+        if quantity is not None:
+            slope = slope + push * quantity(weights)[1]
+        level = float(slope @ weights)
+        if float(slope.max()) - level <= SETTLED * size:
+            settled = True
+            break
+        active = np.flatnonzero(weights > 1e-10)
+        if active.size > 150:
+            active = active[np.argsort(-weights[active])[:150]]
+        active = np.union1d(active, np.argsort(-slope)[:NEW_POINTS])
+        target = np.zeros_like(weights)
+        target[active] = _quadratic(likelihood[:, active], items, mixed, slope[active], weights[active])
+        weights, reached = _stepped(likelihood, items, weights, target, goal, quantity, push)
+        if reached - goal <= 1e-7 * max(1.0, abs(goal)) * 1e-3:
+            settled = float(slope.max()) - level <= 1e-3 * size
+            break
+        goal = reached
+    return weights, float(items @ np.log(np.maximum(likelihood @ weights, 1e-300))), settled
+
+
+def _goal(
+    likelihood: Matrix, items: Floats, weights: Floats, quantity: Quantity | None, push: float
+) -> float:
+    value = float(items @ np.log(np.maximum(likelihood @ weights, 1e-300)))
+    return value if quantity is None else value + push * quantity(weights)[0]
+
+
+def _quadratic(likelihood: Matrix, items: Floats, mixed: Floats, slope: Floats, weights: Floats) -> Floats:
+    """Non-negative weights with sum one that maximise the goal's quadratic approximation."""
+    from scipy.linalg import cholesky, solve_triangular
+    from scipy.optimize import nnls
+
+    ratio = likelihood * (np.sqrt(items) / mixed)[:, None]
+    curve = ratio.T @ ratio
+    size = float(items.sum())
+    curve[np.diag_indices_from(curve)] += 1e-8 * size + 1e-11 * float(np.trace(curve))
+    towards = slope + curve @ weights
+    root = cholesky(curve)
+    aim = solve_triangular(root, towards, trans="T")
+    strong = 1e3 * np.sqrt(size)
+    solved, _ = nnls(
+        np.vstack([root, np.full(slope.size, strong)]), np.append(aim, strong), maxiter=50 * slope.size
+    )
+    total = float(solved.sum())
+    out: Floats = solved / total if total > 0 else weights / weights.sum()
+    return out
+
+
+def _stepped(
+    likelihood: Matrix, items: Floats, weights: Floats, target: Floats, goal: float,
+    quantity: Quantity | None, push: float,
+) -> tuple[Floats, float]:  # fmt: skip
+    """The step towards the target, halved until the goal rises."""
+    step = 1.0
+    while step > 1e-4:
+        moved = (1.0 - step) * weights + step * target
+        reached = _goal(likelihood, items, moved, quantity, push)
+        if reached > goal:
+            return moved, reached
+        step /= 2.0
+    return weights, goal
