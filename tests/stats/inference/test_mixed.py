@@ -4,6 +4,7 @@ simulation.
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -254,7 +255,7 @@ def test_p_values_hold_their_level_and_intervals_cover() -> None:
     assert stats.kstest(p, "uniform").pvalue > 1e-3
     assert 0.02 <= np.mean(np.array(p) < 0.05) <= 0.085
     for name, hits in covered.items():
-        assert 0.915 <= hits / 300 <= 0.985, name
+        assert 0.93 <= hits / 300 <= (0.985 if name in ("intercept", "system[b]") else 1.0), name
 
 
 def test_testing_stimulus_means_alone_would_overstate() -> None:
@@ -294,7 +295,8 @@ def test_no_rater_variance_is_reported_as_zero() -> None:
     y = y - (np.bincount(rater, weights=y) / 10)[rater]
     found = mixed_model(y, {}, {"rater": rater, "item": item})
     assert found.variances["rater"].value == 0
-    assert found.variances["rater"].why_no_interval == "estimated as 0, at the edge of what is possible"
+    assert found.variances["rater"].low == 0
+    assert 0 < _number(found.variances["rater"].high) < 1
     assert found.notes == ("the variance of rater is estimated as 0",)
     assert _number(found.variances["item"].low) > 0
 
@@ -378,11 +380,9 @@ def test_misuse_is_refused() -> None:
 
 
 def test_result_is_plain_json() -> None:
-    import json
-
     text = json.loads(json.dumps(_study(1).to_json(), allow_nan=False))
     assert text["coefficients"][0]["name"] == "intercept"
-    assert text["variances"]["rater"]["interval"] == "Satterthwaite chi-square"
+    assert text["variances"]["rater"]["interval"] == "two-way jackknife over items and raters, log scale"
     with pytest.raises(KeyError):
         _study(1).effect("nothing")
     with pytest.raises(KeyError):
@@ -399,3 +399,95 @@ def test_both_ways_of_factoring_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lapack.effect("system").df_residual == pytest.approx(
         compiled.effect("system").df_residual, rel=1e-6
     )
+
+
+def _random_study(seed: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """A small study of any kind: null, constant, separated, unbalanced, tiny, exact, rounded, far from zero."""
+    rng = np.random.default_rng(seed)
+    kind = seed % 9
+    raters, items = (int(n) for n in (rng.integers(1, 13), rng.integers(1, 25)))
+    if kind == 4:
+        raters, items = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    rater, item = (codes.ravel() for codes in np.meshgrid(np.arange(raters), np.arange(items)))
+    keep = rng.random(rater.size) < rng.choice([1.0, 0.6, 0.2])
+    if kind == 3:
+        keep &= (rng.random(rater.size) < 0.5) | (rater == 0)
+    rater, item = rater[keep], item[keep]
+    system = np.array(["a", "b", "c"])[item % int(rng.integers(1, 4))]
+    noise = rng.normal(size=rater.size)
+    y = [
+        lambda: noise,
+        lambda: np.full(rater.size, 3.0),
+        lambda: 5.0 * (system == "b") + rng.choice([0.0, 1e-9]) * noise,
+        lambda: noise + rng.normal(size=13)[rater],
+        lambda: noise,
+        lambda: rng.normal(size=13)[rater] + rng.normal(size=25)[item],
+        lambda: np.clip(np.rint(5 + 2 * noise), 1, 9),
+        lambda: 1e8 + noise,
+        lambda: (np.arange(rater.size) == 0).astype(float),
+    ][kind]()
+    random: dict[str, Any] = {"rater": rater} if rng.random() < 0.15 else {"rater": rater, "item": item}
+    if rng.random() < 0.1:
+        random["session"] = rng.integers(0, 3, rater.size)
+    fixed: dict[str, Any] = {"system": system}
+    if rng.random() < 0.2:
+        fixed["loudness"] = rng.normal(size=rater.size)
+    return y, fixed, random
+
+
+def test_any_small_study_gives_numbers_with_valid_intervals_or_reasons() -> None:
+    # Before, a variance near zero with tiny degrees of freedom divided by zero: in 65 of 1,500 such studies.
+    for seed in range(450):
+        found = mixed_model(*_random_study(seed))
+        json.dumps(found.to_json(), allow_nan=False)
+        for name, e in found.variances.items():
+            assert e.value is not None or e.why_missing, seed
+            if e.value is not None and e.low is None:
+                assert e.high is None, (seed, name)
+                assert e.why_no_interval, (seed, name)
+            elif e.value is not None:
+                assert 0 <= _number(e.low) <= e.value <= _number(e.high) < 1e300, (seed, name)
+        for coefficient in found.coefficients:
+            e = coefficient.estimate
+            if e.value is not None and coefficient.standard_error is not None:
+                assert _number(e.low) <= e.value <= _number(e.high), seed
+                assert 0 <= _number(coefficient.p) <= 1, seed
+                assert _number(coefficient.df) >= 1, seed
+            else:
+                assert e.why_missing or e.why_no_interval, seed
+        for effect in found.effects:
+            assert effect.why_missing or 0 <= _number(effect.p) <= 1, seed
+            assert effect.f is None or np.isfinite([effect.f, _number(effect.df_residual)]).all(), seed
+
+
+@pytest.mark.parametrize("grouping", ["one", "three"])
+def test_a_variance_with_less_than_one_degree_of_freedom_has_no_interval(grouping: str) -> None:
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rater, item = np.tile(np.arange(8), 6), np.repeat(np.arange(6), 8)
+        random = {"rater": rater} if grouping == "one" else {"rater": rater, "item": item, "set": rater % 3}
+        found = mixed_model(rng.normal(size=48), {}, random)
+        for e in found.variances.values():
+            if e.value is not None:
+                assert e.why_no_interval or 0 < _number(e.low) <= e.value <= _number(e.high) < 1e6
+
+
+def _careless(seed: int, items: int, raters: int) -> MixedResult:
+    rng = np.random.default_rng(seed)
+    item, rater = (a.ravel() for a in np.indices((items, raters)))
+    gain = 1 + 0.35 * rng.normal(size=raters)
+    y = gain[rater] * rng.normal(size=items)[item] + 0.6 * rng.normal(size=raters)[rater]
+    y = y + rng.normal(size=item.size)
+    return mixed_model(y, {"system": np.array(["a", "b", "c"])[item % 3]}, {"rater": rater, "item": item})
+
+
+def test_variance_intervals_cover_where_raters_differ_in_gain() -> None:
+    # Satterthwaite's chi-square covered the items' variance in 73 of 100 such data sets.
+    truth = {"item": 1.0, "rater": 0.36, "residual": 1.1225}
+    hits = dict.fromkeys(truth, 0)
+    for seed in range(100):
+        found = _careless(seed, 90, 8)
+        for name, value in truth.items():
+            e = found.variances[name]
+            hits[name] += _number(e.low) <= value <= _number(e.high)
+    assert min(hits.values()) >= 91, hits

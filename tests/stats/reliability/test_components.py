@@ -114,7 +114,8 @@ def test_complete_data_equal_the_analysis_of_variance() -> None:
 
 def test_items_and_raters_may_change_places() -> None:
     rater, item, value = ragged(4, 35, 12, 0.4)
-    one, other = variance_components(rater, item, value), variance_components(item, rater, value)
+    one = variance_components(rater, item, value, interval="profile")
+    other = variance_components(item, rater, value, interval="profile")
     assert values(one) == pytest.approx(
         [float(other.rater), float(other.item), float(other.residual)], rel=1e-6
     )
@@ -174,7 +175,7 @@ def test_profile_intervals_cover() -> None:
     inside = dict.fromkeys(truth, 0)
     runs = 120
     for _ in range(runs):
-        found = variance_components(*design.draw(rng))
+        found = variance_components(*design.draw(rng), interval="profile")
         for name, true in truth.items():
             e = getattr(found, name)
             inside[name] += e.low <= true <= e.high
@@ -237,7 +238,7 @@ def test_more_than_three_thousand_on_both_sides() -> None:
         assert e.low is not None
         assert e.high is not None
         assert e.low - 0.02 < true < e.high + 0.02
-        assert e.interval == "delta method, log scale"
+        assert e.interval == "two-way jackknife over items and raters, log scale"
 
 
 def test_confounded_designs_give_what_they_can() -> None:

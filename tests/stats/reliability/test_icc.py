@@ -42,7 +42,7 @@ def test_the_published_table() -> None:
 
 def test_intervals_of_the_published_table() -> None:
     # psych::ICC and pingouin print these to two digits.
-    found = icc(*shrout_fleiss())
+    found = icc(*shrout_fleiss(), interval="f")
     bounds = [(round(e.low or 0, 2), round(e.high or 0, 2)) for e in (getattr(found, f) for f in FORMS)]
     assert bounds == [(-0.13, 0.72), (-0.88, 0.91), (0.02, 0.76), (0.07, 0.93), (0.34, 0.95), (0.68, 0.99)]
 
@@ -56,7 +56,7 @@ def test_complete_data_equal_pingouin(items: int, raters: int) -> None:
     rater, item, value = complete(items, items, raters)
     table = pd.DataFrame({"item": item, "rater": rater, "value": value})
     peer = pingouin.intraclass_corr(table, targets="item", raters="rater", ratings="value")
-    found = icc(rater, item, value)
+    found = icc(rater, item, value, interval="f")
     for row, form in enumerate(("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")):
         ours = getattr(found, form)
         assert ours.value == pytest.approx(peer["ICC"][row], abs=1e-6)
@@ -73,7 +73,7 @@ def test_intervals_by_hand() -> None:
     msw = ((table - rows[:, None]) ** 2).sum() / (n * (k - 1))
     mse = ((table - rows[:, None] - columns + table.mean()) ** 2).sum() / ((n - 1) * (k - 1))
     f = stats.f(n - 1, n * (k - 1))
-    found = icc(rater, item, value, confidence=0.9)
+    found = icc(rater, item, value, confidence=0.9, interval="f")
     ratio = msr / msw / f.ppf(0.95)
     assert found.icc1.low == pytest.approx((ratio - 1) / (ratio + k - 1))
     assert found.icc1k.low == pytest.approx(1 - 1 / ratio)
@@ -101,7 +101,7 @@ def test_unequal_counts_use_n0() -> None:
     msb = sum(len(g) * (np.mean(g) - grand) ** 2 for g in groups) / 2
     msw = sum(((np.array(g) - np.mean(g)) ** 2).sum() for g in groups) / 6
     n0 = (9 - 29 / 9) / 2
-    found = icc(range(9), item, value)
+    found = icc(range(9), item, value, interval="f")
     assert found.icc1.value == pytest.approx((msb - msw) / (msb + (n0 - 1) * msw))
     assert found.icc1k.value == pytest.approx(1 - msw / msb)
     assert found.k == pytest.approx(n0)
@@ -116,9 +116,11 @@ def test_wald_interval_equals_the_f_interval_for_equal_counts() -> None:
     rng = np.random.default_rng(5)
     value = rng.normal(size=(30, 4)) + rng.normal(size=(30, 1))
     item = np.repeat(np.arange(30), 4)
-    equal = icc(np.arange(120), item, value.ravel())
+    equal = icc(np.arange(120), item, value.ravel(), interval="f")
     # One more rating of one item makes the counts unequal; the interval must hardly move.
-    more = icc(np.arange(121), np.append(item, 0), np.append(value.ravel(), value[0].mean()))
+    more = icc(
+        np.arange(121), np.append(item, 0), np.append(value.ravel(), value[0].mean()), interval="f"
+    )
     assert equal.icc1.interval == "F"
     assert more.icc1.interval == "Wald's exact F for unequal counts"
     assert [more.icc1.low, more.icc1.high] == pytest.approx([equal.icc1.low, equal.icc1.high], abs=0.01)
@@ -131,7 +133,7 @@ def test_wald_interval_covers_under_the_one_way_model() -> None:
     inside = 0
     for _ in range(250):
         value = rng.normal(0, 0.8, 40)[item] + rng.normal(0, 1.2, item.size)
-        e = icc(np.arange(item.size), item, value).icc1
+        e = icc(np.arange(item.size), item, value, interval="f").icc1
         inside += e.low is not None and e.high is not None and e.low <= 0.64 / 2.08 <= e.high
     assert 0.91 < inside / 250 < 0.985
 

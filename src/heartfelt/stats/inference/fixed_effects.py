@@ -83,46 +83,53 @@ def _first_independent(matrix: Floats) -> npt.NDArray[np.bool_]:
 class Inference:
     """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters'
     covariance.
+
+    ``fallback`` degrees of freedom serve where that covariance is not known or a contrast does not depend on
+    the variance parameters.
     """
 
     covariance: Floats
     derivatives: tuple[Floats, ...]
     spread: Floats | None
+    fallback: float
 
-    def error(self, row: Floats) -> float:
-        """Standard error of a contrast."""
-        return math.sqrt(float(row @ self.covariance @ row))
+    def error(self, row: Floats) -> float | None:
+        """Standard error of a contrast; None where it is zero."""
+        variance = float(row @ self.covariance @ row)
+        return math.sqrt(variance) if variance > 0 and math.isfinite(variance) else None
 
-    def df(self, row: Floats) -> float | None:
-        """Satterthwaite's degrees of freedom of a contrast."""
+    def df(self, row: Floats) -> float:
+        """Satterthwaite's degrees of freedom of a contrast, at least 1."""
         if self.spread is None:
-            return None
+            return self.fallback
         variance = float(row @ self.covariance @ row)
         gradient = np.array([float(row @ one @ row) for one in self.derivatives])
-        return 2 * variance**2 / float(gradient @ self.spread @ gradient)
+        doubt = float(gradient @ self.spread @ gradient)
+        if not doubt > 1e-12 * variance**2:
+            return max(self.fallback, 1.0)
+        return max(2 * variance**2 / doubt, 1.0)
 
-    def p_value(self, t: float, df: float | None) -> float:
-        """Two-sided, by Student t or the normal distribution."""
-        from scipy.special import ndtr, stdtr
+    def p_value(self, t: float, df: float) -> float:
+        """Two-sided, by Student's t."""
+        from scipy.special import stdtr
 
-        return float(2 * (ndtr(-abs(t)) if df is None else stdtr(df, -abs(t))))
+        return float(2 * stdtr(df, -abs(t)))
 
-    def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float | None]:
-        """The F statistic of several contrasts and its denominator's degrees of freedom."""
+    def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float] | None:
+        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error."""
         values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
+        if not (values > 1e-14 * max(float(values.max()), 1e-300)).all():
+            return None
         turned = vectors.T @ rows
         f = float(np.sum((turned @ beta) ** 2 / values)) / rows.shape[0]
         dfs = [self.df(row) for row in turned]
-        known = [df for df in dfs if df is not None]
-        if len(known) < len(dfs):
-            return f, None
-        if len(known) == 1 or max(known) - min(known) < 1e-8 * max(known):
-            return f, float(np.mean(known))
-        pooled = sum(df / (df - 2) for df in known if df > 2)
-        return f, 2 * pooled / (pooled - len(known)) if pooled > len(known) else 2.0
+        if len(dfs) == 1 or max(dfs) - min(dfs) < 1e-8 * max(dfs):
+            return f, float(np.mean(dfs))
+        pooled = sum(df / (df - 2) for df in dfs if df > 2)
+        return f, 2 * pooled / (pooled - len(dfs)) if pooled > len(dfs) else 2.0
 
-    def f_p_value(self, f: float, df: int, df_residual: float | None) -> float:
-        """Upper tail of F, or of chi-square without denominator degrees of freedom."""
-        from scipy.special import chdtrc, fdtrc
+    def f_p_value(self, f: float, df: int, df_residual: float) -> float:
+        """Upper tail of F."""
+        from scipy.special import fdtrc
 
-        return float(chdtrc(df, df * f) if df_residual is None else fdtrc(df, df_residual, f))
+        return float(fdtrc(df, df_residual, f))

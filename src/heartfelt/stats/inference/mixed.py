@@ -6,10 +6,12 @@ against the right variation.
 
 Fitted by restricted maximum likelihood. Coefficients have t tests and intervals, effects have F tests (each
 given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of freedom from the
-observed information, as in lmerTest (Kuznetsova et al. 2017). Variances are in the outcome's unit squared;
-their intervals are Satterthwaite's chi-square, none where the variance is estimated as 0. Text and yes/no
-columns are factors; numbers are covariates, centred at their mean, so the intercept is the expectation
-there.
+observed information, as in lmerTest (Kuznetsova et al. 2017), never below 1. Variances are in the outcome's
+unit squared. With two crossed groupings their intervals are two-way jackknives on what the fixed effects leave
+(``reliability.component_bounds``), which hold where raters differ in gain or some are careless, and reach 0;
+with one or three they are Satterthwaite's chi-square, and missing below one degree of freedom or where the
+variance is estimated as 0. Text and yes/no columns are factors; numbers are covariates, centred at their mean,
+so the intercept is the expectation there.
 
 Source: Bates et al. (2015); Patterson and Thompson (1971).
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,12 +39,17 @@ from heartfelt.stats.inference.model_matrix import (
     model_data,
     why_no_columns,
 )
+from heartfelt.stats.reliability.component_bounds import component_bounds
+from heartfelt.stats.reliability.design import Design
+from heartfelt.stats.reliability.jackknife import NAME as JACKKNIFE
 from heartfelt.stats.triples import Floats, Ints, as_array, as_floats
 
 __all__ = ["Coefficient", "MixedEffect", "MixedResult", "mixed_model"]
 
+Groups: TypeAlias = dict[str, tuple[Ints, int]]
 _METHOD = "linear mixed model, REML"
 _TESTS = "Satterthwaite t"
+NO_ERROR = "its standard error is zero"
 
 
 def mixed_model(
@@ -85,12 +92,12 @@ def mixed_model(
     hidden = [name for name in flat if not reml.at_zero(found[0][order.index(name)])]
     if hidden:
         return _nothing(data, list(random), f"the fixed effects leave nothing of {hidden[0]}")
-    return _report(data, design, system, found, (order, mean, level))
+    return _report(data, design, system, found, (groups, order, mean, level))
 
 
 def _columns(
     outcome: Column, fixed: Mapping[str, Column], random: Mapping[str, Column], interactions: Interactions
-) -> tuple[ModelData, dict[str, tuple[Ints, int]]]:
+) -> tuple[ModelData, Groups]:
     ids = {name: as_array(column) for name, column in random.items()}
     values = as_floats(outcome, "outcome")
     for name, column in ids.items():
@@ -113,7 +120,7 @@ def _columns(
     return data, groups
 
 
-def _unfit(data: ModelData, groups: dict[str, tuple[Ints, int]]) -> str | None:
+def _unfit(data: ModelData, groups: Groups) -> str | None:
     if data.rows < 3:
         return f"{data.rows} rows; at least 3 are needed"
     if float(np.ptp(data.outcome)) == 0:
@@ -137,31 +144,38 @@ def _report(
     design: Fixed,
     system: reml.System,
     found: tuple[Floats, reml.Point, int],
-    how: tuple[list[str], float, float],
+    how: tuple[Groups, list[str], float, float],
 ) -> MixedResult:
     log_ratios, point, steps = found
-    order, mean, level = how
+    groups, order, mean, level = how
     free = data.rows - design.matrix.shape[1]
     residual = point.residual / free
     zero = [reml.at_zero(float(one)) for one in log_ratios]
-    inference, spread = _inference(system, log_ratios, point, zero)
+    fewest = max(min(size for _, size in groups.values()) - design.matrix.shape[1], 1)
+    inference, spread = _inference(system, log_ratios, point, zero, float(fewest))
     beta = point.coefficients.copy()
     beta[0] += mean
     coefficients = tuple(
         _coefficient(name, index, beta, inference, data, level) for index, name in enumerate(design.names)
     ) + tuple(_aliased(name, data) for name in design.aliased)
-    variances: dict[str, Estimate] = {}
-    for index, name in enumerate(order):
-        variances[name] = _variance(
-            0.0 if zero[index] else math.exp(log_ratios[index]) * residual,
-            spread.get(index + 1), f"variance of {name}", data, level,
-        )  # fmt: skip
-    variances["residual"] = _variance(residual, spread.get(0), "residual variance", data, level)
+    values = {
+        name: 0.0 if zero[index] else math.exp(log_ratios[index]) * residual
+        for index, name in enumerate(order)
+    } | {"residual": residual}
+    if len(order) == 2:
+        left = data.outcome - mean - design.matrix @ point.coefficients
+        variances = _jackknifed_variances(values, groups, order, left, (data, level))
+    else:
+        spreads = {name: spread.get(index + 1) for index, name in enumerate(order)}
+        spreads["residual"] = spread.get(0)
+        variances = {name: _variance(name, v, spreads[name], data, level) for name, v in values.items()}
     notes = [
         f"the variance of {name} is estimated as 0" for name, none in zip(order, zero, strict=True) if none
     ]
     if not spread:
-        notes.append("the information matrix is not positive: tests use the normal distribution")
+        notes.append(
+            "the information matrix is not positive: tests use the fewest degrees of freedom there could be"
+        )
     effects = _effects(data, design, beta, inference)
     return MixedResult(
         coefficients, effects, variances, -0.5 * point.deviance, _METHOD, tuple(notes), data.counts, steps
@@ -169,7 +183,7 @@ def _report(
 
 
 def _inference(
-    system: reml.System, log_ratios: Floats, point: reml.Point, zero: list[bool]
+    system: reml.System, log_ratios: Floats, point: reml.Point, zero: list[bool], fewest: float
 ) -> tuple[Inference, dict[int, float]]:
     """Covariance of the coefficients with its derivatives, and the variance of each log variance.
 
@@ -190,7 +204,7 @@ def _inference(
         shifted.append(pair)
     covariance = residual * point.inverse
     if any(one is None for pair in shifted for one in pair):
-        return Inference(covariance, (), None), {}
+        return Inference(covariance, (), None, fewest), {}
     scores = [[_score(one, live, residual, free) for one in pair if one is not None] for pair in shifted]
     by_ratio = np.array([(plus - minus) / (2 * step) for plus, minus in scores]).reshape(
         len(live), 1 + len(live)
@@ -203,11 +217,11 @@ def _inference(
     information = -0.5 * (hessian + hessian.T)
     derivatives = (covariance - sum(tilt, np.zeros_like(covariance)), *tilt)
     if float(np.linalg.eigvalsh(information).min()) <= 0:
-        return Inference(covariance, (), None), {}
+        return Inference(covariance, (), None, fewest), {}
     spread = np.linalg.inv(information)
     places = [0, *(index + 1 for index in live)]
     variances = {place: float(spread[k, k]) for k, place in enumerate(places)}
-    return Inference(covariance, derivatives, spread), variances
+    return Inference(covariance, derivatives, spread, float(free)), variances
 
 
 def _left(point: reml.Point, live: list[int]) -> float:
@@ -228,12 +242,11 @@ def _coefficient(
     error, df = inference.error(row), inference.df(row)
     value = float(beta[index])
     plain = Estimate(value, method=f"coefficient ({_METHOD})", counts=data.counts)
-    half = (_bounds.t_quantile(level, df) if df else _bounds.normal_quantile(level)) * error
-    named = _TESTS if df else "normal"
-    p = inference.p_value(value / error, df)
-    return Coefficient(
-        name, plain.with_interval(value - half, value + half, named, level), error, df, value / error, p
-    )
+    if error is None:
+        return Coefficient(name, _bounds.bounded(plain, None, "", level, NO_ERROR), None, None, None, None)
+    half = _bounds.t_quantile(level, df) * error
+    bounded = plain.with_interval(value - half, value + half, _TESTS, level)
+    return Coefficient(name, bounded, error, df, value / error, inference.p_value(value / error, df))
 
 
 def _aliased(name: str, data: ModelData) -> Coefficient:
@@ -243,8 +256,8 @@ def _aliased(name: str, data: ModelData) -> Coefficient:
     )
 
 
-def _variance(value: float, spread: float | None, name: str, data: ModelData, level: float) -> Estimate:
-    plain = Estimate(value, method=f"{name} ({_METHOD})", counts=data.counts)
+def _variance(name: str, value: float, spread: float | None, data: ModelData, level: float) -> Estimate:
+    plain = Estimate(value, method=_variance_method(name), counts=data.counts)
     if value == 0:
         return _bounds.bounded(plain, None, "", level, "estimated as 0, at the edge of what is possible")
     if spread is None:
@@ -252,8 +265,38 @@ def _variance(value: float, spread: float | None, name: str, data: ModelData, le
     from scipy.special import chdtri
 
     df, tail = 2 / spread, (1 - level) / 2
+    if df < 1:
+        return _bounds.bounded(plain, None, "", level, "it is known with less than one degree of freedom")
     low, high = value * df / float(chdtri(df, tail)), value * df / float(chdtri(df, 1 - tail))
     return plain.with_interval(low, high, "Satterthwaite chi-square", level)
+
+
+def _jackknifed_variances(
+    values: dict[str, float], groups: Groups, order: list[str], left: Floats, how: tuple[ModelData, float]
+) -> dict[str, Estimate]:
+    """Each variance with its two-way jackknife bounds, from what the fixed effects leave of the outcome."""
+    data, level = how
+    rater = "rater" if "rater" in order else order[1]
+    item = next(name for name in order if name != rater)
+    (raters, n_raters), (items, n_items) = groups[rater], groups[item]
+    d = Design(
+        raters, items, left, range(n_raters), range(n_items),
+        np.bincount(items, minlength=n_items), np.bincount(raters, minlength=n_raters),
+    )  # fmt: skip
+    found = component_bounds(d, np.array([values[item], values[rater], values["residual"]]), level)
+    out = {}
+    for name, value in values.items():
+        plain = Estimate(value, method=_variance_method(name), counts=data.counts)
+        if isinstance(found, str):
+            out[name] = _bounds.bounded(plain, None, "", level, found)
+            continue
+        low, high = {item: found.item, rater: found.rater, "residual": found.residual}[name]
+        out[name] = plain.with_interval(low, high, f"{JACKKNIFE}, log scale", level)
+    return out
+
+
+def _variance_method(name: str) -> str:
+    return f"{'residual variance' if name == 'residual' else f'variance of {name}'} ({_METHOD})"
 
 
 def _effects(data: ModelData, design: Fixed, beta: Floats, inference: Inference) -> tuple[MixedEffect, ...]:
@@ -270,7 +313,11 @@ def _effects(data: ModelData, design: Fixed, beta: Floats, inference: Inference)
         if why or rows is None:
             out.append(MixedEffect(term.name, 0, None, None, None, why))
             continue
-        f, df = inference.f_test(rows, beta)
+        tested = inference.f_test(rows, beta)
+        if tested is None:
+            out.append(MixedEffect(term.name, 0, None, None, None, NO_ERROR))
+            continue
+        f, df = tested
         out.append(MixedEffect(term.name, rows.shape[0], df, f, inference.f_p_value(f, rows.shape[0], df)))
     return tuple(out)
 

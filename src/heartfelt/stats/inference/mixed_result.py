@@ -12,7 +12,7 @@ from heartfelt.stats.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One fixed coefficient; ``df`` is None where the test uses the normal distribution."""
+    """One fixed coefficient; without a standard error there is no test."""
 
     name: str
     estimate: Estimate
@@ -29,9 +29,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class MixedEffect:
-    """The joint test of a term's coefficients; ``df_residual`` is None where F is taken as a scaled
-    chi-square.
-    """
+    """The joint test of a term's coefficients, or why there is none."""
 
     effect: str
     df: int

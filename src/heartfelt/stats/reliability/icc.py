@@ -8,14 +8,19 @@
 
 The first of each pair speaks of one rating, the second of the mean of k.
 
-Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1);
-bounds are the F intervals of Shrout & Fleiss (1979) and McGraw & Wong (1996), with Satterthwaite's degrees
-of freedom for icc2. On incomplete data the one-way forms use n0 in place of k, and the two-way forms come
-from crossed variance components by REML (never negative). Their intervals are two-way jackknives, which
-hold when raters differ in quality; ``interval="model"`` asks for Wald's exact one-way F (Wald 1940; Searle,
-Casella & McCulloch 1992, 3.8) and profile likelihood (above 600 raters or items, whichever are fewer,
-delta) intervals instead. The averaged forms speak of the mean of ``k`` ratings: k raters on complete data,
-n0 otherwise, or the number passed.
+Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1). On
+incomplete data the one-way forms use n0 in place of k, and the two-way forms come from crossed variance
+components by REML (never negative).
+
+Intervals are two-way jackknives on the log F scale, the same on complete and incomplete data, which hold
+when raters differ in gain or some are careless (``stats._two_way``). ``interval="f"`` asks for what R's psych
+and most textbooks give on complete data: the F intervals of Shrout & Fleiss (1979) and McGraw & Wong (1996),
+with Satterthwaite's degrees of freedom for icc2; for icc1 with unequal counts Wald's exact F (Wald 1940; Searle,
+Casella & McCulloch 1992, 3.8). ``interval="model"`` adds profile likelihood (above 600 raters or items,
+whichever are fewer, delta) for the two-way forms on incomplete data. Both assume raters alike.
+
+The averaged forms speak of the mean of ``k`` ratings: k raters on complete data, n0 otherwise, or the number
+passed.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from heartfelt.errors import InputError
+from heartfelt.stats._two_way import TwoWaySpread, attentive_pairs
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability import spearman_brown as sb
 from heartfelt.stats.reliability.anova import OneWay, TwoWay, one_way, two_way
@@ -36,15 +42,17 @@ from heartfelt.stats.reliability.design import Design, rating_design
 from heartfelt.stats.reliability.jackknife import (
     NAME,
     MomentJackknife,
-    half_width,
+    from_log_f,
+    log_agreement,
     log_consistency,
     log_f,
-    moved,
+    on_log_f,
 )
 from heartfelt.stats.triples import Floats, Ids, Values
 
 Form: TypeAlias = Literal["icc1", "icc2", "icc3"]
-IccInterval: TypeAlias = Literal["auto", "model", "jackknife"]
+IccInterval: TypeAlias = Literal["auto", "jackknife", "f", "model"]
+INTERVALS = ("auto", "jackknife", "f", "model")
 FORMS = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
 NAMES = {
     "icc1": "ICC(1,1)",
@@ -56,6 +64,8 @@ NAMES = {
 }
 CONSISTENCY = Quantity((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 NO_ERROR = "there is no error variance, so the F ratio is infinite"
+NO_ITEMS = "the items differ less than chance allows, so the F ratio is at zero"
+NOT_COMPLETE = "the F interval of a two-way form needs every rater to have rated every item"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +135,11 @@ def icc(
 ) -> Icc:
     """Intraclass correlations of ratings in parallel columns; any rating may be missing, none repeated.
 
-    ``interval``: "auto" takes F on complete data and the jackknife otherwise; "model" and "jackknife" insist.
+    ``interval``: "auto" is the jackknife; "f" and "model" ask for intervals that assume raters alike.
     """
     check_confidence(confidence)
+    if interval not in INTERVALS:
+        raise InputError(f"There is no interval '{interval}' here.", "Use 'jackknife', 'f' or 'model'.")
     if k is not None and not k > 0:
         raise InputError(
             f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0."
@@ -140,7 +152,7 @@ def icc(
         )
     table = one_way(d)
     averaged = float(k or (len(d.raters) if d.complete else table.n0))
-    singles = _singles(d, table, confidence, _chosen(interval, d), seed)
+    singles = _singles(d, table, confidence, interval, seed)
     forms: dict[str, Estimate] = {}
     for form, single in zip(("icc1", "icc2", "icc3"), singles, strict=True):
         forms[form] = _named(single, form)
@@ -148,51 +160,50 @@ def icc(
     return Icc(k=averaged, complete=d.complete, **forms)
 
 
-def _chosen(interval: IccInterval, d: Design) -> str:
-    if interval not in ("auto", "model", "jackknife"):
-        raise InputError(f"There is no interval '{interval}' here.", "Use 'auto', 'model' or 'jackknife'.")
-    if interval != "auto":
-        return interval
-    recurring = int(d.per_rater.max()) > 1 and min(len(d.raters), len(d.items)) >= 3
-    return "jackknife" if recurring and not d.complete else "model"
-
-
-def _singles(d: Design, table: OneWay, confidence: float, interval: str, seed: int) -> list[Estimate]:
+def _singles(d: Design, table: OneWay, confidence: float, interval: IccInterval, seed: int) -> list[Estimate]:
     """The three single-rating forms."""
-    model = interval == "model"
     first = _one_way(table, d, confidence)
     if d.complete:
         second, third = _two_way_complete(two_way(d, table), d, confidence)
     else:
-        second, third = _two_way_sparse(d, confidence, seed, model)
-    if model:
+        second, third = _two_way_sparse(d, confidence, seed, interval == "model")
+    if interval == "model":
         return [first, second, third]
+    if interval == "f":
+        known = d.complete or d.per_rater.max() == 1
+        return [first, *(e if known else _without_interval(e, NOT_COMPLETE) for e in (second, third))]
     jackknife = MomentJackknife(d)
-    if jackknife.units < 3:
-        why = "fewer than three items or raters are too few to leave one out"
-        return [_without_interval(e, why) for e in (first, second, third)]
-    f, consistency = jackknife.variances(log_f, lambda sums: log_consistency(sums, table.n0))
+    why = jackknife.why_unsteady()
+    if why is not None:
+        return [_without_interval(e, e.why_no_interval or why) for e in (first, second, third)]
+    k = table.n0
+    spreads = jackknife.spreads(
+        log_f, lambda sums: log_agreement(sums, k), lambda sums: log_consistency(sums, k)
+    )
+    floor = None if d.complete else 0.0
     return [
-        _jackknifed(e, variance, jackknife.units, table.n0, confidence, floor)
-        for e, variance, floor in ((first, f, None), (second, f, 0.0), (third, consistency, 0.0))
+        _jackknifed(e, spread, k, confidence, least)
+        for e, spread, least in zip((first, second, third), spreads, (None, floor, floor), strict=True)
     ]
 
 
 def _jackknifed(
-    e: Estimate, variance: float, units: int, k: float, confidence: float, floor: float | None
+    e: Estimate, spread: TwoWaySpread, k: float, confidence: float, floor: float | None
 ) -> Estimate:
     """The estimate with a two-way jackknife interval on the log F scale."""
     if e.value is None:
         return e
-    if not -1.0 / k < e.value < 1.0 - 1e-12:
+    if e.value >= 1.0 - 1e-12:
         return _without_interval(e, NO_ERROR)
-    half = half_width(variance, units, confidence)
-    low, high = moved(e.value, k, -half), moved(e.value, k, half)
-    if floor is not None and e.value >= floor:
-        low = max(low, floor)
+    if 1.0 + k * e.value / (1.0 - e.value) <= 1e-6:
+        return _without_interval(e, NO_ITEMS)
+    centre = on_log_f(e.value, k)
+    unseen = on_log_f(attentive_pairs(spread.rater_count) * max(e.value, 0.0), k)
+    low, high = spread.bounds(centre, confidence, below=max(centre - unseen, 0.0) if e.value > 0 else 0.0)
+    low, high = min(from_log_f(low, k), e.value), max(from_log_f(high, k), e.value)
     return replace(
         e,
-        low=low,
+        low=low if floor is None else max(low, floor),
         high=high,
         interval=f"{NAME}, log F",
         level=confidence,
@@ -233,7 +244,7 @@ def _mean_of(single: Estimate, k: float, form: str) -> Estimate:
         return Estimate.missing(
             f"ICC of {single.value:.3f} has no counterpart for {k:g} ratings", method, single.counts
         )
-    low = None if single.low is None else sb.stepped_up(single.low, k)
+    low = None if single.low is None else sb.stepped_bound(single.low, k, value)
     high = None if single.high is None else sb.stepped_up(single.high, k)
     return replace(single, value=value, low=low, high=high, method=method, counts=dict(single.counts))
 

@@ -2,9 +2,10 @@
 
 The statistic is recomputed without each item, without each rater and without each rating. Leaving out items
 shows the sampling of items and of their ratings; leaving out raters adds what raters do beyond the ratings
-they give: V = V(items) + max(V(raters) - V(ratings), 0). This is the inclusion and exclusion of two-way
-clusters (Cameron, Gelbach & Miller, 2011), with the raters' own part held at or above zero. It assumes
-neither normal ratings nor raters of equal quality, which intervals from a likelihood do.
+they give: V = V(items) + max(V(raters) - V(ratings), 0), enlarged for few raters (``stats._two_way``). This is
+the inclusion and exclusion of two-way clusters (Cameron, Gelbach & Miller, 2011), with the raters' own part
+held at or above zero. It assumes neither normal ratings nor raters of equal quality, which intervals from a
+likelihood do.
 
 Reliabilities move on the scale of log F, F = 1 + k r / (1 - r) being the ratio of mean squares that a
 reliability r of single ratings implies for k of them. The recomputed statistics are moment estimates,
@@ -19,6 +20,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats._two_way import TwoWaySpread, effective
 from heartfelt.stats.reliability.design import Design
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
@@ -27,6 +29,7 @@ Rows: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Rows], Floats]
 
 NAME = "two-way jackknife over items and raters"
+TOO_FEW = "fewer than three items or raters are too few to leave one out"
 BLOCK = 200_000
 
 
@@ -95,15 +98,53 @@ class MomentJackknife:
 
     def variances(self, *statistics: Statistic) -> list[float]:
         """Two-way variance of each statistic, given as functions of rows of sums."""
-        ratings: list[list[Floats]] = [[] for _ in statistics]
+        return [s.items + max(s.raters - s.ratings, 0.0) for s in self.spreads(*statistics)]
+
+    def spreads(self, *statistics: Statistic) -> list[TwoWaySpread]:
+        """Variances of each statistic over items, raters and ratings."""
+        ratings = [_Moments() for _ in statistics]
         for first in range(0, self._d.size, BLOCK):
             block = self.ratings(first, min(first + BLOCK, self._d.size))
-            for kept, statistic in zip(ratings, statistics, strict=True):
-                kept.append(statistic(block))
+            for moments, statistic in zip(ratings, statistics, strict=True):
+                moments.add(statistic(block))
+        counts = effective(self._d.per_item), effective(self._d.per_rater)
         return [
-            two_way_variance(statistic(self.items), statistic(self.raters), np.concatenate(kept))
-            for kept, statistic in zip(ratings, statistics, strict=True)
+            TwoWaySpread(
+                spread(statistic(self.items)), spread(statistic(self.raters)), moments.spread(), *counts
+            )
+            for moments, statistic in zip(ratings, statistics, strict=True)
         ]
+
+    def why_unsteady(self) -> str | None:
+        """Why nothing is left to compute from without some item or rater, or None."""
+        if min(len(self._d.items), len(self._d.raters)) < 3:
+            return TOO_FEW
+        whole = _within(self.total[None])[0]
+        for rows, unit in ((self.items, "item"), (self.raters, "rater")):
+            if not (_within(rows) > 1e-9 * whole).all():
+                return f"without one {unit} the other ratings of each item are all equal, or single"
+        return None
+
+
+class _Moments:
+    """Sum and sum of squares of values that come in blocks, about the first of them."""
+
+    def __init__(self) -> None:
+        self.count, self.first, self.total, self.squares = 0, 0.0, 0.0, 0.0
+
+    def add(self, values: Floats) -> None:
+        """Count these values in."""
+        if not self.count and values.size:
+            self.first = float(values[0])
+        about = values - self.first
+        self.count += values.size
+        self.total += float(about.sum())
+        self.squares += float(about @ about)
+
+    def spread(self) -> float:
+        """Delete-one jackknife variance."""
+        n = self.count
+        return max((n - 1) / n * (self.squares - self.total**2 / n), 0.0) if n > 1 else 0.0
 
 
 def log_f(sums: Rows) -> Floats:
@@ -117,21 +158,53 @@ def log_within(sums: Rows) -> Floats:
     return np.log(_mean_squares(sums)[1])
 
 
-def log_consistency(sums: Rows, k: float) -> Floats:
-    """Log of 1 + k times the ratio of item to residual variance, by moments (Gao & Owen, 2017); no cells."""
-    ratings, items, squares, by_item, grand = sums[:, 0], sums[:, 1], sums[:, 3], sums[:, 4], sums[:, 5]
-    within_items = (squares - by_item) / np.maximum(ratings - items, 1.0)
+def moment_components(sums: Rows) -> tuple[Floats, Floats, Floats, Floats]:
+    """Item, rater and residual variance and their error (rater + residual), by moments (Gao & Owen, 2017).
+
+    No cells. The first two may be negative; residual and error are held above zero.
+    """
+    ratings, squares, grand = sums[:, 0], sums[:, 3], sums[:, 5]
+    error = _within(sums)
     within_raters = (squares - sums[:, 7]) / np.maximum(ratings - sums[:, 6], 1.0)
     a, b = ratings - sums[:, 8] / ratings, ratings - sums[:, 9] / ratings
-    residual = (within_raters * a + within_items * b - (squares - grand)) / (a + b - ratings + 1.0)
-    residual = np.maximum(residual, 1e-3 * within_items)
-    return np.log(np.maximum(residual + k * (within_raters - residual), 1e-12 * residual) / residual)
+    residual = (within_raters * a + error * b - (squares - grand)) / np.maximum(a + b - ratings + 1.0, 1e-9)
+    least = 1e-12 * np.maximum(squares, 1e-300) / ratings
+    floor = np.maximum(1e-3 * error, least)
+    return within_raters - residual, error - residual, np.maximum(residual, floor), np.maximum(error, least)
+
+
+def log_agreement(sums: Rows, k: float) -> Floats:
+    """Log of 1 + k times the ratio of item to error variance, by moments; no cells."""
+    item, _, _, error = moment_components(sums)
+    return np.log(np.maximum(1.0 + k * item / error, 1e-6))
+
+
+def log_consistency(sums: Rows, k: float) -> Floats:
+    """Log of 1 + k times the ratio of item to residual variance, by moments; no cells."""
+    item, _, residual, _ = moment_components(sums)
+    return np.log(np.maximum(1.0 + k * item / residual, 1e-6))
+
+
+def on_log_f(reliability: float, k: float) -> float:
+    """A reliability of single ratings on the log F scale of k ratings."""
+    return float(np.log(max(1.0 + k * reliability / (1.0 - reliability), 1e-6)))
+
+
+def from_log_f(z: float, k: float) -> float:
+    """The reliability of single ratings at a place on the log F scale, at least -1."""
+    f = float(np.expm1(min(z, 700.0)))
+    return max(f / (f + k), -1.0) if f + k > 0 else -1.0
 
 
 def moved(reliability: float, k: float, by: float) -> float:
     """A reliability of single ratings moved by ``by`` on the log F scale of k ratings."""
     f = (1.0 + k * reliability / (1.0 - reliability)) * float(np.exp(by))
     return (f - 1.0) / (f - 1.0 + k)
+
+
+def _within(sums: Rows) -> Floats:
+    """Mean square within items, as it comes."""
+    return (sums[:, 3] - sums[:, 4]) / np.maximum(sums[:, 0] - sums[:, 1], 1.0)
 
 
 def _mean_squares(sums: Rows) -> tuple[Floats, Floats]:

@@ -22,6 +22,12 @@ def stepped_up(r: float, k: float) -> float:
     return k * r / below if below > 0 else -math.inf
 
 
+def stepped_bound(r: float, k: float, value: float) -> float:
+    """A lower bound stepped up: at -1, or the value if that is lower, where there is no counterpart for k."""
+    found = stepped_up(r, k)
+    return found if math.isfinite(found) else min(-1.0, value)
+
+
 def stepped_down(r: float, k: float) -> float:
     """Reliability of one rating from that of the mean of k."""
     return r / (k - (k - 1.0) * r)
@@ -36,8 +42,6 @@ def reliability_with(single: Estimate | float, k: float) -> Estimate:
     start = _checked(single)
     if start.value is None:
         return Estimate.missing(start.why_missing or "", _method(start, k), start.counts)
-    low = None if start.low is None else stepped_up(start.low, k)
-    high = None if start.high is None else stepped_up(start.high, k)
     value = stepped_up(start.value, k)
     if not math.isfinite(value):
         return Estimate.missing(
@@ -47,8 +51,8 @@ def reliability_with(single: Estimate | float, k: float) -> Estimate:
         )
     return Estimate(
         value,
-        low,
-        high,
+        None if start.low is None else stepped_bound(start.low, k, value),
+        None if start.high is None else stepped_up(start.high, k),
         _method(start, k),
         _interval(start),
         start.level,

@@ -15,11 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from heartfelt.errors import InputError
+from heartfelt.stats._two_way import TwoWaySpread, attentive_pairs, effective
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.crossed import check_confidence
-from heartfelt.stats.reliability.design import rating_design
-from heartfelt.stats.reliability.jackknife import NAME, half_width, two_way_variance
-from heartfelt.stats.reliability.spearman_brown import stepped_up
+from heartfelt.stats.reliability.design import Design, rating_design
+from heartfelt.stats.reliability.jackknife import NAME, spread
+from heartfelt.stats.reliability.spearman_brown import stepped_bound, stepped_up
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.streams import stream
 
@@ -65,7 +66,7 @@ def split_half(
             return Estimate.missing("a half has no variance over the items", METHOD, counts)
         total += r
     step = length_factor(d.per_item)
-    return _close(total / splits, [s / splits for s in sums], step, enough, confidence, counts)
+    return _close(total / splits, [s / splits for s in sums], step, d, confidence, counts)
 
 
 def length_factor(per_item: Ints) -> float:
@@ -76,7 +77,7 @@ def length_factor(per_item: Ints) -> float:
 
 
 def _close(
-    r: float, without: list[Floats], step: float, items: int, confidence: float, counts: dict[str, int]
+    r: float, without: list[Floats], step: float, d: Design, confidence: float, counts: dict[str, int]
 ) -> Estimate:
     value = stepped_up(r, step)
     if not np.isfinite(value):
@@ -93,7 +94,9 @@ def _close(
         )
     limit = 1.0 - 1e-12
     on_z = [np.arctanh(np.clip(part, -limit, limit)) for part in without]
-    raters = without[1].size
+    shared = d.per_item >= 2
+    used = np.bincount(d.rater[shared[d.item]], minlength=len(d.raters))
+    raters = int(np.count_nonzero(used))
     if raters < 3:
         return Estimate(
             value,
@@ -102,7 +105,19 @@ def _close(
             counts=counts,
             why_no_interval=f"{raters} raters are too few to leave one out",
         )
-    half = half_width(two_way_variance(*on_z), min(items, raters), confidence)
+    counted = effective(d.per_item[shared]), effective(used)
+    # Items with one rating and raters of such items alone change nothing: they are not among the units.
+    units = [on_z[0][shared], on_z[1][used > 0], on_z[2][np.repeat(shared, d.per_item)]]
+    found = TwoWaySpread(spread(units[0]), spread(units[1]), spread(units[2]), *counted)
     z = float(np.arctanh(r))
-    low, high = (stepped_up(float(np.tanh(z + s * half)), step) for s in (-1.0, 1.0))
-    return Estimate(value, low, high, METHOD, f"{NAME}, Fisher z", confidence, counts)
+    unseen = float(np.arctanh(attentive_pairs(counted[1]) * max(r, 0.0)))
+    low, high = found.bounds(z, confidence, below=max(z - unseen, 0.0) if r > 0 else 0.0)
+    return Estimate(
+        value,
+        stepped_bound(float(np.tanh(low)), step, value),
+        stepped_up(float(np.tanh(high)), step),
+        METHOD,
+        f"{NAME}, Fisher z",
+        confidence,
+        counts,
+    )
