@@ -100,7 +100,7 @@ def _rows(one: QuestionData, model: Model, frame: pl.DataFrame) -> Iterator[dict
             found["without_covariates"] = {
                 "F": same.f,
                 "p": same.p,
-                "eta_squared": same.eta_squared_of_table.value,
+                "eta_squared": same.eta_squared.value,
             }
         yield found
 
@@ -125,8 +125,8 @@ def _row(question: str, model: Model, table: AnovaResult, effect: str, n: int) -
         "df": [row.df, table.residual_df],
         "F": row.f,
         "p": row.p,
-        "eta_squared": row.eta_squared_of_table.value,
-        "eta_squared_of_total": row.eta_squared.value,
+        "eta_squared": row.eta_squared.value,
+        "eta_squared_of_total": row.eta_squared_of_total.value,
         "partial_eta_squared": row.partial_eta_squared.to_json(),
         "omega_squared": row.omega_squared.value,
         "n": n,

@@ -2,6 +2,7 @@
 
 from heartfelt.stats.inference.anova import AnovaResult, AnovaRow, anova
 from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
+from heartfelt.stats.inference.marginal_means import MarginalMeans, marginal_means
 from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
 from heartfelt.stats.inference.permutation import (
     PermutationTest,
@@ -23,6 +24,7 @@ __all__ = [
     "AnovaRow",
     "Coefficient",
     "Equivalence",
+    "MarginalMeans",
     "MixedEffect",
     "MixedResult",
     "Pair",
@@ -35,6 +37,7 @@ __all__ = [
     "equivalence_mean",
     "games_howell",
     "holm",
+    "marginal_means",
     "mixed_model",
     "permutation_correlation",
     "permutation_paired",
