@@ -1,6 +1,7 @@
 """Tests of hypotheses about ratings: variance, pairs, mixed models, permutation, equivalence."""
 
 from heartfelt.stats.inference.anova import AnovaResult, AnovaRow, anova
+from heartfelt.stats.inference.count_dependence import CountDependence, CountTest, count_dependence
 from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
 from heartfelt.stats.inference.marginal_means import MarginalMeans, marginal_means
 from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
@@ -23,6 +24,8 @@ __all__ = [
     "AnovaResult",
     "AnovaRow",
     "Coefficient",
+    "CountDependence",
+    "CountTest",
     "Equivalence",
     "MarginalMeans",
     "MixedEffect",
@@ -33,6 +36,7 @@ __all__ = [
     "PredictionPowered",
     "Rated",
     "anova",
+    "count_dependence",
     "equivalence_correlation",
     "equivalence_mean",
     "games_howell",

@@ -243,7 +243,9 @@ def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Fr
     if frame.why_no_test:
         omega = Estimate.missing(frame.why_no_test, names[3], frame.counts)
         partial = _bounds.bounded(partial, None, "", frame.level, frame.why_no_test)
-        return AnovaRow(effect, df, square, mean, None, None, eta, of_total, partial, omega, frame.why_no_test)
+        return AnovaRow(
+            effect, df, square, mean, None, None, eta, of_total, partial, omega, frame.why_no_test
+        )
     error = frame.residual / frame.residual_df
     omega_share = (square - df * error) / (frame.total + error)
     omega = Estimate(omega_share, method=names[3], counts=frame.counts, why_no_interval=plain)
