@@ -86,8 +86,8 @@ def _tests(summary: Summary) -> str:
         parts.append(
             "Deviation is a stimulus's mean rating less the reference of its intent; signed deviations were analysed by system and"
             " intent, absolute deviations by quadrant and system, both also with the interaction of system and quadrant (type II"
-            " sums of squares; eta squared is the share of the sum of the table's sums of squares). Absolute deviations contain the noise of"
-            " the mean ratings"
+            " sums of squares; eta squared is the share of the sum of the table's sums of squares). Absolute deviations contain the"
+            " noise of the mean ratings"
         )
     elif summary["anova"]:
         parts.append(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def rater_groups(snapshot: Snapshot, column: str) -> RaterGroups:
     stated = frame.drop_nulls("group").filter(pl.col("group").str.strip_chars() != "")
     present = set(stated["group"].to_list())
     order = values.drop_nulls().unique(maintain_order=True).to_list()
-    names = [name for name in (_labels(cuts, rated[column]) if cuts else sorted(order)) if name in present]
+    names = [name for name in (_labels(cuts) if cuts else sorted(order)) if name in present]
     if len(names) < 2:
         raise InputError(
             f"The column '{column}' puts all raters into one group.", "Name a column that divides them."
@@ -107,7 +107,7 @@ def _categories(column: pl.Series, name: str) -> tuple[pl.Series, list[float]]:
             f"The numbers in '{name}' cannot be cut into groups: most raters share the highest one.",
             "Add a column of your own that names each rater's group.",
         )
-    labels = _labels(cuts, column)
+    labels = _labels(cuts)
     places = np.searchsorted(cuts, numbers.fill_null(np.inf).to_numpy(), side="left")
     words = [
         None if value is None else labels[place]
@@ -116,10 +116,10 @@ def _categories(column: pl.Series, name: str) -> tuple[pl.Series, list[float]]:
     return pl.Series(name, words, dtype=pl.String), cuts
 
 
-def _labels(cuts: list[float], column: pl.Series) -> list[str]:
+def _labels(cuts: list[float]) -> list[str]:
     """What the groups of cut numbers are called."""
     bounds = [f"{cut:.4g}" for cut in cuts]
-    middle = [f"over {low} to {high}" for low, high in zip(bounds, bounds[1:], strict=False)]
+    middle = [f"over {low} to {high}" for low, high in pairwise(bounds)]
     return [f"up to {bounds[0]}", *middle, f"over {bounds[-1]}"]
 
 

@@ -149,8 +149,8 @@ def _crossfit(summary: Summary) -> Iterator[str]:
     if parts:
         yield (
             "Without the raters the default policy would leave out, Krippendorff's alpha changes:"
-            f" {'; '.join(parts[:MOST_SHOWN])}. Part of the first change is built in, because raters are chosen by how they agree; for the second they were"
-            " chosen on one half of the stimuli and alpha was measured on the other."
+            f" {'; '.join(parts[:MOST_SHOWN])}. Part of the first change is built in, because raters are chosen by how"
+            " they agree; for the second they were chosen on one half of the stimuli and alpha was measured on the other."
         )
 
 

@@ -43,7 +43,7 @@ def _selected(summary: Summary) -> Iterator[str]:
         return
     parts = []
     if by_answer:
-        name, test = by_answer[0]
+        test = by_answer[0][1]
         side = "higher" if (test["change"]["value"] or 0.0) > 0 else "lower"
         if "category" in test:
             side = "other"
