@@ -182,7 +182,8 @@ def _groups(summary: Summary) -> Iterator[str]:
             " that is not evidence that they are equal."
         )
     elif not tested and every:
-        yield f"The groups cannot be compared: {every[0]['difference'].get('why_missing')}."
+        apart = every[0]["difference"]
+        yield f"The groups cannot be compared: {apart.get('why_missing') or apart.get('why_no_interval')}."
     inner = [row for row in found["differences"] if row["system"] != "all" and row["significant"]]
     if inner:
         names = [f"{row['system']} ({row['question']}, {row['a']} and {row['b']})" for row in inner]
