@@ -99,6 +99,8 @@ def analyze(
     )
     step()
     summary["screening"] = screening(panel, default)
+    if "screening" in failures.reasons:
+        summary["screening"]["why_missing"] = failures.reasons["screening"]
     _with_and_without(snapshot, panel, default, own, options, failures, summary)
     summary["notes"] = [*material.labels.notes, *notes]
     return _close(snapshot, panel, material, summary, failures)

@@ -65,6 +65,9 @@ def _flags(summary: Summary) -> Iterator[str]:
     if not summary["counts"]["raters"]:
         return
     found = summary["screening"]
+    if found.get("why_missing"):
+        yield f"Raters were not screened: {found['why_missing']}."
+        return
     flagged = flagged_raters(found)
     waiting = _not_judged(found)
     if not flagged:
