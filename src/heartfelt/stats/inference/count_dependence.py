@@ -129,7 +129,7 @@ def _answers(layout: _Layout, values: Floats, nominal: bool, confidence: float) 
     if not known:
         why = tests[0][0].change.why_missing if tests else "no category was chosen often enough"
         return CountTest(Estimate.missing(why or "", "change in answers per further rating"), None)
-    best, kind = min(known, key=lambda pair: float(pair[0].p or 0.0))
+    best, kind = min(known, key=lambda pair: (float(pair[0].p or 0.0), -abs(float(pair[0].change))))
     return CountTest(best.change, min(float(best.p or 0.0) * len(known), 1.0), kind)
 
 
@@ -155,12 +155,13 @@ def _tested(layout: _Layout, column: Floats, what: str, confidence: float) -> Co
     slope = float(n @ y) / total
     score = np.bincount(layout.item, n * (y - slope * n)) / np.maximum(1.0 - by_item / total, 1e-9)
     error = math.sqrt(float(score @ score)) / total
-    if not error > 1e-12:
+    if abs(slope) <= 1e-12 and error <= 1e-12:
         return gone("the answers do not vary")
     from scipy.special import stdtr, stdtrit
 
     free = effective - 1.0
-    p = float(2 * stdtr(free, -abs(slope) / error))
+    # Counts that follow from the answers without exception leave no error to divide by.
+    p = float(2 * stdtr(free, -abs(slope) / error)) if error > 1e-12 * abs(slope) else 0.0
     reach = float(stdtrit(free, 0.5 + confidence / 2)) * error
     found = Estimate(slope, method=method, counts=counts)
     return CountTest(
