@@ -23,8 +23,8 @@ def conveyance(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 @pytest.fixture(scope="session")
 def opinion() -> Analysis:
-    """Scores without references."""
-    return analyze(studies.opinion(), FEW)
+    """Scores without references, by two groups of raters."""
+    return analyze(studies.opinion(), AnalyzeOptions(resamples=100, by="language"))
 
 
 @pytest.fixture(scope="session")

@@ -95,8 +95,19 @@ def opinion() -> Snapshot:
     table = pl.DataFrame(
         {"stimulus": [name for name, _ in names], "system": [systems[place] for _, place in names]}
     )
+    people = pl.DataFrame(
+        {
+            "rater": [f"r{k}" for k in range(14)],
+            "language": [("German", "English")[k % 2] for k in range(14)],
+            "age": [20 + 3 * k for k in range(14)],
+        }
+    )
     return Snapshot.build(
-        study, stimuli=table, ratings=pl.DataFrame(rows), source=Source("simulation", "scores")
+        study,
+        stimuli=table,
+        ratings=pl.DataFrame(rows),
+        raters=people,
+        source=Source("simulation", "scores"),
     )
 
 

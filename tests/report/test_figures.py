@@ -21,7 +21,7 @@ OF_CONVEYANCE = {
 }  # fmt: skip
 EXPECTED = {
     "conveyance": EVERYWHERE | OF_CONVEYANCE,
-    "opinion": EVERYWHERE | {"system-ranking", "answers-by-system"},
+    "opinion": EVERYWHERE | {"system-ranking", "answers-by-system", "rater-groups"},
     "presence": EVERYWHERE | {"agreement"},
 }
 
@@ -41,7 +41,9 @@ def test_each_kind_of_study_gets_its_figures_and_reasons_for_the_rest(
     drawn = {name for name, chart in found.items() if isinstance(chart, Chart)}
     assert EXPECTED[kind] <= drawn
     assert not drawn & (
-        (OF_CONVEYANCE | {"system-ranking", "agreement"}) - EXPECTED[kind] - {"raters", "sensitivity"}
+        (OF_CONVEYANCE | {"system-ranking", "agreement", "rater-groups"})
+        - EXPECTED[kind]
+        - {"raters", "sensitivity"}
     )
     for chart in found.values():
         if isinstance(chart, Absent):
@@ -93,7 +95,7 @@ def test_marks_are_the_three_smallest_significant_differences(conveyance: Analys
             outcome=question,
             deviation="signed",
             factor="system",
-            method="Tukey-Kramer",
+            method="Tukey-Kramer, adjusted means",
         )
         real = sorted((p for p in pairs if p["significant"]), key=lambda p: abs(p["difference"]))[:3]
         order = [row["label"] for row in panel["rows"]]

@@ -1,8 +1,8 @@
 """Agreement on categories: kappas, accuracies, and each vote against the majority of the others.
 
 Where the study says what each item was chosen to show (``intended``, ``intended_present`` among the items), that machine
-prior is also held against the majority and joined to the raters as one more. Ordered categories are looked at again as
-present or absent: anything above the lowest category is present.
+prior is also held against the majority and joined to the raters as one more. Ordered categories whose lowest says that
+something is not there are looked at again as present or absent: anything above it is present.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def of_categories(one: QuestionData, material: Material, *, brief: bool = False)
     codes = sorted(one.categories)
     out = _suite(one, ratings, codes, ordered=one.level == "ordinal")
     out |= _prior_suite(one, ratings, codes, priors.get("all"))
-    if one.level == "ordinal" and len(one.categories) > 2:
+    presence = one.asks_presence or "present" in priors
+    if one.level == "ordinal" and len(one.categories) > 2 and presence:
         least = min(one.categories)
         present = ratings.with_columns((pl.col("value") > least).cast(pl.Float64).alias("value"))
         told = priors.get("present")

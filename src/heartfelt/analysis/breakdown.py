@@ -1,8 +1,9 @@
 """Studies of categories: labels by what is known of the items, and intended against answered categories.
 
 For every fact about the items that takes few values (task type, polarity, dimension …) a table of how many items there are,
-how many got a label, how often the label is above the lowest category, how many are unanimous, and how often the label is what the
-item was chosen to show. Shares have Wilson intervals over items.
+how many got a label, how many are unanimous, and how often the label is what the item was chosen to show; and, for
+questions that ask whether something is present (yes or no, or ordered categories whose lowest says that it is not), how often
+the label is above the lowest category. Shares have Wilson intervals over items.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from heartfelt.analysis.chance import chance_of_hits
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.estimate import Estimate
@@ -20,7 +22,7 @@ _OWN = {"stimulus", "question", "flags", "flagged", "intended", "intended_presen
 
 
 def breakdown(material: Material) -> dict[str, list[dict[str, Any]]] | None:
-    """A table a fact about the items, for questions answered with categories."""
+    """One table per fact about the items, for questions answered with categories."""
     items = _items(material)
     if items is None or not items.height:
         return None
@@ -41,15 +43,15 @@ def _items(material: Material) -> pl.DataFrame | None:
     asked = {one.id: one for one in material.questions if one.categorical and one.items.height}
     if not asked:
         return None
-    lowest = {name: min(one.categories) for name, one in asked.items()}
+    listed = material.snapshot.table("items")
+    said = "intended_present" in listed.columns
+    lowest = {name: min(one.categories) for name, one in asked.items() if one.asks_presence or said}
     table = material.labels.table.filter(pl.col("question").is_in(list(asked)))
+    least = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
     table = table.with_columns(
-        (pl.col("value") > pl.col("question").replace_strict(lowest, return_dtype=pl.Float64)).alias(
-            "present"
-        ),
+        (pl.col("value") > least).alias("present"),
         (pl.col("share") == 1.0).alias("unanimous"),
     )
-    listed = material.snapshot.table("items")
     if listed.height:
         table = table.join(
             listed, on=["stimulus", "question"], how="left", maintain_order="left", suffix="_item"
@@ -87,7 +89,11 @@ def _row(items: pl.DataFrame) -> dict[str, Any]:
         "n_labels": items["value"].count(),
         "n_ties": items.height - items["value"].count(),
         "n_single": items.filter(pl.col("n") == 1).height,
-        "present": _share(items["present"], "share of labels above the lowest category"),
+        "present": _share(
+            items["present"],
+            "share of labels above the lowest category",
+            "nothing can be present or absent in these answers",
+        ),
         "unanimous": _share(shared["unanimous"], "share of items with two or more ratings that all agree"),
         "matches_intended": _share(
             items["matches"], "share of labels that are what the item was chosen to show"
@@ -95,17 +101,17 @@ def _row(items: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _share(column: pl.Series, method: str) -> dict[str, Any]:
+def _share(column: pl.Series, method: str, why: str = "no item says so") -> dict[str, Any]:
     known = column.drop_nulls()
     counts = {"items": known.len()}
     if not known.len():
-        return Estimate.missing("no item says so", method, counts).to_json()
+        return Estimate.missing(why, method, counts).to_json()
     hits = int(known.sum())
     low, high = wilson(hits, known.len(), 0.95)
     return Estimate(hits / known.len(), low, high, method, "Wilson over items", 0.95, counts).to_json()
 
 
-def intent_confusion(material: Material) -> list[dict[str, Any]] | None:
+def intent_confusion(material: Material, seed: int = 0) -> list[dict[str, Any]] | None:
     """Intended against answered categories, where intents are among the categories of a question."""
     out = []
     for one in material.questions:
@@ -113,11 +119,11 @@ def intent_confusion(material: Material) -> list[dict[str, Any]] | None:
         intents = one.items["intent"].drop_nulls().unique().sort().to_list()
         if one.level != "nominal" or len(names) < 3 or not names & set(intents):
             continue
-        out.append(_confusion(one, [name for name in intents if name in names]))
+        out.append(_confusion(one, [name for name in intents if name in names], seed))
     return out or None
 
 
-def _confusion(one: QuestionData, intents: list[str]) -> dict[str, Any]:
+def _confusion(one: QuestionData, intents: list[str], seed: int) -> dict[str, Any]:
     codes = one.categories
     labelled = one.items.filter(pl.col("intent").is_in(intents)).with_columns(
         pl.col("value").replace_strict(codes, default="tied", return_dtype=pl.String).alias("answer")
@@ -129,6 +135,9 @@ def _confusion(one: QuestionData, intents: list[str]) -> dict[str, Any]:
     table = [[counted[(i, a)] for a in answers] for i in intents]
     hit = labelled.select((pl.col("answer") == pl.col("intent")).alias("hit"), "system")
     method = "share of stimuli whose most frequent answer is the intent"
+    by_chance = chance_of_hits(
+        labelled["intent"].to_list(), labelled["answer"].to_list(), labelled["system"].to_list(), seed
+    )
     return {
         "question": one.id,
         "labels": answers,
@@ -137,6 +146,7 @@ def _confusion(one: QuestionData, intents: list[str]) -> dict[str, Any]:
         "counts": table,
         "proportions": [[n / sum(row) if sum(row) else None for n in row] for row in table],
         "hit_rate": _share(hit["hit"], method),
+        "hit_rate_by_chance": None if by_chance is None else by_chance.to_json(),
         "hit_rate_by_system": {
             name: _share(hit.filter(pl.col("system") == name)["hit"], method) for name in one.systems
         },

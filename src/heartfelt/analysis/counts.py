@@ -2,7 +2,8 @@
 
 A *rating* is counted as published studies count it: one rater's answers to one stimulus at one presentation, however
 many questions were asked together; where the study lists which question is asked of which stimulus, and neither order
-nor time is known, each answer is one. ``answers`` counts every single answer.
+nor time is known, each answer is one. ``answers`` counts every single answer. ``raters`` are those who gave at least one;
+those who are listed and gave none are ``raters_without_ratings``.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ def counts(material: Material, everything: Snapshot) -> dict[str, Any]:
     trials, per_trial = _trials(everything)
     kept, _ = _trials(material.snapshot)
     items = material.labels.table.filter(pl.col("value").is_not_null())
+    raters = len(everything.found.raters)
     return {
         "stimuli": whole["stimuli"],
         "rated": whole["rated"],
         "unrated": whole["unrated"],
-        "raters": whole["raters"],
-        "raters_kept": material.snapshot.counts["raters"],
+        "raters": raters,
+        "raters_kept": len(material.snapshot.found.raters),
+        "raters_without_ratings": whole["raters"] - raters,
         "ratings": trials,
         "ratings_kept": kept,
         "answers": whole["ratings"],

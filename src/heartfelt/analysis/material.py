@@ -7,6 +7,7 @@ absolute deviation is its size. Both are on the scale of the question.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,10 @@ Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
 
 FACTS = ("system", "intent")
 MANY_QUESTIONS = 12
+ABSENT = re.compile(
+    r"(no|not|none|never|nothing|nobody|absent|absence|missing|false|0)(?![a-z0-9])", re.IGNORECASE
+)
+"""How a lowest category begins that says that something is not there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +63,13 @@ class QuestionData:
     def categorical(self) -> bool:
         """Whether answers are categories."""
         return bool(self.categories)
+
+    @property
+    def asks_presence(self) -> bool:
+        """Whether answers say that something is present: above a lowest category that says it is not."""
+        if self.level == "nominal" and len(self.categories) > 2:
+            return False
+        return bool(self.categories) and bool(ABSENT.match(self.categories[min(self.categories)].strip()))
 
     @property
     def referenced(self) -> bool:

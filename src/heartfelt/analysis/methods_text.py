@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from heartfelt.analysis.phrases import f_test, listed, number, plural, sentence, share, with_interval
-from heartfelt.analysis.verdict import MOST_SHOWN, cell_words, held, main_questions
+from heartfelt.analysis.spoken import NOT_THERE, Summary, cell_words, held, main_questions, spoken
+from heartfelt.analysis.verdict_raters import flagged_raters
 from heartfelt.study import Study
 
-Summary = Mapping[str, Any]
+MOST_SHOWN = 3
 
 
 def methods(summary: Summary, study: Study) -> str:
@@ -88,15 +86,18 @@ def _tests(summary: Summary) -> str:
         parts.append(
             "Deviation is a stimulus's mean rating less the reference of its intent; signed deviations were analysed by system and"
             " intent, absolute deviations by quadrant and system, both also with the interaction of system and quadrant (type II"
-            " sums of squares; eta squared is a share of the sum of the table)"
+            " sums of squares; eta squared is the share of the sum of the table's sums of squares). Absolute deviations contain the"
+            " noise of the mean ratings"
         )
     elif summary["anova"]:
         parts.append(
-            "Mean ratings were compared between systems by analysis of variance (type II sums of squares)"
+            "Mean ratings were compared between systems by analysis of variance (type II sums of squares; eta squared is the share"
+            " of the sum of the table's sums of squares)"
         )
     if summary["pairwise"]:
         parts.append(
-            "pairs were compared by Tukey-Kramer and Games-Howell tests, and by a two-way jackknife with Holm's correction"
+            "pairs were compared by Tukey-Kramer tests of the means adjusted for the other effects of the same model, with its"
+            " error term and degrees of freedom, by Games-Howell tests, and by a two-way jackknife with Holm's correction"
         )
     if summary["systems"]:
         parts.append("intervals of means take stimuli and raters as samples (two-way jackknife)")
@@ -122,15 +123,15 @@ def _found_reliability(summary: Summary) -> list[str]:
         first = next(
             (
                 (key, found[key])
-                for key in ("alpha_interval", "alpha_nominal")
-                if found[key]["value"] is not None
+                for key in _alphas(name, summary)
+                if found.get(key, NOT_THERE)["value"] is not None
             ),
             None,
         )
         if first is None:
             continue
         text = f"For {name}, Krippendorff's alpha ({first[0].removeprefix('alpha_')}) was {with_interval(first[1])}"
-        if found["icc1k"]["value"] is not None:
+        if found.get("icc1k", NOT_THERE)["value"] is not None:
             text += f", ICC(1,k) {with_interval(found['icc1k'])}"
         top = found["ceiling"]
         best = (
@@ -146,10 +147,20 @@ def _found_reliability(summary: Summary) -> list[str]:
     return out
 
 
+def _alphas(name: str, summary: Summary) -> tuple[str, ...]:
+    """Krippendorff's alpha at the level of the answers first."""
+    levels = {row["question"]: row["level"] for row in summary["questions"] or []}
+    first = f"alpha_{levels.get(name, 'interval')}"
+    return (first, "alpha_interval", "alpha_ordinal", "alpha_nominal")
+
+
 def _found_effects(summary: Summary) -> list[str]:
     out = []
     done = 0
+    chosen = set(spoken(summary).names)
     for row in summary["anova"] or []:
+        if row["outcome"] not in chosen:
+            continue
         plain = "*" not in row["model"] and row["effect"] in ("system", "quadrant")
         wanted = (plain and row["effect"] == row["model"].split(" + ")[0]) or ":" in row["effect"]
         if not wanted or row["F"] is None or held(row, summary):
@@ -176,8 +187,8 @@ def _found_systems(summary: Summary) -> list[str]:
     out: list[str] = []
     if summary["kind"] == "conveyance":
         return out
-    questions = list(dict.fromkeys(row["question"] for row in summary["systems"] or []))
-    for name in questions[:MOST_SHOWN]:
+    ranked = {row["question"] for row in summary["systems"] or []}
+    for name in [name for name in spoken(summary).names if name in ranked]:
         rows = [r for r in summary["systems"] if r["question"] == name and r["rank"] is not None]
         rows.sort(key=lambda row: int(row["rank"]))
         if len(rows) < 2:
@@ -192,16 +203,22 @@ def _found_systems(summary: Summary) -> list[str]:
 
 def _found_screening(summary: Summary) -> list[str]:
     found = summary["screening"]
-    if not summary["counts"]["raters"] or not found["flagged"]:
+    flagged = flagged_raters(found)
+    if not summary["counts"]["raters"] or not flagged:
         return []
-    verb = "was" if len(found["flagged"]) == 1 else "were"
-    text = f"{len(found['flagged'])} of {plural(summary['counts']['raters'], 'rater')} {verb} flagged"
+    verb = "was" if len(flagged) == 1 else "were"
+    text = f"{len(flagged)} of {plural(summary['counts']['raters'], 'rater')} {verb} flagged"
     if found["dropped_by_default"]:
         text += f"; without the {len(found['dropped_by_default'])} that the default policy would leave out"
+        held_out = {row["question"]: row for row in (summary["crossfit"] or {}).get("questions") or []}
         moved = []
         for row in summary["sensitivity"] or []:
-            if row["figure"] in ("alpha_interval", "ceiling") and row["without"]["value"] is not None:
-                name = "alpha" if row["figure"] == "alpha_interval" else "the ceiling"
-                moved.append(f"{name} of {row['question']} became {share(row['without']['value'])}")
-        text += f" {listed(moved[: 2 * MOST_SHOWN])}" if moved else " nothing could be compared"
+            if row["figure"] == "alpha_interval" and row["without"]["value"] is not None:
+                words = f"alpha of {row['question']} became {share(row['without']['value'])}"
+                other = held_out.get(row["question"])
+                words += (
+                    f" ({share(other['without'])} on stimuli the raters were not chosen on)" if other else ""
+                )
+                moved.append(words)
+        text += f" {listed(moved[:MOST_SHOWN])}" if moved else " nothing could be compared"
     return [f"{text}."]

@@ -17,13 +17,15 @@ class AnalyzeOptions:
 
     ``policy`` decides which raters are kept; the usual one flags and keeps everybody. ``resamples`` is for the
     intervals that draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with;
-    ``loudness`` is measured from the media where it is no column.
+    ``loudness`` is measured from the media where it is no column. ``by`` is a column of the raters (language, expertise …)
+    whose groups are compared.
     """
 
     policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
     seed: int = 0
     resamples: int = 1000
     covariates: tuple[str, ...] = ()
+    by: str | None = None
 
     def __post_init__(self) -> None:
         if self.resamples < 100:

@@ -1,7 +1,7 @@
 """Intended against perceived quadrants, and deviation by quadrant.
 
 The perceived quadrant is that of a stimulus's mean ratings on both axes. A mean exactly on a midline belongs to neither side:
-it is counted as ``on a midline`` and is no hit.
+it is counted as ``on a midline`` and is no hit. Beside every hit rate stands what chance would give (``analysis.chance``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from heartfelt.analysis.chance import chance_of_hits
 from heartfelt.analysis.material import Material
 from heartfelt.analysis.quadrant_names import Quadrants
 from heartfelt.analysis.scores import METHODS, Scored
@@ -22,7 +23,7 @@ ALL = "all"
 HIT = "share of stimuli whose mean ratings lie in the intended quadrant"
 
 
-def quadrants(material: Material, laid: dict[str, Scored]) -> dict[str, Any] | None:
+def quadrants(material: Material, laid: dict[str, Scored], seed: int = 0) -> dict[str, Any] | None:
     """Deviation by quadrant, the confusion of intended with perceived quadrants, and the hit rate."""
     plane = material.quadrants
     if isinstance(plane, str):
@@ -46,6 +47,18 @@ def quadrants(material: Material, laid: dict[str, Scored]) -> dict[str, Any] | N
 
         return estimate(mean_changes(data, chosen, hits), HIT, "share").to_json()
 
+    labels = [*plane.names, None]
+
+    def chance(chosen: Bools) -> dict[str, Any] | None:
+        at = np.flatnonzero(chosen).tolist()
+        dealt = chance_of_hits(
+            [plane.names[intended[k]] for k in at],
+            [labels[perceived[k]] for k in at],
+            [by_system[k] for k in at],
+            seed,
+        )
+        return None if dealt is None else dealt.to_json()
+
     everything = np.ones(len(by_system), dtype=np.bool_)
     names = sorted({name for name in by_system if name})
     rows_by_quadrant = by_quadrant(material, laid, plane)
@@ -64,8 +77,12 @@ def quadrants(material: Material, laid: dict[str, Scored]) -> dict[str, Any] | N
             "proportions": shares,
         },
         "hit_rate": hit_rate(everything),
+        "hit_rate_by_chance": chance(everything),
         "hit_rate_by_system": {
             name: hit_rate(np.array([one == name for one in by_system], dtype=np.bool_)) for name in names
+        },
+        "hit_rate_by_system_by_chance": {
+            name: chance(np.array([one == name for one in by_system], dtype=np.bool_)) for name in names
         },
         "hit_rate_by_quadrant": {name: hit_rate(intended == place) for place, name in enumerate(plane.names)},
     }

@@ -38,6 +38,11 @@ def _alike(one: Policy, other: Policy) -> bool:
     )
 
 
+def nobody_judged(policy: Policy) -> Policy:
+    """The same policy with every rule switched off."""
+    return replace(policy, actions={})
+
+
 def default_panel(panel: Panel) -> Panel:
     """The panel the default policy would keep."""
     return panel_under(panel, POLICIES["default"])

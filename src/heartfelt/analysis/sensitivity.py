@@ -67,13 +67,14 @@ def side_pairs(with_all: Parts, without: Parts) -> list[dict[str, Any]]:
     for key, pairs in left.items():
         other = right.get(key, {})
         both = [pair for pair in pairs if pair in other]
-        question, deviation, factor, method = key
+        question, deviation, factor, method, model = key
         rows.append(
             {
                 "question": question,
                 "deviation": deviation,
                 "factor": factor,
                 "method": method,
+                "model": model,
                 "pairs": len(pairs),
                 "with_all": sum(pairs.values()),
                 "without": sum(other.values()),
@@ -84,11 +85,13 @@ def side_pairs(with_all: Parts, without: Parts) -> list[dict[str, Any]]:
     return rows
 
 
-def _families(
-    pairs: list[dict[str, Any]],
-) -> dict[tuple[str, str, str, str], dict[tuple[str, str], bool]]:
-    out: dict[tuple[str, str, str, str], dict[tuple[str, str], bool]] = {}
+Family = tuple[str, str, str, str, str | None]
+
+
+def _families(pairs: list[dict[str, Any]]) -> dict[Family, dict[tuple[str, str], bool]]:
+    out: dict[Family, dict[tuple[str, str], bool]] = {}
     for row in pairs:
-        family = out.setdefault((row["outcome"], row["deviation"], row["factor"], row["method"]), {})
+        key = (row["outcome"], row["deviation"], row["factor"], row["method"], row.get("model"))
+        family = out.setdefault(key, {})
         family[(row["a"], row["b"])] = bool(row["significant"])
     return out

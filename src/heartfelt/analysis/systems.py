@@ -2,7 +2,7 @@
 
 Systems are ranked by absolute deviation (closest to its intents first) where stimuli have references, else by mean
 rating (highest first). A system is tied with those it does not differ from in the same measure by the two-way jackknife
-with Holm's correction.
+with Holm's correction. ``absolute_deviation_corrected`` is without the noise of the ratings.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ OUTCOMES: tuple[tuple[str, Outcome], ...] = (
     ("mean", "value"),
     ("deviation", "signed"),
     ("absolute_deviation", "absolute"),
+    ("absolute_deviation_corrected", "corrected"),
 )
 
 

@@ -10,12 +10,14 @@ of systems also holds for other raters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import polars as pl
 
+from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import AnovaResult, anova, mixed_model
@@ -73,26 +75,49 @@ def variance_tables(
     for one in material.questions:
         if not one.numbers or not one.items.height:
             continue
-        frame = one.items.with_columns(
-            pl.col("stimulus").replace_strict(dict(told), default=None, return_dtype=pl.Float64).alias(name)
-            for name, told in extra.items()
-        )
         for model in models(one, tuple(extra)):
-            rows += list(_rows(one, model, frame))
+            made = attempt(partial(_rows, one, model, extra))
+            if isinstance(made, Failed):
+                made = [_failed(one.id, model, name, made.why) for name in model.factors]
+            rows += made
     return rows
 
 
-def _rows(one: QuestionData, model: Model, frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def model_frame(
+    one: QuestionData, model: Model, covariates: Mapping[str, Mapping[str, float]]
+) -> pl.DataFrame:
+    """The items a model is fitted to: those that have everything it needs; none where a factor has too many levels."""
+    frame = one.items.with_columns(
+        pl.col("stimulus").replace_strict(dict(known), default=None, return_dtype=pl.Float64).alias(name)
+        for name, known in covariates.items()
+        if name in model.covariates
+    )
     frame = frame.drop_nulls([*model.factors, *model.covariates])
     if model.outcome != "value":
         frame = frame.drop_nulls("deviation")
-    if any(frame[name].n_unique() > MOST_LEVELS for name in model.factors):
-        return
+    too_many = any(frame[name].n_unique() > MOST_LEVELS for name in model.factors)
+    return frame.clear() if too_many else frame
+
+
+def _failed(question: str, model: Model, effect: str, why: str) -> dict[str, Any]:
+    """An effect whose model could not be fitted."""
+    gone = Estimate.missing(why, "partial eta squared").to_json()
+    row: dict[str, Any] = {"outcome": question, "deviation": model.outcome, "model": model.words, "type": 2}
+    row |= {"effect": effect, "df": None, "F": None, "p": None, "eta_squared": None}
+    row |= {"eta_squared_of_total": None, "partial_eta_squared": gone, "omega_squared": None}
+    return row | {"n": None, "notes": [], "why_missing": why}
+
+
+def _rows(
+    one: QuestionData, model: Model, covariates: Mapping[str, Mapping[str, float]]
+) -> list[dict[str, Any]]:
+    frame = model_frame(one, model, covariates)
     if not frame.height:
-        return
+        return []
     table = _table(model, frame)
     bare = replace(model, covariates=())
     plain = _table(bare, frame) if model.covariates else None
+    out = []
     for row in table.rows:
         found = _row(one.id, model, table, row.effect, frame.height)
         if plain is not None and row.effect not in model.covariates:
@@ -100,9 +125,10 @@ def _rows(one: QuestionData, model: Model, frame: pl.DataFrame) -> Iterator[dict
             found["without_covariates"] = {
                 "F": same.f,
                 "p": same.p,
-                "eta_squared": same.eta_squared_of_table.value,
+                "eta_squared": same.eta_squared.value,
             }
-        yield found
+        out.append(found)
+    return out
 
 
 def _table(model: Model, frame: pl.DataFrame) -> AnovaResult:
@@ -125,8 +151,8 @@ def _row(question: str, model: Model, table: AnovaResult, effect: str, n: int) -
         "df": [row.df, table.residual_df],
         "F": row.f,
         "p": row.p,
-        "eta_squared": row.eta_squared_of_table.value,
-        "eta_squared_of_total": row.eta_squared.value,
+        "eta_squared": row.eta_squared.value,
+        "eta_squared_of_total": row.eta_squared_of_total.value,
         "partial_eta_squared": row.partial_eta_squared.to_json(),
         "omega_squared": row.omega_squared.value,
         "n": n,
@@ -140,8 +166,16 @@ def mixed_tables(material: Material) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for one in material.questions:
         if one.level == "interval" and one.items.height:
-            rows += _mixed(one)
+            made = attempt(partial(_mixed, one))
+            rows += _no_mixed(one, made.why) if isinstance(made, Failed) else made
     return rows
+
+
+def _no_mixed(one: QuestionData, why: str) -> list[dict[str, Any]]:
+    chosen = models(one)[0]
+    words = f"{chosen.words} + (1 | rater) + (1 | stimulus)"
+    head = {"outcome": one.id, "deviation": chosen.outcome, "model": words}
+    return [head | _no_effect(name, why) for name in chosen.factors]
 
 
 def _mixed(one: QuestionData) -> list[dict[str, Any]]:

@@ -34,7 +34,14 @@ def analyze(
     seed: Annotated[int, typer.Option(help="Seed of all resampling.")] = 0,
     covariate: Annotated[
         list[str] | None,
-        typer.Option(help="A covariate of the analyses of variance: loudness. May be repeated."),
+        typer.Option(help="A numeric column of the stimuli, or loudness, to hold constant. May be repeated."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATER_COLUMN",
+            help="Compare groups of raters by a column of theirs, such as language or expertise; numbers are cut at tertiles.",
+        ),
     ] = None,
     as_: Annotated[
         str | None,
@@ -57,7 +64,7 @@ def analyze(
         said = _write(
             snapshots,
             out,
-            AnalyzeOptions(policy=policy, seed=seed, covariates=tuple(covariate or ())),
+            AnalyzeOptions(policy=policy, seed=seed, covariates=tuple(covariate or ()), by=by),
             report,
             emolia=as_ == "emolia",
         )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
+from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.files import whole_folder, write_json, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.analysis_page import analysis_page
@@ -48,8 +50,12 @@ def write_analysis(
 
 
 def charts_of(analysis: Analysis) -> dict[str, Chart | Absent]:
-    """Every figure of an analysis, or why there is none."""
-    return {name: FIGURES[name].chart(analysis) for name in FIGURES}
+    """Every figure of an analysis, or why there is none; one that fails costs no other."""
+    out: dict[str, Chart | Absent] = {}
+    for name in FIGURES:
+        made = attempt(partial(FIGURES[name].chart, analysis))
+        out[name] = Absent(made.why) if isinstance(made, Failed) else made
+    return out
 
 
 def chart_table(chart: Chart) -> pl.DataFrame:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.report.blocks import absent
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section
@@ -17,6 +19,7 @@ from heartfelt.report.sections import (
     paper,
     presence,
     published,
+    rater_groups,
     raters,
     stimuli,
     trust,
@@ -39,24 +42,44 @@ def analysis_page(analysis: Analysis, charts: Mapping[str, Chart | Absent], targ
     return Page(title, say(study.description), _sections(analysis, charts), data, _facts(analysis))
 
 
+Build: TypeAlias = Callable[[], Section | None]
+
+
 def _sections(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> list[Section]:
     kind = analysis.summary.get("kind")
-    made: list[Section | None] = [verdict.verdict(analysis), published.published(analysis)]
+    builders: dict[str, Build] = {
+        "verdict": lambda: verdict.verdict(analysis),
+        "published": lambda: published.published(analysis),
+    }
     if kind == "conveyance":
-        made += [
-            conveyance.maps(analysis, charts),
-            conveyance.systems(analysis, charts),
-            conveyance.quadrants(analysis, charts),
-        ]
+        builders |= {
+            "maps": lambda: conveyance.maps(analysis, charts),
+            "systems": lambda: conveyance.systems(analysis, charts),
+            "intents": lambda: conveyance.quadrants(analysis, charts),
+        }
     elif kind == "opinion":
-        made += [opinion.ranking(analysis, charts)]
-    made += [
-        presence.agreement(analysis, charts),
-        trust.trust(analysis, charts),
-        raters.raters(analysis, charts),
-    ]
-    made += [opinion.answers(charts), stimuli.stimuli(), paper.paper(analysis), files.files(charts)]
+        builders["systems"] = lambda: opinion.ranking(analysis, charts)
+    builders |= {
+        "agreement": lambda: presence.agreement(analysis, charts),
+        "trust": lambda: trust.trust(analysis, charts),
+        "raters": lambda: raters.raters(analysis, charts),
+        "rater-groups": lambda: rater_groups.rater_groups(analysis, charts),
+        "answers": lambda: opinion.answers(charts),
+        "stimuli": stimuli.stimuli,
+        "paper": lambda: paper.paper(analysis),
+        "files": lambda: files.files(charts),
+    }
+    made = [_built(name, build) for name, build in builders.items()]
     return [section for section in made if section is not None]
+
+
+def _built(name: str, build: Build) -> Section | None:
+    """A section; where it cannot be written, a sentence that says so in its place."""
+    found = attempt(build)
+    if isinstance(found, Failed):
+        title = name.replace("-", " ").capitalize()
+        return Section(name, title, html=absent(f"This section is missing: {found.why}."), short=title)
+    return found
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:

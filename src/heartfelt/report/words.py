@@ -79,6 +79,7 @@ COEFFICIENTS = {
     "split_half": "Split-half (Spearman-Brown)",
     "fleiss_kappa": "Fleiss' kappa",
     "cohen_kappa": "Cohen's kappa, mean of pairs",
+    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
     "gwet_ac1": "Gwet's AC1",
     "gwet_ac2": "Gwet's AC2",
     "exact_agreement": "All raters agree",

@@ -144,7 +144,7 @@ def test_effect_sizes_by_hand() -> None:
     assert row.sum_sq == pytest.approx(between)
     assert row.f == pytest.approx(between / (within / 4))
     assert row.eta_squared.value == pytest.approx(between / 34)
-    assert row.eta_squared_of_table.value == pytest.approx(between / 34)
+    assert row.eta_squared_of_total.value == pytest.approx(between / 34)
     assert row.partial_eta_squared.value == pytest.approx(between / 34)
     assert row.omega_squared.value == pytest.approx((between - 2.5) / (34 + 2.5))
     assert found.value == pytest.approx(between / 34)
@@ -156,9 +156,9 @@ def test_two_conventions_of_eta_squared_differ_on_unbalanced_data() -> None:
     table = found.residual_sum_sq + sum(row.sum_sq or 0 for row in found.rows)
     row = found["a"]
     assert row.sum_sq is not None
-    assert row.eta_squared.value == pytest.approx(row.sum_sq / found.total_sum_sq)
-    assert row.eta_squared_of_table.value == pytest.approx(row.sum_sq / table)
-    assert row.eta_squared.value != pytest.approx(row.eta_squared_of_table.value, rel=1e-4)
+    assert row.eta_squared_of_total.value == pytest.approx(row.sum_sq / found.total_sum_sq)
+    assert row.eta_squared.value == pytest.approx(row.sum_sq / table)
+    assert row.eta_squared.value != pytest.approx(row.eta_squared_of_total.value, rel=1e-4)
 
 
 @pytest.mark.parametrize(

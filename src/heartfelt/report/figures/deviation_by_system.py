@@ -13,7 +13,7 @@ from heartfelt.report.words import plural
 
 STARS = (
     "Of the pairs that differ significantly, the three with the smallest differences are marked"
-    " (* p < .05, ** p < .01, *** p < .001)."
+    " (* p < .05, ** p < .01, *** p < .001; Tukey's test in the model of the analysis of variance)."
 )
 
 

@@ -11,7 +11,7 @@ from heartfelt.report.palette import COLOURS
 from heartfelt.report.reading import Analysis, inside, value_of, why
 from heartfelt.report.words import coefficient, plain
 
-SHOWN = ("fleiss_kappa", "exact_agreement", "leave_one_out", "gwet_ac1")
+SHOWN = ("alpha_ordinal", "fleiss_kappa", "exact_agreement", "leave_one_out", "gwet_ac1")
 MOST_PANELS = 3
 MOST_ROWS = 60
 
@@ -57,7 +57,7 @@ class Presence(Figure):
             }
             for q in order
         ]
-        caption = "Agreement between raters on each question, with 95% intervals; a kappa of 0 is agreement by chance."
+        caption = "Agreement between raters on each question, with 95% intervals; an alpha or kappa of 0 is agreement by chance."
         if len(shown) < len(order):
             caption += (
                 f" The {MOST_ROWS // 2} highest and the {MOST_ROWS // 2} lowest of {len(order)} questions."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from heartfelt.analysis.pairwise import ADJUSTED, ONE_WAY
 from heartfelt.report.reading import Analysis, bounds_of, rows, value_of
 from heartfelt.report.words import chance_of, number, stars
 
@@ -39,16 +40,19 @@ def lettered(place: int, title: str) -> str:
 def brackets(
     analysis: Analysis, keys: Sequence[str], labels: Sequence[str], **where: Any
 ) -> list[dict[str, Any]]:
-    """The three significant pairs that differ least, by Tukey and Kramer's test where it was made."""
+    """The three significant pairs that differ least, by the test of the model that compares them where it was made."""
     pairs = [
         pair
         for pair in rows(analysis, "pairwise", **where)
         if pair.get("a") in keys and pair.get("b") in keys and pair.get("difference") is not None
     ]
-    methods = sorted(
-        {str(pair.get("method")) for pair in pairs}, key=lambda name: "tukey" not in name.casefold()
-    )
-    found = [pair for pair in pairs if pair.get("significant") and pair.get("method") == methods[0]]
+    families = list(dict.fromkeys((str(pair.get("method")), pair.get("model")) for pair in pairs))
+    first = min(families, key=lambda family: (family[0] != ADJUSTED, family[0] != ONE_WAY), default=None)
+    found = [
+        pair
+        for pair in pairs
+        if pair.get("significant") and (str(pair.get("method")), pair.get("model")) == first
+    ]
     found.sort(key=lambda pair: abs(float(pair["difference"])))
     return [_bracket(pair, keys, labels) for pair in found[:MARKS]]
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from heartfelt.files import write_text
 from heartfelt.report.chart import Chart
 from heartfelt.report.prints.save import save
 
@@ -35,18 +36,29 @@ def drawing(
     try:
         yield
         for done, name in enumerate(mine if helper is not None else [*mine, *other], 1):
-            save(charts[name], folder, name)
+            save_or_say_why(charts[name], folder, name)
             if progress is not None:
                 progress("drawing figures", done, len(charts))
         if helper is not None and helper.wait() != 0:
             for name in other:
-                save(charts[name], folder, name)
+                save_or_say_why(charts[name], folder, name)
     finally:
         if helper is not None and helper.poll() is None:
             helper.kill()
             helper.wait()
     if progress is not None:
         progress("drawing figures", len(charts), len(charts))
+
+
+def save_or_say_why(chart: Chart, folder: Path, name: str) -> None:
+    """Write a figure's files, or a text with the reason: a figure that cannot be drawn costs no other. A full disk does."""
+    try:
+        save(chart, folder, name)
+    except OSError:
+        raise
+    except Exception as failure:  # noqa: BLE001 - one figure of many: the page shows the same numbers
+        reason = f"This figure could not be drawn ({type(failure).__name__}: {failure}).\n"
+        write_text(folder / f"{name}.txt", reason)
 
 
 def _shares(charts: Mapping[str, Chart]) -> tuple[list[str], list[str]]:
@@ -86,7 +98,7 @@ def chart_from_json(found: Mapping[str, Any]) -> Chart:
 def main() -> None:
     """Draw the charts on standard input into the folder named first."""
     for name, found in json.loads(sys.stdin.buffer.read()).items():
-        save(chart_from_json(found), Path(sys.argv[1]), name)
+        save_or_say_why(chart_from_json(found), Path(sys.argv[1]), name)
 
 
 if __name__ == "__main__":

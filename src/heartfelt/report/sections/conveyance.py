@@ -91,7 +91,10 @@ def anova_table(analysis: Analysis) -> Markup:
             ]
         )
     columns = ["question", "of", "model", "effect", "df", "F", "p", "η²", "partial η²", "ω²"]
-    caption = "Analyses of variance of stimulus means, type II. η² is the share of the sum of the table."
+    caption = (
+        "Analyses of variance of stimulus means, type II. η² is the share of the sum of the table's sums of squares,"
+        " residual included."
+    )
     return table(caption, columns, lines, more="all are in summary.json")
 
 
@@ -111,6 +114,7 @@ def pairwise_table(analysis: Analysis) -> Markup:
             measure(row.get("deviation")),
             row.get("factor"),
             row.get("method"),
+            row.get("model"),
             row.get("a"),
             row.get("b"),
             {"value": row.get("difference"), "low": row.get("low"), "high": row.get("high")},
@@ -119,7 +123,7 @@ def pairwise_table(analysis: Analysis) -> Markup:
         ]
         for row in found
     ]
-    columns = ["question", "of", "factor", "method", "a", "b", "a less b", "p", "significant"]
+    columns = ["question", "of", "factor", "method", "model", "a", "b", "a less b", "p", "significant"]
     content = table("Pairwise comparisons", columns, lines, more="all are in summary.json")
     return folded(f"All {number(len(lines))} pairwise comparisons", content, printed=False)
 
@@ -179,12 +183,22 @@ def _systems_table(analysis: Analysis) -> Markup:
             row.get("mean"),
             row.get("deviation"),
             row.get("absolute_deviation"),
+            row.get("absolute_deviation_corrected"),
             row.get("n_stimuli"),
             row.get("n_ratings"),
         ]
         for row in found
     ]
-    columns = ["system", "question", "mean", "deviation", "absolute deviation", "stimuli", "ratings"]
+    columns = [
+        "system",
+        "question",
+        "mean",
+        "deviation",
+        "absolute deviation",
+        "without rating noise",
+        "stimuli",
+        "ratings",
+    ]
     return folded(
         "Means and deviations of every system", table("Systems, with 95% intervals", columns, lines)
     )

@@ -10,11 +10,13 @@ from markupsafe import Markup
 from heartfelt.report.blocks import figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.page import Section
-from heartfelt.report.reading import Analysis, inside, value_of
+from heartfelt.report.reading import MANY_QUESTIONS, Analysis, inside, value_of
 from heartfelt.report.tables import table
 from heartfelt.report.words import coefficient, plain
 
 SHOWN = (
+    "alpha_ordinal",
+    "cohen_kappa_quadratic",
     "fleiss_kappa",
     "cohen_kappa",
     "gwet_ac1",
@@ -35,10 +37,9 @@ def agreement(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Secti
     if not found:
         return None
     pooled = inside(analysis, "agreement_pooled") or {}
-    everything: dict[str, Any] = {
-        f"all: {plain(name)}": row for name, row in pooled.items() if isinstance(row, Mapping)
-    }
-    everything |= {plain(name): row for name, row in found.items()}
+    together = {f"all: {plain(name)}": row for name, row in pooled.items() if isinstance(row, Mapping)}
+    single = {plain(name): row for name, row in found.items()}
+    everything: dict[str, Any] = together | single if len(single) > MANY_QUESTIONS else single | together
     names = [
         name for name in SHOWN if any(value_of(row.get(name)) is not None for row in everything.values())
     ]
@@ -57,6 +58,8 @@ def agreement(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Secti
         _breakdown(analysis),
     )
     lead = "Agreement between raters on each question: beyond chance, plain, and each vote against the majority of the others."
+    if "alpha_ordinal" in names:
+        lead += " Where categories have an order, the coefficients that know it come first."
     return Section("agreement", "Where raters agree", lead, html=html, short="Agreement")
 
 
@@ -66,18 +69,22 @@ def _breakdown(analysis: Analysis) -> Markup:
     if not isinstance(found, Mapping):
         return Markup("")
     parts = []
+    known = [row for rows in found.values() for row in rows]
+    shown = [
+        (key, title)
+        for key, title in (
+            ("present", "present"),
+            ("unanimous", "unanimous"),
+            ("matches_intended", "as intended"),
+        )
+        if any(value_of(row[key]) is not None for row in known)
+    ]
     for fact, rows in found.items():
         lines = [
             [
                 plain(str(row["value"])),
-                row["n_items"],
-                row["n_ratings"],
-                row["n_labels"],
-                row["n_ties"],
-                row["n_single"],
-                row["present"],
-                row["unanimous"],
-                row["matches_intended"] if value_of(row["matches_intended"]) is not None else None,
+                *(row[key] for key in ("n_items", "n_ratings", "n_labels", "n_ties", "n_single")),
+                *(row[key] if value_of(row[key]) is not None else None for key, _ in shown),
             ]
             for row in rows
         ]
@@ -88,9 +95,7 @@ def _breakdown(analysis: Analysis) -> Markup:
             "labels",
             "ties",
             "single rater",
-            "present",
-            "unanimous",
-            "as intended",
+            *(title for _, title in shown),
         ]
         content = table(
             f"Labels by {plain(fact)}" if fact != "all" else "Labels of all items", columns, lines

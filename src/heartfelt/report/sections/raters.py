@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
+from heartfelt.analysis.verdict_raters import flagged_raters
 from heartfelt.report.blocks import absent, figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.copies import SideBySide, side_by_side
@@ -35,16 +36,17 @@ def raters(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
         figure_block("sensitivity", charts, look="flow"),
         _sides(analysis),
         _sensitivity(analysis),
+        _held_out(analysis),
         _changed_pairs(analysis),
     ]
     return Section("raters", "The raters", LEAD, html=joined(*parts), short="Raters")
 
 
 def _count(analysis: Analysis) -> Markup:
-    flagged = inside(analysis, "screening", "flagged") or {}
+    flagged = flagged_raters(inside(analysis, "screening") or {"flagged": {}})
     groups = inside(analysis, "screening", "collusion") or []
     left_out = inside(analysis, "screening", "dropped_by_default") or []
-    total = analysis.all_ratings.raters.height
+    total = int(inside(analysis, "counts", "raters") or 0)
     verb = "is" if len(flagged) == 1 else "are"
     words = f"{number(len(flagged))} of {plural(total, 'rater')} {verb} flagged by at least one rule."
     if groups:
@@ -201,6 +203,34 @@ def _sides(analysis: Analysis) -> Markup:
     return Markup("<p>Without them: {}.</p>").format(words)
 
 
+def _held_out(analysis: Analysis) -> Markup:
+    """Alpha with and without, on stimuli the raters were not chosen on."""
+    found = inside(analysis, "crossfit", "questions") or []
+    if not found:
+        return Markup("")
+    here = {(row.get("question"), row.get("figure")): row for row in rows(analysis, "sensitivity")}
+    lines = []
+    for row in found:
+        same = here.get((row["question"], row["figure"])) or {}
+        lines.append(
+            [
+                row["question"],
+                coefficient(row["figure"]),
+                same.get("with_all"),
+                same.get("without"),
+                row["with_all"],
+                row["without"],
+            ]
+        )
+    columns = ["question", "figure", "all raters", "without", "all raters, held out", "without, held out"]
+    left_out = " and ".join(map(str, inside(analysis, "crossfit", "left_out") or []))
+    caption = (
+        "Agreement rises in part because raters are chosen by how they agree. Held out: raters were chosen on one half of the"
+        f" stimuli (leaving out {left_out}) and alpha was measured on the other; means of both halves"
+    )
+    return table(caption, columns, lines)
+
+
 def _changed_pairs(analysis: Analysis) -> Markup:
     """Pairs that differ on one side only."""
     lines = [
@@ -209,6 +239,7 @@ def _changed_pairs(analysis: Analysis) -> Markup:
             measure(row.get("deviation")),
             row.get("factor"),
             row.get("method"),
+            row.get("model"),
             row.get("pairs"),
             row.get("with_all"),
             row.get("without"),
@@ -228,6 +259,7 @@ def _changed_pairs(analysis: Analysis) -> Markup:
         "of",
         "factor",
         "method",
+        "model",
         "pairs",
         "differ, all raters",
         "differ, without",

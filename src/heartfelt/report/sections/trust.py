@@ -10,7 +10,7 @@ from markupsafe import Markup
 from heartfelt.report.blocks import absent, figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.page import Section
-from heartfelt.report.reading import Analysis, inside, value_of
+from heartfelt.report.reading import MANY_QUESTIONS, Analysis, inside, value_of
 from heartfelt.report.tables import table
 from heartfelt.report.words import coefficient, number, plain
 
@@ -34,7 +34,9 @@ def trust(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
     """Tables and figures of reliability."""
     found = inside(analysis, "reliability") or {}
     pooled = inside(analysis, "reliability_pooled") or {}
-    found = {**{f"all: {plain(name)}": part for name, part in pooled.items()}, **found}
+    together = {f"all: {plain(name)}": part for name, part in pooled.items()}
+    # With few questions each stands for itself, and the pool comes last.
+    found = {**together, **found} if len(found) > MANY_QUESTIONS else {**found, **together}
     parts = [_coefficients(found), _needed(found)]
     pair = Markup('<div class="pair">\n{}\n{}\n</div>').format(
         figure_block("reliability-by-raters", charts), figure_block("ratings-per-item", charts)
@@ -93,17 +95,35 @@ def _needed(found: Mapping[str, Any]) -> Markup:
     for question, part in found.items():
         needed = part.get("raters_needed")
         if isinstance(needed, Mapping) and any(n is not None for n in needed.values()):
-            lines.append([plain(question), *(_count(needed.get(target)) for target in ("0.7", "0.8", "0.9"))])
+            between = part.get("raters_needed_between") or {}
+            lines.append(
+                [
+                    plain(question),
+                    *(_count(needed.get(target), between.get(target)) for target in ("0.7", "0.8", "0.9")),
+                ]
+            )
     if not lines:
         return Markup("")
     return table(
-        "Raters per item needed for a reliable mean", ["question", "for .7", "for .8", "for .9"], lines
+        "Raters per item needed for a reliable mean, with 95% bounds",
+        ["question", "for .7", "for .8", "for .9"],
+        lines,
     )
 
 
-def _count(found: Any) -> Any:
-    number_of = value_of(found)
-    return None if number_of is None else int(number_of)
+def _count(found: Any, between: Any) -> str | None:
+    """A number of raters with its bounds; where the reliability may be zero, only the lower bound is known."""
+    needed = value_of(found)
+    if needed is None:
+        return None
+    low, high = between if isinstance(between, list | tuple) and len(between) == 2 else (None, None)
+    if high is None:
+        return f"{number(int(low))} or more, no upper bound" if low is not None else "no bound"
+    return (
+        f"{number(int(needed))} ({number(int(low))} to {number(int(high))})"
+        if low is not None
+        else number(int(needed))
+    )
 
 
 def _components(found: Mapping[str, Any]) -> Markup:

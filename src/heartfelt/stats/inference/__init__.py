@@ -1,7 +1,9 @@
 """Tests of hypotheses about ratings: variance, pairs, mixed models, permutation, equivalence."""
 
 from heartfelt.stats.inference.anova import AnovaResult, AnovaRow, anova
+from heartfelt.stats.inference.count_dependence import CountDependence, CountTest, count_dependence
 from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
+from heartfelt.stats.inference.marginal_means import MarginalMeans, marginal_means
 from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
 from heartfelt.stats.inference.permutation import (
     PermutationTest,
@@ -22,7 +24,10 @@ __all__ = [
     "AnovaResult",
     "AnovaRow",
     "Coefficient",
+    "CountDependence",
+    "CountTest",
     "Equivalence",
+    "MarginalMeans",
     "MixedEffect",
     "MixedResult",
     "Pair",
@@ -31,10 +36,12 @@ __all__ = [
     "PredictionPowered",
     "Rated",
     "anova",
+    "count_dependence",
     "equivalence_correlation",
     "equivalence_mean",
     "games_howell",
     "holm",
+    "marginal_means",
     "mixed_model",
     "permutation_correlation",
     "permutation_paired",

@@ -7,9 +7,10 @@ others already span, or whose cells are empty, loses degrees of freedom or is mi
 
 Effect sizes, all shares of variance in [0, 1] (omega squared can fall below 0):
 
-- ``eta_squared``: of the corrected total;
-- ``eta_squared_of_table``: of the sum of the table's sums of squares, residual included. The two differ on
-  unbalanced data, where type II and III tables do not add up to the total. Some papers print this one;
+- ``eta_squared``: of the sum of the table's sums of squares, residual included, as most software prints it
+  (effectsize, pingouin);
+- ``eta_squared_of_total``: of the corrected total. The two differ on unbalanced data, where type II and III
+  tables do not add up to the total;
 - ``partial_eta_squared``: of itself and the residual, with an interval from the noncentral F distribution
   (Steiger
   2004), widened where it must be to hold the sample value;
@@ -55,14 +56,19 @@ class AnovaRow:
     f: float | None
     p: float | None
     eta_squared: Estimate
-    eta_squared_of_table: Estimate
+    eta_squared_of_total: Estimate
     partial_eta_squared: Estimate
     omega_squared: Estimate
     why_missing: str | None = None
 
+    @property
+    def eta_squared_of_table(self) -> Estimate:
+        """The same as ``eta_squared``, by its full name."""
+        return self.eta_squared
+
     def to_json(self) -> dict[str, Any]:
         """A plain object."""
-        sizes = ("eta_squared", "eta_squared_of_table", "partial_eta_squared", "omega_squared")
+        sizes = ("eta_squared", "eta_squared_of_total", "partial_eta_squared", "omega_squared")
         out: dict[str, Any] = {
             "effect": self.effect, "df": self.df, "sum_sq": self.sum_sq, "F": self.f, "p": self.p,
         }  # fmt: skip
@@ -222,14 +228,14 @@ def _frame(
 
 
 def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Frame) -> AnovaRow:
-    names = ("eta squared", "eta squared of the table", "partial eta squared", "omega squared")
+    names = ("eta squared", "eta squared of the corrected total", "partial eta squared", "omega squared")
     if square is None or why is not None:
         reason = why or ""
         a, b, c, d = (Estimate.missing(reason, name, frame.counts) for name in names)
         return AnovaRow(effect, df, None, None, None, None, a, b, c, d, reason)
-    shares = [square / frame.total, square / frame.table, square / (square + frame.residual)]
+    shares = [square / frame.table, square / frame.total, square / (square + frame.residual)]
     plain = "intervals are given for the partial form"
-    eta, table, partial = (
+    eta, of_total, partial = (
         Estimate(share, method=name, counts=frame.counts, why_no_interval=plain)
         for share, name in zip(shares, names, strict=False)
     )
@@ -237,13 +243,15 @@ def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Fr
     if frame.why_no_test:
         omega = Estimate.missing(frame.why_no_test, names[3], frame.counts)
         partial = _bounds.bounded(partial, None, "", frame.level, frame.why_no_test)
-        return AnovaRow(effect, df, square, mean, None, None, eta, table, partial, omega, frame.why_no_test)
+        return AnovaRow(
+            effect, df, square, mean, None, None, eta, of_total, partial, omega, frame.why_no_test
+        )
     error = frame.residual / frame.residual_df
     omega_share = (square - df * error) / (frame.total + error)
     omega = Estimate(omega_share, method=names[3], counts=frame.counts, why_no_interval=plain)
     f = mean / error
     partial = _share_interval(partial, f, df, frame)
-    return AnovaRow(effect, df, square, mean, f, _upper_tail(f, df, frame), eta, table, partial, omega)
+    return AnovaRow(effect, df, square, mean, f, _upper_tail(f, df, frame), eta, of_total, partial, omega)
 
 
 def _upper_tail(f: float, df: int, frame: _Frame) -> float:

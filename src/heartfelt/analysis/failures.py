@@ -1,0 +1,53 @@
+"""What becomes of a part of an analysis that cannot be computed: it is missing, and says because of what.
+
+This is the one place with a broad except: a fault in one figure must not cost the reader every other number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from heartfelt.errors import HeartfeltError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A part that could not be computed."""
+
+    why: str
+
+
+def attempt(compute: Callable[[], T]) -> T | Failed:
+    """The result, or why there is none: the message of our own errors, else the kind and text of the exception."""
+    try:
+        return compute()
+    except HeartfeltError as failure:
+        return Failed(failure.problem.strip().rstrip("."))
+    except Exception as failure:  # noqa: BLE001 - one part of an analysis: the others still stand
+        text = " ".join(str(failure).split())[:300]
+        return Failed(f"its computation failed ({type(failure).__name__}{': ' + text if text else ''})")
+
+
+@dataclass(slots=True)
+class Failures:
+    """Which parts failed, and why; and why parts are ``absent`` that did not fail."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+
+    def guard(self, part: str, compute: Callable[[], T], otherwise: T) -> T:
+        """The part, or ``otherwise``, with the reason under the part's name."""
+        found = attempt(compute)
+        if isinstance(found, Failed):
+            self.reasons[part] = found.why
+            return otherwise
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence for every part that failed."""
+        return [f"The part '{part}' is missing: {why}." for part, why in self.reasons.items()]

@@ -1,0 +1,161 @@
+"""A part that fails is missing, because …; everything else stands, in the summary and on the page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heartfelt.analysis import AnalyzeOptions, analyze, verdict_systems
+from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.errors import InputError
+from heartfelt.report import write_analysis
+from heartfelt.report.analysis import charts_of
+from heartfelt.report.analysis_page import analysis_page
+from heartfelt.report.chart import Absent
+from heartfelt.report.figures import FIGURES
+from heartfelt.report.page import render
+from tests.analysis.made import answers, snapshot, stimuli
+from tests.analysis.test_bad_input import check_parts, check_reasons
+
+QUICK = AnalyzeOptions(resamples=100)
+# The package exports the function of the same name, so the module is looked up among those loaded.
+MODULE = sys.modules["heartfelt.analysis.analyze"]
+
+
+def broken(*_args: Any, **_options: Any) -> Any:
+    raise ZeroDivisionError("float division by zero")
+
+
+def made() -> Any:
+    table = stimuli(12)
+    return snapshot("conveyance", table, answers("conveyance", table, raters=5))
+
+
+PARTS = [
+    ("reliability", "reliability"),
+    ("agreement", "agreement"),
+    ("variance_tables", "anova"),
+    ("pairwise", "pairwise"),
+    ("mixed_tables", "mixed"),
+    ("systems", "systems"),
+    ("intents", "intents"),
+    ("quadrants", "quadrants"),
+    ("slopes", "slopes"),
+    ("ellipses", "ellipses"),
+    ("distributions", "distributions"),
+    ("breakdown", "breakdown"),
+    ("intent_confusion", "intent_confusion"),
+    ("overall", "questions"),
+    ("checks", "checks"),
+    ("sensitivity", "sensitivity"),
+    ("crossfit", "crossfit"),
+]
+
+
+@pytest.mark.parametrize(("function", "part"), PARTS)
+def test_a_failing_part_is_missing_with_the_reason(
+    function: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = "_both_sides" if function == "sensitivity" else function
+    monkeypatch.setattr(MODULE, target, broken)
+    found = analyze(made(), QUICK)
+    reason = found.summary["why_missing"][part]
+    assert "ZeroDivisionError" in reason
+    assert "float division by zero" in reason
+    assert "Traceback" not in json.dumps(found.summary)
+    assert any(part in note and "ZeroDivisionError" in note for note in found.summary["notes"])
+    check_reasons(found.summary)
+    check_parts(found)
+    kept = {"reliability", "anova", "systems", "slopes"} - {part}
+    assert all(found.summary[name] for name in kept)
+    page = render(analysis_page(found, charts_of(found), Path("report.html")))
+    assert "ZeroDivisionError" in page
+    assert "This section is missing" not in page
+
+
+def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    from heartfelt.panel.rules import RULES
+
+    monkeypatch.setattr(type(RULES["informativeness"]), "apply", broken)
+    found = analyze(made(), AnalyzeOptions(policy="default", resamples=100))
+    assert found.summary["screening"]["flagged"] == {}
+    assert any("screening" in note and "ZeroDivisionError" in note for note in found.summary["notes"])
+    assert not any("No rater is flagged" in sentence for sentence in found.summary["verdict"])
+    assert any("Raters were not screened" in sentence for sentence in found.summary["verdict"])
+    assert found.summary["anova"]
+
+
+def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    import heartfelt.analysis.variance as variance
+
+    real, calls = variance.mixed_model, []
+
+    def sometimes(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        return broken() if len(calls) == 1 else real(*args, **options)
+
+    monkeypatch.setattr(variance, "mixed_model", sometimes)
+    rows = analyze(made(), QUICK).summary["mixed"]
+    by = {name: [row for row in rows if row["outcome"] == name] for name in ("valence", "arousal")}
+    assert all("ZeroDivisionError" in row["why_missing"] for row in by["valence"])
+    assert all(row["F"] is not None for row in by["arousal"])
+
+
+def test_a_failing_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict_systems, "sentences", broken)
+    found = analyze(made(), QUICK).summary
+    assert any("verdict on the systems is missing" in sentence for sentence in found["verdict"])
+    assert found["verdict_groups"]["reliability"]
+
+
+def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = analyze(made(), QUICK)
+    monkeypatch.setattr(type(FIGURES["slopes"]), "chart", broken)
+    monkeypatch.setattr("heartfelt.report.sections.trust.trust", broken)
+    charts = charts_of(found)
+    assert isinstance(charts["slopes"], Absent)
+    assert "ZeroDivisionError" in charts["slopes"].why
+    folder = write_analysis(found, tmp_path / "out")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert (
+        "This section is missing: its computation failed (ZeroDivisionError: float division by zero)." in page
+    )
+    assert (folder / "figures" / "answers.png").is_file()
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_its_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from heartfelt.report.chart import Chart
+    from heartfelt.report.prints import hands
+
+    monkeypatch.setattr(hands, "save", broken)
+    hands.save_or_say_why(Chart("columns", "t", "c.", [], []), tmp_path, "answers")
+    assert "ZeroDivisionError" in (tmp_path / "answers.txt").read_text(encoding="utf-8")
+
+    def full(*_args: Any) -> Any:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(hands, "save", full)
+    with pytest.raises(OSError, match="no space"):
+        hands.save_or_say_why(Chart("columns", "t", "c.", [], []), tmp_path, "answers")
+
+
+def test_reasons() -> None:
+    def refused() -> None:
+        raise InputError("The model has 5000 columns.", "Use fewer.")
+
+    assert attempt(broken) == Failed("its computation failed (ZeroDivisionError: float division by zero)")
+    assert attempt(refused) == Failed("The model has 5000 columns")
+    assert attempt(lambda: 3) == 3
+
+
+def test_mistakes_of_the_caller_are_still_errors() -> None:
+    with pytest.raises(InputError):
+        analyze(made(), AnalyzeOptions(covariates=("nothing",)))
+    with pytest.raises(InputError):
+        analyze(made(), AnalyzeOptions(by="nothing"))

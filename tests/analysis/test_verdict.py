@@ -1,0 +1,424 @@
+"""What the verdict says first, what it says of chance, noise and selection, and which questions it speaks of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
+from heartfelt.analysis.chance import chance_of_hits
+from heartfelt.analysis.material import lay_out
+from heartfelt.analysis.scores import scored, without_noise
+from heartfelt.analysis.spoken import main_questions, spoken
+from heartfelt.analysis.verdict_raters import flagged_raters
+from heartfelt.analysis.verdict_reliability import sentences as on_reliability
+from heartfelt.report.analysis import charts_of
+from heartfelt.report.sections import presence as presence_section
+from heartfelt.report.sections import trust as trust_section
+from heartfelt.snapshot import Snapshot
+from heartfelt.study import Question, Study
+from heartfelt.study.scale import AnyScale, Categories, Ordered, Points, YesNo
+from tests.analysis.made import Row, answers, snapshot, stimuli, study
+
+QUICK = AnalyzeOptions(resamples=100)
+SCHEMA = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
+
+
+def made(scale: AnyScale, rows: list[Row], names: list[str], table: pl.DataFrame) -> Snapshot:
+    asked = Study(
+        name="made", scales={"s": scale}, questions=[Question(id=n, text=n, scale="s") for n in names]
+    )
+    return Snapshot.build(asked, stimuli=table, ratings=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+
+
+def group(found: Analysis, name: str) -> str:
+    return " ".join(found.summary["verdict_groups"][name])
+
+
+@pytest.fixture(scope="module")
+def noise() -> Analysis:
+    """Systems of which one was rated higher by every rater, whatever the stimulus ids say; stimuli are mixed up."""
+    rng = np.random.default_rng(0)
+    rows: list[Row] = [
+        (f"r{r}", f"s{i}", "quality", float(rng.integers(1, 6))) for r in range(12) for i in range(24)
+    ]
+    rows += [(f"flat{r}", f"s{i}", "quality", 3.0) for r in range(3) for i in range(24)]
+    return analyze(made(Points(type="points", points=5), rows, ["quality"], stimuli(24)), QUICK)
+
+
+def test_the_bottom_line_comes_first_and_the_rest_is_grouped(noise: Analysis) -> None:
+    groups = noise.summary["verdict_groups"]
+    assert set(groups) == {"bottom_line", "systems", "reliability", "raters"}
+    assert noise.summary["verdict"] == [
+        groups["bottom_line"],
+        *groups["systems"],
+        *groups["reliability"],
+        *groups["raters"],
+    ]
+
+
+def test_ratings_without_information_are_the_first_sentence(noise: Analysis) -> None:
+    first = noise.summary["verdict"][0]
+    assert first.startswith("The ratings carry no detectable information about the stimuli")
+    assert "always give the same answer (3 of 15 do)" in first
+    assert "mixed up" in first
+    assert "out of step" in first
+    assert "no number of raters can be named" in group(noise, "reliability")
+    assert "would take" not in " ".join(noise.summary["verdict"])
+
+
+def test_the_worst_comes_before_a_significant_f(noise: Analysis) -> None:
+    """Even where systems differ significantly."""
+    summary = dict(noise.summary)
+    row = next(row for row in summary["anova"] if row["effect"] == "system")
+    summary["anova"] = [row | {"F": 12.0, "p": 0.0001}]
+    from heartfelt.analysis.verdict import verdict
+
+    said = verdict(summary)
+    assert said.bottom_line.startswith("The ratings carry no detectable information")
+    assert any("Systems differ" in sentence for sentence in said.systems)
+
+
+def test_only_some_questions_without_information() -> None:
+    table = stimuli(24)
+    rng = np.random.default_rng(2)
+    rows = [row for row in answers("opinion", table, raters=10) if row[2] == "quality"]
+    rows += [(f"r{r}", f"s{i}", "alignment", float(rng.integers(1, 6))) for r in range(10) for i in range(24)]
+    first = analyze(snapshot("opinion", table, rows), QUICK).summary["verdict"][0]
+    assert "the ratings of alignment carry no detectable information about the stimuli" in first
+    assert "the labels are" in first
+
+
+def test_answers_that_are_all_the_same() -> None:
+    rows: list[Row] = [(f"r{r}", f"s{i}", "match", 1.0) for r in range(4) for i in range(8)]
+    first = analyze(snapshot("yes-no", stimuli(8), rows), QUICK).summary["verdict"][0]
+    assert first.startswith("All answers on match are the same")
+
+
+def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
+    found = noise.summary["reliability"]["quality"]
+    trust = found | {
+        "icc2": {"value": 0.001, "low": 1e-5, "high": 0.01},
+        "icc2k": {"value": 0.01, "low": 0.0, "high": 0.1},
+    }
+    trust |= {"raters_needed": {"0.9": 10_000}, "raters_needed_between": {"0.9": [900, None]}}
+    words = " ".join(on_reliability(noise.summary | {"reliability": {"quality": trust}}))
+    assert "10,000" not in words
+    html = trust_section._needed({"quality": trust})
+    assert "10,000" not in html
+    trust["raters_needed_between"] = {"0.9": [40, 90]}
+    trust["raters_needed"] = {"0.9": 60, "0.7": 15, "0.8": None}
+    words = " ".join(on_reliability(noise.summary | {"reliability": {"quality": trust}}))
+    assert "60 raters a stimulus (40 to 90)" in words
+    assert "60 (40 to 90)" in trust_section._needed({"quality": trust})
+
+
+def test_ratings_asked_for_because_of_the_answers_are_reported() -> None:
+    rng = np.random.default_rng(4)
+    rows: list[Row] = []
+    for i in range(80):
+        truth = rng.normal()
+        first, second = rng.choice(8, 2, replace=False)
+        yes = truth + rng.normal() > 0.3
+        rows.append((f"r{first}", f"s{i}", "match", float(yes)))
+        if yes:
+            rows.append((f"r{second}", f"s{i}", "match", float(truth + rng.normal() > 0.3)))
+    selected = analyze(snapshot("yes-no", stimuli(80), rows), QUICK)
+    assert "How many ratings a stimulus has depends on its answers" in group(selected, "reliability")
+    assert selected.summary["checks"]["ratings_per_item"]["match"]["answers"]["significant"]
+    table = stimuli(24)
+    honest = analyze(snapshot("yes-no", table, answers("yes-no", table)), QUICK)
+    assert "depends on its answers" not in group(honest, "reliability")
+
+
+@pytest.fixture(scope="module")
+def clips() -> Analysis:
+    table = stimuli(48)
+    rows = answers("conveyance", table, raters=14, seed=3)
+    rng = np.random.default_rng(9)
+    rows += [
+        (f"careless{k}", f"s{i}", q, float(rng.integers(1, 10)))
+        for k in range(3)
+        for i in range(48)
+        for q in ("valence", "arousal")
+    ]
+    return analyze(snapshot("conveyance", table, rows), QUICK)
+
+
+def test_pairs_are_those_of_the_model_in_the_sentence(clips: Analysis) -> None:
+    for row in clips.summary["anova"]:
+        if row["effect"] != "system" or row["model"] != "system + intent":
+            continue
+        pairs = [
+            pair
+            for pair in clips.summary["pairwise"]
+            if pair["model"] == "system + intent" and pair["outcome"] == row["outcome"]
+        ]
+        assert pairs
+        assert {pair["df"] for pair in pairs} == {row["df"][1]}
+        assert {pair["method"] for pair in pairs} == {"Tukey-Kramer, adjusted means"}
+
+
+def test_chance_stands_next_to_the_hit_rate(clips: Analysis) -> None:
+    chance = clips.summary["quadrants"]["hit_rate_by_chance"]
+    assert 0.1 < chance["value"] < 0.45
+    assert 0 < chance["p"] <= 1
+    assert "would be by chance" in group(clips, "systems")
+    assert set(clips.summary["quadrants"]["hit_rate_by_system_by_chance"]) == {"M0", "M1", "M2"}
+
+
+def test_chance_by_hand() -> None:
+    """Two systems; hits by chance are the products of the shares within each, and perfect hits are beyond it."""
+    intended = ["a", "a", "b", "b"] * 10
+    perceived = [*intended[:20], *(["a"] * 20)]
+    system = ["x"] * 20 + ["y"] * 20
+    found = chance_of_hits(intended, perceived, system, 0)
+    assert found is not None
+    assert found.share == pytest.approx((20 * 0.5 + 20 * 0.5) / 40)
+    assert found.p is not None
+    assert found.p < 0.001
+    always = chance_of_hits(["a"] * 5, ["a"] * 5, ["x"] * 5, 0)
+    assert always is not None
+    assert always.p is None
+
+
+def test_chance_of_many_agrees_with_deals() -> None:
+    from heartfelt.analysis import chance
+
+    rng = np.random.default_rng(1)
+    intended = [str(k) for k in rng.integers(0, 4, 400)]
+    perceived = [
+        name if rng.random() < 0.06 else str(other)
+        for name, other in zip(intended, rng.integers(0, 4, 400), strict=True)
+    ]
+    system = [str(k) for k in rng.integers(0, 3, 400)]
+    dealt = chance_of_hits(intended, perceived, system, 0)
+    many = pytest.MonkeyPatch()
+    many.setattr(chance, "MOST_DEALT", 100)
+    normal = chance_of_hits(intended, perceived, system, 0)
+    many.undo()
+    assert dealt is not None
+    assert normal is not None
+    assert dealt.share == normal.share
+    assert dealt.p == pytest.approx(normal.p, abs=0.03)
+
+
+def test_predictors_that_know_who_rated_are_not_meant(clips: Analysis) -> None:
+    assert "No predictor that does not know who rated" in group(clips, "reliability")
+
+
+def test_absolute_deviations_are_said_to_hold_noise_and_corrected(clips: Analysis) -> None:
+    assert "Absolute deviations contain the noise of the labels" in group(clips, "systems")
+    for row in clips.summary["questions"]:
+        assert row["absolute_deviation_corrected"]["value"] < row["absolute_deviation"]["value"]
+        assert row["absolute_deviation_corrected"]["low"] is not None
+
+
+@pytest.mark.parametrize(
+    ("centre", "spread", "noise"), [(0.0, 1.0, 0.6), (1.0, 1.0, 0.8), (0.5, 0.5, 0.5), (2.0, 0.3, 1.0)]
+)
+def test_the_corrected_deviation_is_that_without_noise(centre: float, spread: float, noise: float) -> None:
+    rng = np.random.default_rng(0)
+    true = rng.normal(centre, spread, 20_000)
+    seen = true + rng.normal(0, noise, true.size)
+    found = float(without_noise(seen, np.full(true.size, noise**2)).mean())
+    want, plain = float(np.abs(true).mean()), float(np.abs(seen).mean())
+    assert abs(found - want) < 0.04
+    assert abs(found - want) <= abs(plain - want) + 0.01
+    assert without_noise(seen, np.zeros(true.size)) == pytest.approx(np.abs(seen))
+
+
+def test_no_ratings_twice_no_noise_known() -> None:
+    table = stimuli(12)
+    rows: list[Row] = [("r", f"s{i}", q, float(1 + i % 9)) for i in range(12) for q in ("valence", "arousal")]
+    laid = scored(lay_out(snapshot("conveyance", table, rows)).questions[0])
+    assert "noise of the means is unknown" in str(laid.changes(np.ones(12, dtype=bool), "corrected"))
+
+
+def test_the_rise_in_alpha_is_cross_fitted(clips: Analysis) -> None:
+    assert clips.summary["screening"]["dropped_by_default"]
+    found = clips.summary["crossfit"]
+    assert len(found["left_out"]) == 2
+    rows = {row["question"]: row for row in found["questions"]}
+    assert set(rows) == {"valence", "arousal"}
+    for row in rows.values():
+        assert row["figure"] == "alpha_interval"
+        assert row["rise"] == pytest.approx(row["without"] - row["with_all"])
+        assert row["with_all"] == pytest.approx(np.mean([half["with_all"] for half in row["halves"]]))
+    words = group(clips, "raters")
+    assert "built in, because raters are chosen by how they agree" in words
+    assert "on held-out stimuli" in words
+
+
+def test_raters_chosen_by_agreement_alone_gain_nothing_on_held_out_stimuli() -> None:
+    """Everybody answers at random: leaving out the ten who agree least raises alpha in sample, and not on other stimuli."""
+    from heartfelt.stats.agreement import alpha
+
+    rng = np.random.default_rng(0)
+    rater, item = (grid.ravel() for grid in np.meshgrid(np.arange(30), np.arange(60)))
+    value = rng.integers(1, 6, rater.size).astype(float)
+    first = item < 30
+    mean = np.bincount(item, value) / 30
+    others = (mean[item] * 30 - value) / 29
+    worst = sorted(
+        range(30), key=lambda r: np.corrcoef(value[first & (rater == r)], others[first & (rater == r)])[0, 1]
+    )[:10]
+    kept = ~np.isin(rater, worst)
+    rises = []
+    for half in (first, ~first):
+        rows = [alpha(rater[rows], item[rows], value[rows], "interval").value for rows in (half, half & kept)]
+        rises.append((rows[1] or 0.0) - (rows[0] or 0.0))
+    assert rises[0] > 0.02 > rises[1]
+
+
+def test_raters_who_gave_nothing_are_not_counted_as_having_rated() -> None:
+    table = stimuli(12)
+    base = snapshot("opinion", table, answers("opinion", table, raters=6))
+    people = pl.DataFrame({"rater": [*(f"r{k}" for k in range(6)), "silent", "also silent"]})
+    found = analyze(Snapshot.build(base.study, stimuli=table, ratings=base.ratings, raters=people), QUICK)
+    counts = found.summary["counts"]
+    assert (counts["raters"], counts["raters_kept"], counts["raters_without_ratings"]) == (6, 6, 2)
+    assert "6 people gave" in group(found, "raters")
+    assert "2 listed raters gave none" in group(found, "raters")
+    assert "8 raters" not in " ".join(found.summary["verdict"])
+    assert "6 raters gave" in found.summary["methods"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "present"),
+    [
+        (Ordered(type="ordered", categories=["bad", "poor", "fair", "good", "excellent"]), False),
+        (Ordered(type="ordered", categories=["not_present", "weakly", "strongly"]), True),
+        (Ordered(type="ordered", categories=["normal", "loud", "very loud"]), False),
+        (Categories(type="categories", categories=["none", "sad", "awe"]), False),
+        (Categories(type="categories", categories=["left", "right"]), False),
+        (YesNo(type="yes-no"), True),
+    ],
+)
+def test_present_is_said_only_where_something_can_be_present(scale: AnyScale, present: bool) -> None:
+    rng = np.random.default_rng(0)
+    top = len(scale.labels())
+    rows: list[Row] = [
+        (f"r{r}", f"s{i}", "q", float((i + (rng.random() < 0.3)) % top)) for r in range(5) for i in range(12)
+    ]
+    found = analyze(made(scale, rows, ["q"], stimuli(12)), QUICK)
+    every = found.summary["breakdown"]["all"][0]
+    assert (every["present"]["value"] is not None) == present
+    assert ("binary" in found.summary["agreement"]["q"]) == (present and top > 2)
+    section = presence_section.agreement(found, charts_of(found))
+    assert section is not None
+    assert (">present<" in section.html) == present
+
+
+def test_an_ordered_scale_leads_with_an_ordinal_coefficient() -> None:
+    rng = np.random.default_rng(1)
+    scale = Ordered(type="ordered", categories=["bad", "poor", "fair", "good", "excellent"])
+    rows: list[Row] = [
+        (f"r{r}", f"s{i}", "q", float(np.clip(round(i % 5 + rng.normal()), 0, 4)))
+        for r in range(6)
+        for i in range(20)
+    ]
+    found = analyze(made(scale, rows, ["q"], stimuli(20)), QUICK)
+    assert found.summary["agreement"]["q"]["leading"] == "alpha_ordinal"
+    sentence = next(s for s in found.summary["verdict"] if s.startswith("On q,"))
+    assert "Krippendorff's alpha, ordinal," in sentence
+    assert "Fleiss" not in " ".join(found.summary["verdict"])
+    section = presence_section.agreement(found, charts_of(found))
+    assert section is not None
+    assert section.html.index("alpha (ordinal)") < section.html.index("Fleiss")
+    panels = charts_of(found)["agreement"].panels  # type: ignore[union-attr]  # a chart: the study has categories
+    assert panels[0]["title"] == "Krippendorff's alpha (ordinal)"
+
+
+def many(count: int, scale: AnyScale, top: int) -> Snapshot:
+    rng = np.random.default_rng(5)
+    names = [f"q{k}" for k in range(count)]
+    rows: list[Row] = [
+        (
+            f"r{r}",
+            f"s{i}",
+            name,
+            float(np.clip(round((i % 3 if k == count - 1 else i // 3 % top) + rng.normal()), 0, top - 1)),
+        )
+        for k, name in enumerate(names)
+        for i in range(18)
+        for r in range(4)
+    ]
+    return made(scale, rows, names, stimuli(18))
+
+
+def test_four_questions_stand_for_themselves() -> None:
+    found = analyze(many(4, YesNo(type="yes-no"), 2), QUICK)
+    assert list(main_questions(found.summary)) == ["q0", "q1", "q2", "q3"]
+    assert not any("4 questions" in sentence for sentence in found.summary["verdict"])
+    words = group(found, "reliability")
+    for name in ("q0", "q1", "q2", "q3"):
+        assert f"On {name}, " in words
+
+
+def test_of_many_questions_those_that_matter_are_spoken_of_and_the_rest_summed_up() -> None:
+    found = analyze(many(9, Ordered(type="ordered", categories=["bad", "fair", "good"]), 3), QUICK)
+    chosen = spoken(found.summary)
+    assert len(chosen.names) == 4
+    assert "q8" in chosen.names
+    assert chosen.names[0] == "q8"
+    assert "Of the other 5 questions" in group(found, "reliability")
+    assert "Of the other 5 questions, systems differ in" in group(found, "systems")
+    sizes = {
+        row["outcome"]: row["eta_squared"] for row in found.summary["anova"] if row["effect"] == "system"
+    }
+    assert min(sizes[name] for name in chosen.names) >= max(sizes[name] for name in chosen.rest)
+
+
+def test_questions_with_references_come_first() -> None:
+    base = study("conveyance")
+    extra = [Question(id=f"x{k}", text="x", scale="s") for k in range(5)]
+    both = base.changed(questions=[*extra, *base.questions])
+    table = stimuli(24)
+    rows = answers("conveyance", table)
+    rows += [(r, s, f"x{k}", v) for r, s, q, v in rows if q == "valence" for k in range(5)]
+    ratings = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    summary = analyze(Snapshot.build(both, stimuli=table, ratings=ratings), QUICK).summary
+    assert set(spoken(summary).names[:2]) == {"valence", "arousal"}
+
+
+def test_a_policy_that_leaves_raters_out_is_named_with_counts(clips: Analysis) -> None:
+    found = analyze(clips.all_ratings, AnalyzeOptions(policy="default", resamples=100))
+    dropped = len(found.summary["screening"]["dropped"])
+    assert dropped
+    total = found.summary["counts"]["raters"]
+    assert f"the policy 'default' left out {dropped} of {total} raters" in found.summary["verdict"][0]
+    words = group(found, "raters")
+    assert f"Under the policy 'default', {dropped} of {total} raters were left out" in words
+    assert f"those of the other {total - dropped}" in words
+    assert "would leave out F is" not in " ".join(found.summary["verdict"])
+    assert "left out" not in clips.summary["verdict"][0]
+
+
+def test_flags_of_standards_are_no_headline() -> None:
+    before: dict[str, Any] = {
+        "flagged": {"a": ["bt500: beyond two sd"], "b": ["spread: small", "p913: low"], "c": ["p913: low"]}
+    }
+    assert flagged_raters(before) == {"b": ["spread: small"]}
+    after = {"flagged": {"b": ["spread: small"]}, "flagged_by_standards": {"a": ["bt500: beyond two sd"]}}
+    assert flagged_raters(after) == {"b": ["spread: small"]}
+
+
+def test_parallel_sequences_come_with_their_figures(clips: Analysis) -> None:
+    from heartfelt.analysis.verdict_raters import sentences
+
+    screening = clips.summary["screening"] | {
+        "flagged": {"r0": ["collusion: parallel"], "r1": ["collusion: parallel"]},
+        "flagged_by_standards": {"r2": ["bt500: x"]},
+        "collusion": [["r0", "r1"]],
+        "parallel": [{"raters": ["r0", "r1"], "share": 0.46}],
+        "not_judged": 2,
+    }
+    words = " ".join(sentences(clips.summary | {"screening": screening}))
+    assert "2 of 17 raters are flagged" in words
+    assert "1 group of parallel answer sequences (46% of the answers are equal)" in words
+    assert "2 raters could not be judged" in words
+    assert "near-identical" not in words
