@@ -140,6 +140,7 @@ def _run_page(run: BenchRun, target: Path) -> Page:
         sections.slices(told),
         sections.all_scores(told),
         sections.failures(told),
+        sections.models(told),
         sections.method(told),
     ]
     data: dict[str, Any] = {
