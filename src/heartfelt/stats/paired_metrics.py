@@ -45,6 +45,7 @@ class Difference:
     """Rows, or clusters: what was left out in turn."""
     df: float | None = None
     spread: Spread | None = None
+    metric: Metric | None = None
 
     def at(self, confidence: float, label: str = "") -> Estimate:
         """The difference with an interval at another confidence; ``label`` says what for."""
@@ -52,6 +53,7 @@ class Difference:
             return self.estimate
         plain = replace(self.estimate, low=None, high=None, counts=dict(self.estimate.counts))
         found = self.spread.estimate(plain, confidence)
+        found = found if self.metric is None else _possible(found, self.metric)
         name = found.interval + (f", {label}" if label else "")
         return replace(found, interval=name, counts=dict(found.counts))
 
@@ -107,13 +109,21 @@ def metric_difference(
     value = full_value(chosen, Sample(data)) - full_value(chosen, Sample(other))
     plain = Estimate(value, method=name, counts=counts)
     spread = _spread(chosen, value, (data, other), unit, units)
-    found = spread.estimate(plain, confidence)
+    found = _possible(spread.estimate(plain, confidence), chosen)
     p = spread.p(0.0)
     if p is None:
         gone = Estimate.missing(spread.why_none or "", test, counts)
-        return Difference(found, gone, None, units, spread=spread)
+        return Difference(found, gone, None, units, spread=spread, metric=chosen)
     tested = Estimate(p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
-    return Difference(found, tested, spread.error, units, spread.df, spread)
+    return Difference(found, tested, spread.error, units, spread.df, spread, chosen)
+
+
+def _possible(found: Estimate, metric: Metric) -> Estimate:
+    """Bounds no further out than the metric's range allows: 2 for correlations, 1 for shares."""
+    most = {"fisher": 2.0, "logit": 1.0}.get(metric.transform)
+    if most is None or found.low is None or found.high is None:
+        return found
+    return found.with_interval(max(found.low, -most), min(found.high, most), found.interval, found.level)
 
 
 def _spread(metric: Metric, value: float, both: tuple[Rows, Rows], unit: Ints | None, units: int) -> Spread:

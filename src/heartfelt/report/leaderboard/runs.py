@@ -59,7 +59,7 @@ def _read(path: Path, folder: Path) -> BenchRun:
     try:
         table = pl.read_parquet(home / ITEMS)
         known = {name: kind for name, kind in {**_COLUMNS, **_FURTHER}.items() if name in {*_COLUMNS, *table.columns}}
-        items = table.select(known).cast(known)  # type: ignore[arg-type]  # polars' own alias is narrower
+        items = table.select(list(known)).cast(known)  # type: ignore[arg-type]  # polars' own alias is narrower
     except (OSError, pl.exceptions.PolarsError):
         nothing = pl.DataFrame(schema=_COLUMNS)
         return BenchRun(name, home, told, nothing, f"{name} has no readable {ITEMS}")
