@@ -10,7 +10,8 @@ Scales: correlations on Fisher's z, errors on the logarithm, shares by Wilson's 
   of cluster means, Bell and McCaffrey 2002);
 - for one metric at most ``units / (kurtosis - 1)`` of the leave-one-out values: where a few units decide, their spread is
   little known itself. Half of Satterthwaite's figure, because the kurtosis of a small sample is too low;
-- for errors at most half the units, because squares and absolute values are skewed.
+- for one metric over clusters at most half the clusters, and for errors at most half of one less than the units: few systems
+  rarely show how far off a system can be, and squares are skewed.
 
 MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluster jackknife; Miller (1974), *Biometrika* 61.
 ``docs/stats/association.md`` has the simulated coverage and the variants that were compared.
@@ -202,8 +203,8 @@ def metric_spread(
     end = scale == "share" and not 0 < value < 1
     if not end and not error > 1e-13 * max(abs(value), 1e-300):
         return Spread(value, scale, units, why_none=f"leaving out any one {what} changes nothing")
-    df = units - 1.0 if unit is None else cluster_df(np.bincount(unit, minlength=units))
-    df = max(min(df, _df_of_spread(moved), units / 2 if scale == "log" else math.inf), 1.0)
+    df = units - 1.0 if unit is None else min(cluster_df(np.bincount(unit, minlength=units)), units / 2)
+    df = max(min(df, _df_of_spread(moved), max((units - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
     how = ("jackknife" if exact else "influence values") + (" over clusters" if unit is not None else "")
     if scale != "share":
         return Spread(value, scale, units, error, df, how=how)
