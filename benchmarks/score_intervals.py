@@ -1,6 +1,7 @@
 """Coverage of score intervals and error rates of comparisons: ``python -m benchmarks.score_intervals [PART] [RUNS]``.
 
-PART is ``rows`` (one metric, 15 to 50 independent items), ``systems`` (one metric over whole systems), ``equal`` (two
+PART is ``rows`` (one metric, 15 to 50 independent items), ``systems`` (one metric over whole systems), ``means`` (one
+metric on the means of systems), ``equal`` (two
 predictors that are equally good, on independent items and with errors shared within systems) or ``all``. Labels and
 predictions lie on a nine-point scale. Prints the tables of ``docs/stats/association.md`` and ``docs/scoring.md``.
 """
@@ -50,17 +51,26 @@ def items(draw: np.random.Generator, n: int, kind: str, models: int = 1) -> tupl
 
 
 def systems(
-    draw: np.random.Generator, count: int, kind: str, *, models: int = 1, uneven: bool = False
+    draw: np.random.Generator,
+    count: int,
+    kind: str,
+    *,
+    models: int = 1,
+    uneven: bool = False,
+    shared: float = 0.5,
 ) -> tuple[Any, list[Any], Any]:
-    """Items of ``count`` systems, ten each (or 2 to 40): half the variance of labels and errors is the system's."""
+    """Items of ``count`` systems, ten each (or 2 to 40): half the variance of labels, ``shared`` of that of errors is the
+    system's.
+    """
     sizes = np.full(count, 10)
     if uneven:
         sizes = np.clip(np.rint(10 * np.exp(0.7 * draw.normal(size=count))), 2, 40).astype(int)
     of = np.repeat(np.arange(count), sizes)
     half = math.sqrt(0.5)
     x = half * draw.normal(size=count)[of] + half * draw.normal(size=of.size)
+    whole, own = math.sqrt(shared), math.sqrt(1 - shared)
     ys = [
-        0.8 * x + 0.6 * half * (ERRORS[kind](draw, count)[of] + draw.normal(size=of.size))
+        0.8 * x + 0.6 * (whole * ERRORS[kind](draw, count)[of] + own * draw.normal(size=of.size))
         for _ in range(models)
     ]
     return x, ys, of
@@ -97,19 +107,34 @@ def of_rows(runs: int) -> None:
 def of_systems(runs: int) -> None:
     print("| metric | systems of | 4 | 6 | 12 | 30 |\n|---|---|---|---|---|---|")
     for metric in ALL:
-        for uneven in (False, True):
-            draw = stream(2, "coverage", metric, uneven)
-            true = _true(metric, *systems(draw, 40_000, "normal")[:2])
+        for uneven, shared in ((False, 0.5), (True, 0.5), (False, 0.8)):
+            draw = stream(2, "coverage", metric, uneven, int(100 * shared))
+            true = _true(metric, *systems(draw, 40_000, "normal", shared=shared)[:2])
             line = []
             for count in (4, 6, 12, 30):
                 hits = []
                 for _ in range(runs):
-                    x, ys, of = systems(draw, count, "normal", uneven=uneven)
+                    x, ys, of = systems(draw, count, "normal", uneven=uneven, shared=shared)
                     x, ys = columns(metric, x, ys)
                     hits.append(covers(jackknife_metric(metric, x, ys[0], group=of), true))
                 line.append(shown(hits))
             size = "2 to 40" if uneven else "10"
-            print(f"| {metric} | {size} items | {' | '.join(line)} |", flush=True)
+            print(f"| {metric} | {size} items, {shared:.0%} of errors shared | {' | '.join(line)} |", flush=True)
+
+
+def of_means(runs: int) -> None:
+    print("| metric on system means | 4 systems | 6 | 12 | 30 |\n|---|---|---|---|---|")
+    for metric in NUMBERS:
+        draw = stream(4, "coverage", metric)
+        true = _true(metric, *items(draw, 400_000, "normal"))
+        line = []
+        for n in (4, 6, 12, 30):
+            hits = []
+            for _ in range(runs):
+                x, ys = columns(metric, *items(draw, n, "normal"))
+                hits.append(covers(jackknife_metric(metric, x, ys[0]), true))
+            line.append(shown(hits))
+        print(f"| {metric} | {' | '.join(line)} |", flush=True)
 
 
 def of_equals(runs: int) -> None:
@@ -153,7 +178,7 @@ def _rejected(found: list[Any]) -> str:
 def main() -> None:
     part = sys.argv[1] if len(sys.argv) > 1 else "all"
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    for name, call in (("rows", of_rows), ("systems", of_systems), ("equal", of_equals)):
+    for name, call in (("rows", of_rows), ("systems", of_systems), ("means", of_means), ("equal", of_equals)):
         if part in (name, "all"):
             call(runs)
 

@@ -37,7 +37,9 @@ def test_a_coin_reaches_nothing_of_the_ceiling() -> None:
     snapshot, _ = made.presence(stimuli=120)
     shares = []
     for seed in range(5):
-        found = score(snapshot, sham(snapshot, seed), ScoreOptions(slices=(), seed=1)).find("presence", "sham")
+        found = score(snapshot, sham(snapshot, seed), ScoreOptions(slices=(), seed=1)).find(
+            "presence", "sham"
+        )
         assert found is not None
         assert found.chance.value == 0.5
         by_hand = (float(found.with_failures) - 0.5) / (float(found.ceiling) - 0.5)
@@ -63,7 +65,8 @@ def both() -> Scores:
     snapshot, truth = made.presence(stimuli=80)
     draw = stream(3, "tests", "chance")
     good = [
-        {"stimulus": s, "question": q, "value": v if draw.random() < 0.8 else 0.0} for (s, q), v in truth.items()
+        {"stimulus": s, "question": q, "value": v if draw.random() < 0.8 else 0.0}
+        for (s, q), v in truth.items()
     ]
     tables = [sham(snapshot, 5), made.predictions("good", good)]
     return score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
@@ -99,7 +102,11 @@ def test_chance_is_what_constant_answers_score() -> None:
     assert chance_of("accuracy", x).value == pytest.approx(accuracy_score(x, most))
     assert chance_of("balanced_accuracy", x).value == pytest.approx(1 / 3)
     guess = [
-        f1_score(x, DummyClassifier(strategy="stratified", random_state=k).fit(blind, x).predict(blind), average="macro")
+        f1_score(
+            x,
+            DummyClassifier(strategy="stratified", random_state=k).fit(blind, x).predict(blind),
+            average="macro",
+        )
         for k in range(200)
     ]
     assert chance_of("macro_f1", x).value == pytest.approx(float(np.mean(guess)), abs=0.01)
@@ -128,7 +135,9 @@ def test_errors_are_measured_from_the_constant_predictor() -> None:
     held = labels(snapshot).table
     mean = float(held["value"].to_numpy().mean())
     tables = [
-        made.predictions("truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]),
+        made.predictions(
+            "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
+        ),
         made.predictions("mean", [{"stimulus": n, "question": "valence", "value": mean} for n in truth]),
     ]
     found = score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
@@ -145,10 +154,17 @@ def test_errors_are_measured_from_the_constant_predictor() -> None:
 
 def test_texts_are_measured_from_texts_of_other_items() -> None:
     snapshot = made.feelings(stimuli=40)
-    told = [{"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song with drums number {k}"} for k in range(40)]
-    same = [{"stimulus": f"c{k}", "question": "caption", "answer": "a joy song with drums"} for k in range(40)]
+    told = [
+        {"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song with drums number {k}"}
+        for k in range(40)
+    ]
+    same = [
+        {"stimulus": f"c{k}", "question": "caption", "answer": "a joy song with drums"} for k in range(40)
+    ]
     found = score(
-        snapshot, pl.concat([made.predictions("particular", told), made.predictions("same", same)]), ScoreOptions()
+        snapshot,
+        pl.concat([made.predictions("particular", told), made.predictions("same", same)]),
+        ScoreOptions(),
     )
     rank = {rank.model: rank for rank in found.ranks if rank.task == "caption"}
     assert rank["particular"].beats_chance is True

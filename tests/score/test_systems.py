@@ -16,7 +16,9 @@ from heartfelt.stats.paired_metrics import metric_difference
 from heartfelt.streams import stream
 from tests.score import made
 
-SOURCE = "simulation under the null hypothesis; metric_difference on the clips, and on the systems' means by hand"
+SOURCE = (
+    "simulation under the null hypothesis; metric_difference on the clips, and on the systems' means by hand"
+)
 OPTIONS = CompareOptions("t", "numbers", "pearson")
 
 
@@ -81,7 +83,10 @@ def test_too_few_systems_are_refused_with_the_reason(systems: int, why: str | No
 
 
 def test_stimuli_without_systems_speak_of_other_stimuli() -> None:
-    models = [Entrant(one.model, one.rows.drop("system"), one.value) for one in entrants(stream(4, "tests", "systems"), 5)]
+    models = [
+        Entrant(one.model, one.rows.drop("system"), one.value)
+        for one in entrants(stream(4, "tests", "systems"), 5)
+    ]
     pairs = compare(models, OPTIONS)
     rank = ranks(models, pairs, OPTIONS)[0]
     assert rank.generalises_to == "other stimuli like these"
@@ -94,7 +99,9 @@ def test_holm_and_its_interval_agree() -> None:
     models = []
     for k, noise in enumerate((0.5, 0.8, 1.0, 1.2)):
         said = truth + draw.normal(0, noise, 60)
-        rows = pl.DataFrame({"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": said})
+        rows = pl.DataFrame(
+            {"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": said}
+        )
         models.append(Entrant(str(k), rows, float(np.corrcoef(truth, said)[0, 1])))
     pairs = compare(models, OPTIONS)
     kinds = set()
@@ -119,7 +126,8 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
 
     def model(name: str, noise: float) -> Any:
         rows = [
-            {"stimulus": n, "question": "valence", "value": v + draw.normal(0, noise)} for n, v in truth.items()
+            {"stimulus": n, "question": "valence", "value": v + draw.normal(0, noise)}
+            for n, v in truth.items()
         ]
         return made.predictions(name, rows)
 
@@ -132,4 +140,7 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
     assert "p (this pair alone)" in html
     assert "p (Holm over 1)" in html
     assert "difference on system means" in html
-    assert "Ranks speak of other clips of these systems; for other systems its rank is" in sentences(told, told.tasks[0])[0]
+    assert (
+        "Ranks speak of other clips of these systems; for other systems its rank is"
+        in sentences(told, told.tasks[0])[0]
+    )

@@ -33,7 +33,9 @@ class Chance:
         name = f"chance level of {metric}"
         if self.value is None:
             return Estimate.missing(self.what, name)
-        return Estimate(self.value, method=f"{name}: {self.what}", why_no_interval="fixed by the labels that are scored")
+        return Estimate(
+            self.value, method=f"{name}: {self.what}", why_no_interval="fixed by the labels that are scored"
+        )
 
 
 def chance_of(metric: str, x: Floats) -> Chance:
@@ -61,7 +63,9 @@ def _most_frequent(x: Floats) -> Chance:
 
 def _mean(x: Floats, root: bool = False) -> Chance:
     error = float(np.mean((x - x.mean()) ** 2))
-    return Chance(float(np.sqrt(error)) if root else error, "always the mean label", np.full(x.size, x.mean()))
+    return Chance(
+        float(np.sqrt(error)) if root else error, "always the mean label", np.full(x.size, x.mean())
+    )
 
 
 def _median(x: Floats) -> Chance:

@@ -125,7 +125,11 @@ def _adjusted(found: Difference, adjusted: float | None, pairs: int, level: floa
 
 def _differences(one: Entrant, two: Entrant, options: CompareOptions) -> _Differences:
     both = one.all_items.join(
-        two.all_items.select(*ITEM, "said", "counted"), on=ITEM, how="inner", maintain_order="left", suffix="_other"
+        two.all_items.select(*ITEM, "said", "counted"),
+        on=ITEM,
+        how="inner",
+        maintain_order="left",
+        suffix="_other",
     )
     plain = _difference(both, ("counted", "counted_other"), options)
     answered = plain.estimate
@@ -140,8 +144,12 @@ def _differences(one: Entrant, two: Entrant, options: CompareOptions) -> _Differ
     over = _difference(named, ("counted", "counted_other"), options, "system")
     means = _none(_NOT_NUMBERS, options.headline)
     if options.kind == "numbers":
-        table = named.group_by("system").agg(pl.col("truth", "counted", "counted_other").mean()).sort("system")
-        means = _difference(table.with_columns(pl.col("system").alias("stimulus")), ("counted", "counted_other"), options)
+        table = (
+            named.group_by("system").agg(pl.col("truth", "counted", "counted_other").mean()).sort("system")
+        )
+        means = _difference(
+            table.with_columns(pl.col("system").alias("stimulus")), ("counted", "counted_other"), options
+        )
     return _Differences(plain, answered, over, means)
 
 
@@ -204,7 +212,9 @@ def ranks(entrants: Sequence[Entrant], pairs: Sequence[Comparison], options: Com
         )
     for one in [*ordered, *(each for each in entrants if each not in able)]:
         if one.model not in plain:
-            reason = one.why_unranked or (NO_CHANCE_BEATEN if beats.get(one.model) is False else "it has no score")
+            reason = one.why_unranked or (
+                NO_CHANCE_BEATEN if beats.get(one.model) is False else "it has no score"
+            )
             gone = SystemRank(why_none=reason)
             made.append(
                 Rank(
@@ -235,7 +245,9 @@ def _ranges(
     for pair, difference, apart in pairs:
         if not apart or difference.value is None or {pair.first, pair.second} - set(order):
             continue
-        ahead, behind = (pair.first, pair.second) if sign * difference.value > 0 else (pair.second, pair.first)
+        ahead, behind = (
+            (pair.first, pair.second) if sign * difference.value > 0 else (pair.second, pair.first)
+        )
         better[behind] += 1
         worse[ahead] += 1
     return {model: (1 + better[model], len(order) - worse[model]) for model in order}

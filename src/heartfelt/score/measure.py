@@ -136,9 +136,7 @@ class Measure:
         if rows.all():
             return Ways(full, full, over, spread)
         own = [None if sheet.stimulus is None else sheet.stimulus[rows]]
-        (estimate, _), *_ = self.numbers(
-            pairing.metric, pairing.x[rows], pairing.y[rows], own, kind=kind
-        )
+        (estimate, _), *_ = self.numbers(pairing.metric, pairing.x[rows], pairing.y[rows], own, kind=kind)
         return Ways(estimate, full, over, spread)
 
     def above_chance(self, pairing: Pairing, ways: Ways, group: Any = None) -> AboveChance:
@@ -172,7 +170,9 @@ def why_no_systems(count: int) -> str:
 
 
 def _shifted(estimate: Estimate, by: float) -> Estimate:
-    value, low, high = (None if end is None else end - by for end in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (
+        None if end is None else end - by for end in (estimate.value, estimate.low, estimate.high)
+    )
     return replace(estimate, value=value, low=low, high=high, counts=dict(estimate.counts))
 
 
@@ -183,7 +183,9 @@ def _signed(estimate: Estimate, sign: int, metric: str) -> Estimate:
         return Estimate.missing(estimate.why_missing or "", name, estimate.counts)
     ends = (estimate.low, estimate.high) if sign > 0 else (_minus(estimate.high), _minus(estimate.low))
     value = sign * float(estimate)
-    return replace(estimate, value=value, low=ends[0], high=ends[1], method=name, counts=dict(estimate.counts))
+    return replace(
+        estimate, value=value, low=ends[0], high=ends[1], method=name, counts=dict(estimate.counts)
+    )
 
 
 def _minus(value: float | None) -> float | None:

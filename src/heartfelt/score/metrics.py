@@ -43,7 +43,10 @@ _CLIMATE = "the distribution of all labels"
 
 METRICS: dict[str, MetricFacts] = {
     "balanced_accuracy": MetricFacts(
-        "balanced accuracy", chance=0.5, base="balanced_accuracy", chance_rule="1 / categories among the labels"
+        "balanced accuracy",
+        chance=0.5,
+        base="balanced_accuracy",
+        chance_rule="1 / categories among the labels",
     ),
     "accuracy": MetricFacts("accuracy", base="accuracy", chance_rule="share of the most frequent label"),
     "precision": MetricFacts("precision", chance_rule="share of labels that are present"),
@@ -52,7 +55,9 @@ METRICS: dict[str, MetricFacts] = {
     "macro_f1": MetricFacts("macro F1", chance_rule="1 / categories among the labels"),
     "auroc": MetricFacts("area under the ROC curve", chance=0.5, chance_rule="0.5"),
     "average_precision": MetricFacts("average precision", chance_rule="share of labels that are present"),
-    "brier": MetricFacts("Brier score", higher=False, chance_rule="always the share of labels that are present"),
+    "brier": MetricFacts(
+        "Brier score", higher=False, chance_rule="always the share of labels that are present"
+    ),
     "top_2": MetricFacts("top-2 accuracy", chance_rule="share of the 2 most frequent labels"),
     "top_3": MetricFacts("top-3 accuracy", chance_rule="share of the 3 most frequent labels"),
     "divergence": MetricFacts(
@@ -72,10 +77,22 @@ METRICS: dict[str, MetricFacts] = {
     "kendall": MetricFacts(
         "Kendall's tau (KTAU)", chance=0.0, base="correlation", from_base=_tau, note=_NORMAL, chance_rule="0"
     ),
-    "ccc": MetricFacts("concordance (CCC)", chance=0.0, base="correlation", from_base=_concordance, chance_rule="0"),
-    "mse": MetricFacts("mean squared error", higher=False, base="rmse", from_base=lambda e: e * e, chance_rule="always the mean label"),
-    "rmse": MetricFacts("root mean squared error", higher=False, base="rmse", chance_rule="always the mean label"),
-    "mae": MetricFacts("mean absolute error", higher=False, base="mae", note=_NORMAL, chance_rule="always the median label"),
+    "ccc": MetricFacts(
+        "concordance (CCC)", chance=0.0, base="correlation", from_base=_concordance, chance_rule="0"
+    ),
+    "mse": MetricFacts(
+        "mean squared error",
+        higher=False,
+        base="rmse",
+        from_base=lambda e: e * e,
+        chance_rule="always the mean label",
+    ),
+    "rmse": MetricFacts(
+        "root mean squared error", higher=False, base="rmse", chance_rule="always the mean label"
+    ),
+    "mae": MetricFacts(
+        "mean absolute error", higher=False, base="mae", note=_NORMAL, chance_rule="always the median label"
+    ),
     "bleu_1": MetricFacts("BLEU-1"),
     "bleu_4": MetricFacts("BLEU-4"),
     "rouge_l": MetricFacts("ROUGE-L", chance_rule=_DEALT),

@@ -72,11 +72,21 @@ def _by_system(sheet: Sheet, measure: Measure, y: Floats, fills: Mapping[str, Fl
         means = answered if sheet.answered.all() else system_means(sheet, fills[name], everything, given)
         full, spread = _systems_number(measure, name, means, why)
         own = full if sheet.answered.all() else _systems_number(measure, name, answered, why)[0]
-        out.append(_score(sheet, measure, SYSTEM, Pairing(name, means[0], means[1], means[1]), Ways(own, full, full, spread)))
+        out.append(
+            _score(
+                sheet,
+                measure,
+                SYSTEM,
+                Pairing(name, means[0], means[1], means[1]),
+                Ways(own, full, full, spread),
+            )
+        )
     return out
 
 
-def _score(sheet: Sheet, measure: Measure, level: str, pairing: Pairing, ways: Ways, group: Any = None) -> Score:
+def _score(
+    sheet: Sheet, measure: Measure, level: str, pairing: Pairing, ways: Ways, group: Any = None
+) -> Score:
     """A score whose numbers are known, with its ceiling and chance."""
     name = pairing.metric
     ceiling = measure.ceilings.of(sheet.task, name, level)
@@ -128,7 +138,14 @@ def _within_cells(sheet: Sheet, measure: Measure, y: Floats, filled: Floats) -> 
         one = two if full is answered else _cells_number(measure, name, answered)[0]
         gone = Estimate.missing("cells lie inside systems; see the interval over cells", name)
         out.append(
-            _score(sheet, measure, WITHIN, Pairing(name, full[0], full[1], full[1]), Ways(one, two, gone, spread), full[2])
+            _score(
+                sheet,
+                measure,
+                WITHIN,
+                Pairing(name, full[0], full[1], full[1]),
+                Ways(one, two, gone, spread),
+                full[2],
+            )
         )
     return out
 

@@ -59,7 +59,13 @@ def interval_scores(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[s
     none = Chance(None, f"to be read against the {confidence:.0%} that the intervals claim")
     parts = (
         ("interval_coverage", inside, np.zeros(x.size), none, True),
-        ("interval_width", width, np.full(x.size, widest), Chance(None, "a width alone is neither good nor bad"), False),
+        (
+            "interval_width",
+            width,
+            np.full(x.size, widest),
+            Chance(None, "a width alone is neither good nor bad"),
+            False,
+        ),
         ("interval_score", scored, blind, Chance(float(blind.mean()), _CLIMATE, blind), False),
         ("crps", gap, cloud, Chance(float(cloud.mean()), _CLIMATE, cloud), False),
     )

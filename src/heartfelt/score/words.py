@@ -43,7 +43,11 @@ def words(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], di
         why = (None if kept else "no text was given") if compute is not None else why_not
         if name == "cider" and len(kept) == 1:
             why = "one item: nothing to be particular about"
-        chance = Chance(float(blind.mean()), "its own texts dealt out to other items", blind) if len(said) > 1 else None
+        chance = (
+            Chance(float(blind.mean()), "its own texts dealt out to other items", blind)
+            if len(said) > 1
+            else None
+        )
         out.append(
             measure.score(
                 sheet,

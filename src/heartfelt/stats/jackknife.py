@@ -194,7 +194,9 @@ def metric_spread(
     if exact:
         moved = _forward_all(scale, leave_out(metric, data, unit, units)) - _forward(scale, value)
         if not np.isfinite(moved).all():
-            return Spread(value, scale, units, why_none=f"without one of the {what}s it is perfect or undefined")
+            return Spread(
+                value, scale, units, why_none=f"without one of the {what}s it is perfect or undefined"
+            )
         error = math.sqrt((units - 1) / units * float(moved @ moved))
     else:
         pull = metric.influence(data) if influence is None else influence()

@@ -103,9 +103,7 @@ def metric_difference(
     counts = counted(data.n, int(both.size - data.n)) | ({"clusters": units} if unit is not None else {})
     why = chosen.undefined(data) or chosen.undefined(other)
     if why:
-        return Difference(
-            Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0
-        )
+        return Difference(Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0)
     value = full_value(chosen, Sample(data)) - full_value(chosen, Sample(other))
     plain = Estimate(value, method=name, counts=counts)
     spread = _spread(chosen, value, (data, other), unit, units)
@@ -144,7 +142,11 @@ def _spread(metric: Metric, value: float, both: tuple[Rows, Rows], unit: Ints | 
         moved = cluster_sums(metric.influence(data) - metric.influence(other), unit, units)
         error = _bounds.influence_error(moved)
     if not error > 1e-12 * max(1.0, abs(value)):
-        why = "the two predictions do not differ" if abs(value) < 1e-12 else f"every {what} shows the same difference"
+        why = (
+            "the two predictions do not differ"
+            if abs(value) < 1e-12
+            else f"every {what} shows the same difference"
+        )
         return Spread(value, "identity", units, why_none=why)
     df = units - 1.0 if unit is None else cluster_df(np.bincount(unit, minlength=units))
     how = ("jackknife" if exact else "influence values") + (" over clusters" if unit is not None else "")

@@ -39,7 +39,13 @@ def leaderboard(told: Told, task: Mapping[str, Any]) -> Chart | None:
         made.append(row_of(label, found, colour[rank["model"]], note))
         ranked.append({"system": rank["model"], "tied_with": tied})
         table.append(
-            {"model": rank["model"], "rank": rank_words(rank), **_ends(found), "answered": answered, "items": items}
+            {
+                "model": rank["model"],
+                "rank": rank_words(rank),
+                **_ends(found),
+                "answered": answered,
+                "items": items,
+            }
         )
     if not made:
         return None

@@ -86,7 +86,11 @@ def _leading(told: Told, task: Mapping[str, Any], ranked: list[dict[str, Any]]) 
     answered, items = told.coverage(name, best["model"])
     tied = told.tied_with(name, best["model"])
     text = f"{plain(name)}: {best['model']} has the best {told.named(task['headline'])}, {interval(found['with_failures'])}"
-    text += f" (answered {number(answered)} of {number(items)} items, failures counted)" if answered < items else ""
+    text += (
+        f" (answered {number(answered)} of {number(items)} items, failures counted)"
+        if answered < items
+        else ""
+    )
     text += f", not told apart from {', '.join(tied)}." if tied else "."
     ceiling, share, chance = told.ceiling(task), value_of(found["of_ceiling"]), told.chance(task)
     if value_of(ceiling) is not None:
@@ -274,9 +278,15 @@ def comparisons(told: Told) -> Section | None:
 
 def _over_systems(task: Mapping[str, Any], title: str, pairs: list[dict[str, Any]]) -> Markup:
     """The same pairs over systems, and by the means of systems; a sentence where there are too few."""
-    known = [pair for pair in pairs if (pair.get("over_systems") or {}).get("difference", {}).get("value") is not None]
+    known = [
+        pair
+        for pair in pairs
+        if (pair.get("over_systems") or {}).get("difference", {}).get("value") is not None
+    ]
     if not known:
-        why = next((pair["over_systems"]["p"].get("why_missing") for pair in pairs if pair.get("over_systems")), None)
+        why = next(
+            (pair["over_systems"]["p"].get("why_missing") for pair in pairs if pair.get("over_systems")), None
+        )
         if why in (None, "no systems"):
             return Markup("")
         return absent(f"{plain(task['task'])}: no comparison over systems: {why}.")
@@ -286,14 +296,24 @@ def _over_systems(task: Mapping[str, Any], title: str, pairs: list[dict[str, Any
         for key in ("over_systems", "system_means"):
             part = pair[key]
             holm = part["p_adjusted"]
-            row += [part["difference"], _p(part["p"]), None if holm is None else Chance(holm), Verdict(part["apart"])]
+            row += [
+                part["difference"],
+                _p(part["p"]),
+                None if holm is None else Chance(holm),
+                Verdict(part["apart"]),
+            ]
         rows.append(row if task["kind"] == "numbers" else row[:5])
     columns = [
         "pair", f"difference in {title} (95%, this pair alone, over systems)", "p (this pair alone)",
         f"p (Holm over {len(known)})", "told apart (Holm)",
     ]  # fmt: skip
     if task["kind"] == "numbers":
-        columns += ["difference on system means (95%)", "p", f"p (Holm over {len(known)}) ", "told apart on system means"]
+        columns += [
+            "difference on system means (95%)",
+            "p",
+            f"p (Holm over {len(known)}) ",
+            "told apart on system means",
+        ]
     return table(f"{plain(task['task'])}: for other systems", columns, rows)
 
 
@@ -407,7 +427,9 @@ def _levels_of_chance(told: Told) -> list[str]:
         found = told.chance(task)
         if value_of(found) is not None:
             what = str(found.get("method", "")).partition(": ")[2]
-            out.append(f"{plain(task['task'])}: chance is {interval(found)}" + (f" ({what})." if what else "."))
+            out.append(
+                f"{plain(task['task'])}: chance is {interval(found)}" + (f" ({what})." if what else ".")
+            )
         else:
             out.append(f"{plain(task['task'])}: no chance level: {found.get('why_missing')}.")
     return out

@@ -83,8 +83,12 @@ class Told:
 
     def chance(self, task: Mapping[str, Any]) -> dict[str, Any]:
         """The chance level of the task's headline."""
-        known = [one.get("chance") for one in self.scores(task["task"], metric=task["headline"], level="item")]
-        return dict(next((one for one in known if one), {"value": None, "why_missing": "no chance level is known"}))
+        known = [
+            one.get("chance") for one in self.scores(task["task"], metric=task["headline"], level="item")
+        ]
+        return dict(
+            next((one for one in known if one), {"value": None, "why_missing": "no chance level is known"})
+        )
 
     def coverage(self, task: str, model: str) -> tuple[int, int]:
         """How many items a model answered, and how many there were."""

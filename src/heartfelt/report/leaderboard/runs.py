@@ -58,7 +58,11 @@ def _read(path: Path, folder: Path) -> BenchRun:
     told = Told.read(path)
     try:
         table = pl.read_parquet(home / ITEMS)
-        known = {name: kind for name, kind in {**_COLUMNS, **_FURTHER}.items() if name in {*_COLUMNS, *table.columns}}
+        known = {
+            name: kind
+            for name, kind in {**_COLUMNS, **_FURTHER}.items()
+            if name in {*_COLUMNS, *table.columns}
+        }
         items = table.select(list(known)).cast(known)  # type: ignore[arg-type]  # polars' own alias is narrower
     except (OSError, pl.exceptions.PolarsError):
         nothing = pl.DataFrame(schema=_COLUMNS)
