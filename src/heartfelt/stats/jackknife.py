@@ -186,6 +186,8 @@ def metric_spread(
     """The spread of a metric that is defined on these rows; ``influence`` gives influence values that are already known."""
     value = full_value(metric, Sample(data))
     scale = _SCALES[metric.transform]
+    if scale == "fisher":
+        value = min(max(value, -1.0), 1.0)
     what = "pair" if unit is None else "cluster"
     why = _why_no_spread(metric, data, unit, units) or _at_its_end(scale, value)
     if why:
