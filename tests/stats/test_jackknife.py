@@ -12,6 +12,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats import association
 from heartfelt.stats._metrics import METRICS, rows
 from heartfelt.stats.jackknife import (
+    Basis,
     Spread,
     cluster_df,
     jackknife_metric,
@@ -178,7 +179,7 @@ def test_left_out_rows_of_big_tables_come_in_batches() -> None:
     left = leave_out(metric, data, unit, 40)
     for u in (0, 31, 32, 39):
         assert left[u] == pytest.approx(float(association.pearson(x[unit != u], y[unit != u])), abs=1e-9)
-    assert metric_spread(metric, data, unit, 40).units == 40
+    assert metric_spread(Basis(metric, data), unit, 40).units == 40
 
 
 def coverage(metric: str, runs: int, make: Any, true: float, name: str) -> float:

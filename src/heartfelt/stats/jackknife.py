@@ -20,8 +20,8 @@ MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluste
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -176,18 +176,28 @@ def unit_codes(size: int, kept: npt.NDArray[np.bool_], group: Column | None) -> 
     return codes, len(names)
 
 
-def metric_spread(
-    metric: Metric,
-    data: Rows,
-    unit: Ints | None,
-    units: int,
-    influence: Callable[[], Floats] | None = None,
-) -> Spread:
-    """The spread of a metric that is defined on these rows; ``influence`` gives influence values that are already known."""
-    value = full_value(metric, Sample(data))
+class Basis:
+    """A metric on some rows, with what several spreads of it share, computed once."""
+
+    def __init__(self, metric: Metric, data: Rows) -> None:
+        self.metric, self.data = metric, data
+
+    @cached_property
+    def value(self) -> float:
+        """The metric itself; correlations within their range, which rounding can leave."""
+        value = full_value(self.metric, Sample(self.data))
+        return min(max(value, -1.0), 1.0) if self.metric.transform == "fisher" else value
+
+    @cached_property
+    def influence(self) -> Floats:
+        """Each row's influence value."""
+        return self.metric.influence(self.data)
+
+
+def metric_spread(basis: Basis, unit: Ints | None, units: int) -> Spread:
+    """The spread of a metric that is defined on these rows, over rows or over clusters (``unit``)."""
+    metric, data, value = basis.metric, basis.data, basis.value
     scale = _SCALES[metric.transform]
-    if scale == "fisher":
-        value = min(max(value, -1.0), 1.0)
     what = "pair" if unit is None else "cluster"
     why = _why_no_spread(metric, data, unit, units) or _at_its_end(scale, value)
     if why:
@@ -201,8 +211,7 @@ def metric_spread(
             )
         error = math.sqrt((units - 1) / units * float(moved @ moved))
     else:
-        pull = metric.influence(data) if influence is None else influence()
-        moved = cluster_sums(pull, unit, units) * _slope(scale, value)
+        moved = cluster_sums(basis.influence, unit, units) * _slope(scale, value)
         error = _bounds.influence_error(moved)
     end = scale == "share" and not 0 < value < 1
     if not end and not error > 1e-13 * max(abs(value), 1e-300):
@@ -235,7 +244,7 @@ def spread_of(
     why = chosen.undefined(data)
     if why:
         return Estimate.missing(why, chosen.name, counts), None
-    spread = metric_spread(chosen, data, unit, units)
+    spread = metric_spread(Basis(chosen, data), unit, units)
     return Estimate(spread.value, method=chosen.name, counts=counts), spread
 
 

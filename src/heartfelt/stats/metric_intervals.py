@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from heartfelt.stats._metrics import metric_called, rows
 from heartfelt.stats._paired import Column, counted
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import Spread, metric_spread, unit_codes
+from heartfelt.stats.jackknife import Basis, Spread, metric_spread, unit_codes
 
 
 def metric_over(
@@ -28,7 +27,7 @@ def spreads_over(
     chosen = metric_called(metric)
     data = rows(chosen, x, y)
     why = chosen.undefined(data)
-    influence = cache(lambda: chosen.influence(data))
+    basis = Basis(chosen, data)
     out: list[tuple[Estimate, Spread | None]] = []
     for group in groups:
         unit, units = unit_codes(data.kept.size, data.kept, group)
@@ -37,6 +36,6 @@ def spreads_over(
         if why:
             out.append((Estimate.missing(why, chosen.name, counts), None))
             continue
-        spread = metric_spread(chosen, data, unit, units, influence)
+        spread = metric_spread(basis, unit, units)
         out.append((Estimate(spread.value, method=chosen.name, counts=counts), spread))
     return out
