@@ -119,7 +119,9 @@ def of_systems(runs: int) -> None:
                     hits.append(covers(jackknife_metric(metric, x, ys[0], group=of), true))
                 line.append(shown(hits))
             size = "2 to 40" if uneven else "10"
-            print(f"| {metric} | {size} items, {shared:.0%} of errors shared | {' | '.join(line)} |", flush=True)
+            print(
+                f"| {metric} | {size} items, {shared:.0%} of errors shared | {' | '.join(line)} |", flush=True
+            )
 
 
 def of_means(runs: int) -> None:
