@@ -75,7 +75,7 @@ def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
     by_system = found.find("valence", "truth", level="system")
     assert by_system is not None
     assert by_system.ceiling.why_missing == "no ceiling of system means is known"
-    assert any("no ceilings" in note for note in found.notes)
+    assert any("ceilings of mean labels" in note for note in found.notes)
 
 
 def test_labels_with_standard_errors_have_a_ceiling_without_single_ratings() -> None:

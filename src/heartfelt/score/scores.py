@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.representation import ShortRepr
 from heartfelt import __version__
+from heartfelt.representation import ShortRepr
 from heartfelt.score.metrics import FAILURES, METRICS
 from heartfelt.score.tasks import Task
 from heartfelt.stats.estimate import Estimate
