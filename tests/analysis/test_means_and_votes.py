@@ -94,8 +94,15 @@ def test_oasis(shared_data: Path) -> None:
     if not path.is_file():
         pytest.skip("the OASIS norms are not there")
     found = analyze(heartfelt.read(path, format="means"), QUICK).summary
-    top = found["reliability"]["valence"]["ceiling"]["correlation"]
-    assert 0.99 < top["low"] < top["value"] < 1
+    table = pl.read_csv(path)
+    for name, expected in (("valence", 0.996), ("arousal", 0.983)):
+        top = found["reliability"][name]["ceiling"]["correlation"]
+        mean, sd, n = (table[f"{name}_{part}"].to_numpy() for part in ("mean", "sd", "n"))
+        by_hand = np.sqrt(1 - np.mean(sd**2 / n) / mean.var(ddof=1))
+        assert top["value"] == pytest.approx(by_hand)
+        assert top["value"] == pytest.approx(expected, abs=5e-4)
+        assert top["value"] - 0.01 < top["low"] < top["value"] < top["high"] < 1
+        assert any(f"these {name} labels" in sentence for sentence in found["verdict"])
     assert found["counts"]["ratings"] == 0
 
 

@@ -121,7 +121,9 @@ def test_aimoclips(shared_data: Path) -> None:
         "audio_file", "model", "emotion"
     )
     table = ratings.join(clips, on="audio_file")
-    expected = {"valence": (0.8387, 0.5248, 0.7466, 0.7861), "arousal": (0.8613, 0.5049, 0.7932, 0.8247)}
+    # With every rater's level and gain as noise the ceilings by dense REML are .8387 and .8613; raters who rate
+    # many clips shift and stretch their labels alike, which takes 5% of that noise away.
+    expected = {"valence": (0.8404, 0.5283, 0.7466, 0.7861), "arousal": (0.8631, 0.5090, 0.7932, 0.8247)}
     for name, (overall, within, cell_means, in_sample) in expected.items():
         found = ceiling(
             table["user"],
@@ -138,6 +140,12 @@ def test_aimoclips(shared_data: Path) -> None:
         assert found.overall.counts == {"ratings": 6162, "items": 991, "raters": 111}
         assert found.overall.low is not None
         assert found.overall.low < overall
+        parts = variance_components(table["user"], table["audio_file"], table[name])
+        v, other = float(parts.item), float(parts.rater) + float(parts.residual)
+        noise = float(np.mean(1.0 / table.group_by("audio_file").len()["len"].to_numpy()))
+        assert np.sqrt(v / (v + other * noise)) == pytest.approx(
+            {"valence": 0.8387, "arousal": 0.8613}[name], abs=5e-4
+        )
 
 
 def test_cell_means_and_single_raters_by_hand() -> None:

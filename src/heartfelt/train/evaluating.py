@@ -22,6 +22,7 @@ import polars as pl
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.reliability.published_means import ceiling_from_means
 from heartfelt.train.choosing import Chosen, choose, folds
 from heartfelt.train.fitting import Floats, Ints
 from heartfelt.train.material import Material, Target, answers_of
@@ -207,11 +208,25 @@ def _ceiling(material: Material, target: Target, side: str) -> dict[str, Estimat
     ratings = ratings.filter(pl.col("stimulus").is_in(scored))
     if not ratings.height:
         why = "the source gives means, not single ratings"
-        return {name: Estimate.missing(why, f"ceiling, {name}") for name in names}
+        gone = {name: Estimate.missing(why, f"ceiling, {name}") for name in names}
+        return gone | {"overall": _ceiling_of_means(material, target.question, scored)}
     cells = material.cells
     cell = None if cells is None else dict(zip(material.stimuli, cells, strict=True))
     found = ceiling(ratings["rater"], ratings["stimulus"], ratings["value"], cell=cell, seed=material.seed)
     return {name: getattr(found, name) for name in names}
+
+
+def _ceiling_of_means(material: Material, question: str, scored: list[str]) -> Estimate:
+    """The ceiling of published means, from their spreads and counts."""
+    means = material.snapshot.means.filter(
+        (pl.col("question") == question) & pl.col("stimulus").is_in(scored)
+    )
+    if not {"sd", "n"} <= set(means.columns):
+        return Estimate.missing("the source gives means without spread and count", "ceiling, overall")
+    mean, sd, n = (
+        means[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("mean", "sd", "n")
+    )
+    return ceiling_from_means(mean, sd, n)
 
 
 def _intent_means(material: Material, truth: Floats, fold: Ints) -> Estimate:

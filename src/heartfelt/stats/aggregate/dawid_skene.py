@@ -8,7 +8,7 @@ does. EM slows down long before it arrives, so a small step is no sign of the en
 the climb, extrapolated from the rate at which steps shrink, is below ``tolerance`` times the log likelihood and
 no posterior has further to go than ``POSTERIOR_LEFT``, and when steps from slightly disturbed posteriors lead no
 higher (EM also lingers at saddles). Otherwise ``converged`` is false and a note says how much
-the log likelihood still rose. ``support`` holds each item's posterior, the label is its largest entry (the first
+the last step raised the log likelihood. ``support`` holds each item's posterior, the label is its largest entry (the first
 in category order if several), ``shares`` its posterior probability and ``standard_errors`` sqrt(p (1 - p)).
 
 ``smoothing`` adds that many imagined answers to every cell of every confusion matrix; the quantity that
@@ -37,6 +37,7 @@ TABLE_CELLS = 100_000_000
 PLAIN_STEPS = 20
 POSTERIOR_STEP = 1e-5
 POSTERIOR_LEFT = 1e-3
+CALIBRATED = 20
 NUDGE = 0.02
 NUDGE_STEPS = 120
 
@@ -71,7 +72,7 @@ def dawid_skene(
             f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too much.",
             "Use it for answers in a few categories; group the answers first.",
         )
-    em = _Em(s, raters, smoothing, kernels.vote_shares(s.starts, s.category, k), tolerance, limit)
+    em = _Em(s, raters, float(smoothing), kernels.vote_shares(s.starts, s.category, k), tolerance, limit)
     em.run()
     posterior, shares, table = em.posterior, em.shares, em.table
     best = posterior.argmax(axis=1)
@@ -92,7 +93,17 @@ def dawid_skene(
         len(em.trace),
         em.converged,
         s.left_out,
-        () if em.converged else (em.unsettled,),
+        (*(() if em.converged else (em.unsettled,)), *_overconfident(s, k)),
+    )
+
+
+def _overconfident(s: SortedCategories, k: int) -> tuple[str, ...]:
+    """A note where posteriors are known to be too high."""
+    each = s.category.size / len(s.raters) / k
+    if k < 2 or each >= CALIBRATED:
+        return ()
+    return (
+        f"raters gave {each:.1f} answers per category on average: below {CALIBRATED} posteriors are too high",
     )
 
 
@@ -110,12 +121,12 @@ class _Em:
     table: Floats = field(init=False)
     trace: list[float] = field(default_factory=list)
     converged: bool = False
-    left: float = float("inf")
 
     @property
     def unsettled(self) -> str:
         """How far the fit was from its end."""
-        rest = f"; the log likelihood may still rise by {self.left:.2g}" if np.isfinite(self.left) else ""
+        gain = self.trace[-1] - self.trace[-2] if len(self.trace) > 1 else 0.0
+        rest = f"; the last one raised the log likelihood by {gain:.2g}" if gain > 0.0 else ""
         return f"not settled after {len(self.trace)} iterations{rest}"
 
     def run(self) -> None:
@@ -194,9 +205,9 @@ class _Em:
         if last is None:
             return
         rate = min(move / last, 1.0 - 1e-6) if last > 0 else 0.0
-        self.left = gain * rate**2 / (1.0 - rate**2)
+        left = gain * rate**2 / (1.0 - rate**2)
         near = move <= POSTERIOR_STEP and move * rate / (1.0 - rate) <= POSTERIOR_LEFT
-        self.converged = near and self.left <= self.tolerance * max(abs(self.trace[-1]), 1.0)
+        self.converged = near and left <= self.tolerance * max(abs(self.trace[-1]), 1.0)
 
     def _leap(self, start: tuple[Floats, Floats], middle: tuple[Floats, Floats]) -> None:
         """Extrapolate the last two steps; stay where the likelihood would fall."""
