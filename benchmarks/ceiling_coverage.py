@@ -216,12 +216,12 @@ def _labels_once(
     truths = dict.fromkeys(("mean", "bt500", "p913"), table.mean(axis=0))
     truths["median"] = np.median(table, axis=0)
     truths["p910"] = truths["p910, published"] = long_run.values[np.argsort(np.array(long_run.items))] + shift
-    found: dict[str, Aggregate] = {
+    results: dict[str, Aggregate] = {
         name: getattr(aggregate, name)(rater, item, value) for name in ("mean", "median", "bt500", "p913")
     }
-    found["p910"] = aggregate.p910(rater, item, value, shrinkage=True)
-    found["p910, published"] = aggregate.p910(rater, item, value)
-    for name, labels in found.items():
+    results["p910"] = aggregate.p910(rater, item, value, shrinkage=True)
+    results["p910, published"] = aggregate.p910(rater, item, value)
+    for name, labels in results.items():
         truth = truths[name][np.array(labels.items)]
         low, high = labels.bounds()
         if name == "p910, published":
@@ -242,10 +242,12 @@ def _of_shares() -> None:
                 p = np.full(k, 1 / k) if truth == "even" else np.array([0.5, *[0.5 / (k - 1)] * (k - 1)])
                 answer = rng.choice(k, (4000, n), p=p)
                 item, rater = np.indices(answer.shape)
-                found = aggregate.mode(rater.ravel(), item.ravel(), answer.ravel(), categories=list(range(k)))
-                low, high = found.share_bounds()
-                named = [i for i, chosen in enumerate(found.values) if chosen is not None]
-                share = p[[int(found.values[i]) for i in named]]
+                results = aggregate.mode(
+                    rater.ravel(), item.ravel(), answer.ravel(), categories=list(range(k))
+                )
+                low, high = results.share_bounds()
+                named = [i for i, chosen in enumerate(results.values) if chosen is not None]
+                share = p[[int(results.values[i]) for i in named]]
                 cells.append(float(np.mean((low[named] <= share) & (share <= high[named]))))
         print(f"{k} categories: lowest {min(cells):.3f}, mean {np.mean(cells):.3f}", flush=True)
 

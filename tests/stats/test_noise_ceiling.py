@@ -332,11 +332,8 @@ def test_perfect_agreement_is_a_ceiling_of_one_with_a_one_sided_bound(metric: st
         else:
             assert e.high == pytest.approx(1.0)
             assert 0.7 < e.low < 1.0
-    more = ceiling(
-        *(np.tile(a, 1) for a in np.indices((4, 500)).reshape(2, -1)),
-        np.tile(np.arange(500) % 5, 4),
-        metric=metric,
-    )  # type: ignore[arg-type]  # parametrised
+    rater, item = (a.ravel() for a in np.indices((4, 500)))
+    more = ceiling(rater, item, item % 5, metric=metric)  # type: ignore[arg-type]  # parametrised
     assert more.overall.low is not None
     assert more.overall.high is not None
     assert more.overall.high - more.overall.low < found.overall.high - found.overall.low  # type: ignore[operator]  # checked above

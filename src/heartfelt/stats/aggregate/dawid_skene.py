@@ -133,7 +133,9 @@ class _Em:
         """Climb until the rest of the climb is negligible and a nudge leads nowhere higher, or to the limit."""
         self._step()
         self._climb()
-        while self.converged and len(self.trace) < self.limit and self._nudged():
+        while self.converged and len(self.trace) < self.limit:
+            if not self._nudged():
+                break
             self._climb()
 
     def _nudged(self) -> bool:
@@ -167,13 +169,12 @@ class _Em:
             self._step()
             after_one = (self.shares, self.table)
             last, move = move, float(np.abs(self.posterior - before).max())
-            self._check(last, move)
+            self.converged = self._settled(last, move)
             if self.converged or len(self.trace) < PLAIN_STEPS or len(self.trace) + 2 > self.limit:
                 continue
-            one = self.posterior.copy()
+            before = self.posterior.copy()
             self._step()
-            second = float(np.abs(self.posterior - one).max())
-            self._check(move, second)
+            self.converged = self._settled(move, float(np.abs(self.posterior - before).max()))
             if not self.converged and len(self.trace) < self.limit:
                 self._leap(parameters, after_one)
             move = None
@@ -197,17 +198,15 @@ class _Em:
             likelihood += self.smoothing * float(np.log(np.maximum(self.table, 1e-300)).sum())
         return likelihood
 
-    def _check(self, last: float | None, move: float) -> None:
+    def _settled(self, last: float | None, move: float) -> bool:
         """Whether the rest of the climb is negligible, from two steps of plain EM in a row."""
-        if len(self.trace) < 2 or self.tolerance <= 0.0:
-            return
+        if len(self.trace) < 2 or self.tolerance <= 0.0 or last is None:
+            return False
         gain = max(self.trace[-1] - self.trace[-2], 0.0)
-        if last is None:
-            return
         rate = min(move / last, 1.0 - 1e-6) if last > 0 else 0.0
         left = gain * rate**2 / (1.0 - rate**2)
         near = move <= POSTERIOR_STEP and move * rate / (1.0 - rate) <= POSTERIOR_LEFT
-        self.converged = near and left <= self.tolerance * max(abs(self.trace[-1]), 1.0)
+        return near and left <= self.tolerance * max(abs(self.trace[-1]), 1.0)
 
     def _leap(self, start: tuple[Floats, Floats], middle: tuple[Floats, Floats]) -> None:
         """Extrapolate the last two steps; stay where the likelihood would fall."""

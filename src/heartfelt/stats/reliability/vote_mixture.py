@@ -73,8 +73,8 @@ def vote_table(counts: Matrix, seed: int) -> VoteTable:
 def candidates(table: VoteTable) -> Matrix:
     """Category distributions that the items may have."""
     k = table.rows.shape[1]
-    overall = table.items @ table.rows
-    overall = overall / overall.sum()
+    overall: Floats = table.items @ table.rows
+    overall /= overall.sum()
     if k == 2:
         share = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), overall[:1]]))
         return np.column_stack([share, 1.0 - share])

@@ -38,26 +38,26 @@ class ClearnessMixture:
 @lru_cache(maxsize=16)
 def sorted_shares(categories: int) -> tuple[Matrix, Matrix]:
     """A grid of sorted category shares: the largest, the second, and the rest even, on the third, or on several runners-up."""
-    found: set[tuple[float, ...]] = set()
+    grid: set[tuple[float, ...]] = set()
     for lead in np.linspace(1.0 / categories, 1.0, LEADING):
         least, most = (1.0 - lead) / (categories - 1), min(lead, 1.0 - lead)
         for second in least + (most - least) * np.linspace(0.0, 1.0, SECOND):
             rest = max(1.0 - lead - second, 0.0)
             third = min(second, rest)
             if categories == 2:
-                found.add(_rounded(lead, second, 0.0, 0.0, 1, 1, 0, 0))
+                grid.add(_rounded(lead, second, 0.0, 0.0, 1, 1, 0, 0))
                 continue
-            found.add(_rounded(lead, second, rest / (categories - 2), 0.0, 1, 1, categories - 2, 0))
+            grid.add(_rounded(lead, second, rest / (categories - 2), 0.0, 1, 1, categories - 2, 0))
             if categories > 3 and rest > 0:
                 last = max(rest - third, 0.0) / (categories - 3)
-                found.add(_rounded(lead, second, third, last, 1, 1, 1, categories - 3))
+                grid.add(_rounded(lead, second, third, last, 1, 1, 1, categories - 3))
                 close = int(min(rest // (RUNNERS_UP * second), categories - 3))
                 if close > 1:
                     last = max(rest - close * RUNNERS_UP * second, 0.0) / (categories - 2 - close)
-                    found.add(
+                    grid.add(
                         _rounded(lead, second, RUNNERS_UP * second, last, 1, 1, close, categories - 2 - close)
                     )
-    table = np.array(sorted(found))
+    table = np.array(sorted(grid))
     return table[:, :4].copy(), table[:, 4:].copy()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from heartfelt.stats.reliability.design import Design
 from heartfelt.stats.reliability.vote_mixture import Matrix
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 
 PANELS = 4_000
@@ -65,7 +65,7 @@ def fixed_panel_gain(d: Design, counts: Matrix, seed: int) -> float:
     order = np.argsort(d.item, kind="stable")
     panels = rng.choice(np.flatnonzero(d.per_item > 0), PANELS)
     size = d.per_item[panels]
-    place = np.repeat(np.arange(PANELS), size)
+    place: Ints = np.repeat(np.arange(PANELS, dtype=np.int64), size)
     within = np.arange(place.size) - np.repeat(np.concatenate([[0], np.cumsum(size)[:-1]]), size)
     own = skill[d.rater[order[starts[panels][place] + within]]]
     anyone = skill[d.rater[rng.integers(0, d.size, place.size)]]
@@ -74,7 +74,7 @@ def fixed_panel_gain(d: Design, counts: Matrix, seed: int) -> float:
     return max(right - drawn, 0.0)
 
 
-def _share_right(answer: Floats, panel: Floats, k: int) -> float:
+def _share_right(answer: Ints, panel: Ints, k: int) -> float:
     """Share of panels with a winner whose winner is category 0."""
     votes = np.bincount(panel * k + answer, minlength=PANELS * k).reshape(PANELS, k)
     top = votes.max(axis=1)
