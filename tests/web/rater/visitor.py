@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -26,7 +27,7 @@ class Visitor:
         hand: Literal["keyboard", "touch"] = "keyboard",
         **context: Any,
     ) -> None:
-        desk: dict[str, Any] = {"viewport": {"width": 1280, "height": 720}}
+        desk: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
         phone: dict[str, Any] = {
             "viewport": {"width": 390, "height": 844},
             "has_touch": True,
@@ -40,6 +41,7 @@ class Visitor:
         self.complaints: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.asked: list[str] = []
+        self.at_each_screen: Callable[[], None] = lambda: None
         self.page = self.tab()
 
     def tab(self) -> Page:
@@ -111,11 +113,13 @@ class Visitor:
 
     def agree(self) -> None:
         self.page.wait_for_selector("[data-does=agree]")
+        self.at_each_screen()
         self.still()
         self.press("[data-does=agree]")
 
     def tell_facts(self, age: str = "33") -> None:
         self.page.wait_for_selector(".facts")
+        self.at_each_screen()
         for fact in self.page.query_selector_all(".fact"):
             select, field = fact.query_selector("select"), fact.query_selector("input")
             if select is not None:
@@ -126,6 +130,7 @@ class Visitor:
 
     def begin(self) -> None:
         self.page.wait_for_selector("[data-does=ready]")
+        self.at_each_screen()
         self.press("[data-does=ready]")
         self.page.wait_for_selector("form.trial")
 
@@ -230,10 +235,12 @@ class Visitor:
                 self.press("[data-does=ready]")
                 ready.wait_for_element_state("hidden")
                 continue
-            before = self.page.query_selector("form.trial")
+            self.at_each_screen()
+            before = self.page.wait_for_selector("form.trial")
             assert before is not None
             self.listen()
             self.answer(turn)
             before.wait_for_element_state("hidden")
         self.page.wait_for_selector(".code output")
+        self.at_each_screen()
         return self.page.inner_text(".code output")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import orjson
+from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
@@ -26,6 +25,7 @@ from heartfelt.web.rater.present import demographic, present
 from heartfelt.web.rater.steps import step_json
 from heartfelt.web.rater.texts import Texts, texts_for
 from heartfelt.web.security.cookies import rater_of
+from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
@@ -35,12 +35,8 @@ _KEEP = "private, max-age=86400"
 
 
 @lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
-    room = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    return room.get_template("rate.html")
+def _template() -> Template:
+    return page_environment("heartfelt.web.rater").get_template("rate.html")
 
 
 class Pages:
