@@ -18,6 +18,7 @@ ENGLISH = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 GATHER = """(everything) => {
   const found = [document.title];
   const names = ["title", "alt", "placeholder", "aria-label", "aria-valuetext", "aria-description", "label"];
+  const said = ["play", "pause", "replay", "felt", "perceived", "grid", "rows", "next", "submit", "missing", "practice"];
   const visible = (node) => everything || (node.checkVisibility ? node.checkVisibility() : true);
   const foreign = (node) => node.closest?.("blockquote, .chip, output, kbd, [lang]:not(html), script, .studys-own") !== null;
   const walk = (root) => {
@@ -31,8 +32,7 @@ GATHER = """(everything) => {
       }
       for (const child of node.childNodes) if (child.nodeType === 3 && child.data.trim()) found.push([mark, child.data.trim()]);
       if (everything) for (const [name, value] of Object.entries(node.dataset))
-        if (["play", "pause", "replay", "felt", "perceived", "grid", "rows", "next", "submit", "missing", "practice"].includes(name))
-          found.push([mark, value]);
+        if (said.includes(name)) found.push([mark, value]);
     }
   };
   walk(document);
@@ -50,10 +50,10 @@ def leaks_of(page: Page, *, everything: bool = False) -> list[str]:
     language = page.get_attribute("html", "lang")
     wrong = []
     for mark, text in texts_of(page, everything=everything):
-        # A place to fill, such as {count}, is right in a text that waits to be filled.
         found = LEAKS.search(text)
-        if found and not (everything and re.fullmatch(r"\{\w+\}", found.group())):
-            wrong.append(text)
-        elif mark == "own" and (KEY.match(text) or (language != "en" and ENGLISH.search(text))):
+        # A place to fill, such as {count}, is right in a text that waits to be filled.
+        waits = everything and found is not None and re.fullmatch(r"\{\w+\}", found.group())
+        foreign = mark == "own" and (KEY.match(text) or (language != "en" and ENGLISH.search(text)))
+        if (found and not waits) or foreign:
             wrong.append(text)
     return wrong

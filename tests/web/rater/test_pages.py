@@ -157,17 +157,17 @@ def test_keys_go_back_pause_and_can_be_turned_off(visit: Callable[..., Visitor])
     page.keyboard.press("9")
     page.keyboard.press("Backspace")
     page.keyboard.press("3")
-    assert page.locator("[data-question=valence] input:checked").get_attribute("value") == "3"
+    assert page.locator("[data-form='0'] input:checked").get_attribute("value") == "3"
     page.keyboard.press("Enter")
-    note = page.wait_for_selector("[data-question=arousal] .note:not([hidden])")
+    note = page.wait_for_selector("[data-form='1'] .note:not([hidden])")
     assert note is not None
     assert "How arousing" in note.inner_text()
     page.click("#tools [data-does=menu]")
     page.uncheck("#dialog-menu input[name=keys]")
     page.click("#dialog-menu button[value=ok]")
     page.keyboard.press("8")
-    assert page.locator("[data-question=arousal] input:checked").count() == 0
-    page.focus("[data-question=arousal] input[value='6']")
+    assert page.locator("[data-form='1'] input:checked").count() == 0
+    page.focus("[data-form='1'] input[value='6']")
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
     page.click("#tools [data-does=pause]")
@@ -195,27 +195,22 @@ def test_every_scale_can_be_answered_and_a_wrong_answer_is_told_in_words(
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
-    assert (
-        page.get_attribute("[data-question=hundred] input[type=range]", "aria-valuetext") == "no answer yet"
-    )
+    assert page.get_attribute("[data-form='1'] input[type=range]", "aria-valuetext") == "no answer yet"
     page.keyboard.press("0")
     answers = {"hundred": "101", "any": "-2,5", "words": "one"}
     for _ in range(6):
         for question in visitor.open_questions():
-            name = question.get_attribute("data-question") or ""
+            name = list(scales)[int(question.get_attribute("data-form") or 0)]
             if name in answers:
                 field = question.query_selector("input[type=text], textarea")
                 assert field is not None
                 field.fill(answers[name])
             elif name == "yn":
-                page.check("[data-question=yn] input[value=no]")
+                page.check("[data-form='3'] input[value=no]")
             elif name == "tags":
-                if (
-                    page.get_attribute("[data-question=tags] .chip:has-text('cold')", "aria-pressed")
-                    == "false"
-                ):
-                    page.click("[data-question=tags] .chip:has-text('cold')")
-                page.fill("[data-question=tags] input", "soft; round")
+                if page.get_attribute("[data-form='5'] .chip:has-text('cold')", "aria-pressed") == "false":
+                    page.click("[data-form='5'] .chip:has-text('cold')")
+                page.fill("[data-form='5'] input", "soft; round")
         page.click("[data-does=submit]")
         wrong = page.locator(".note:visible").all_inner_texts()
         if "Please give a number from 0 to 100." in wrong:
@@ -276,14 +271,14 @@ def test_an_attention_trial_says_what_to_answer_in_the_raters_language(visit: Ca
     assert page.get_attribute("html", "lang") == "ko"
     for _ in range(4):
         page.wait_for_selector("form.trial")
-        if page.locator(".attention:visible").count():
+        if page.locator(".instruction:visible").count():
             break
         form = page.query_selector("form.trial")
         assert form is not None
         visitor.listen()
         visitor.answer()
         form.wait_for_element_state("hidden")
-    assert page.inner_text(".attention") == "7을 눌러 주세요."
+    assert page.inner_text(".instruction") == "7을 눌러 주세요."
     visitor.accessible()
     page.keyboard.press("7")
     page.keyboard.press("Enter")

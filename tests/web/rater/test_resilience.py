@@ -54,8 +54,8 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visito
     visitor.page.reload()
     visitor.page.wait_for_selector("form.trial:not([data-locked])")
     assert visitor.number() == before
-    assert visitor.page.locator("fieldset[data-question=valence] input:checked").get_attribute("value") == "7"
-    assert visitor.page.locator("fieldset[data-question=arousal] input:checked").count() == 0
+    assert visitor.page.locator("fieldset[data-form='0'] input:checked").get_attribute("value") == "7"
+    assert visitor.page.locator("fieldset[data-form='1'] input:checked").count() == 0
     visitor.page.keyboard.press("4")
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_selector("form.trial[data-locked]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
@@ -62,9 +63,17 @@ class Visitor:
     def _noted(self, request: Request) -> None:
         self.asked.append(request.url)
         if request.url.endswith("/rate/answer"):
-            body: dict[str, Any] = json.loads(request.post_data or "{}")
+            body: dict[str, Any] = self._unblinded(json.loads(request.post_data or "{}"))
             if body["key"] not in {one["key"] for one in self.sent}:
                 self.sent.append(body)
+
+    def _unblinded(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer with questions under their real names."""
+        named = functools.partial(self.served.blinding.question_of, body["trial"])
+        for part in ("values", "verdicts"):
+            body[part] = {named(name): value for name, value in body[part].items()}
+        body["heard"]["changes"] = [[at, named(name), value] for at, name, value in body["heard"]["changes"]]
+        return body
 
     def quiet(self) -> None:
         """Nothing was complained about, and nobody else was asked for anything."""
@@ -166,10 +175,10 @@ class Visitor:
         self.still()
         answered: set[str | None] = set()
         while left := [
-            one for one in self.open_questions() if one.get_attribute("data-question") not in answered
+            one for one in self.open_questions() if one.get_attribute("data-form") not in answered
         ]:
             self._answer_one(left[0], turn + len(answered))
-            answered.add(left[0].get_attribute("data-question"))
+            answered.add(left[0].get_attribute("data-form"))
             self.still()
         done = self.page.query_selector("[data-does=submit]")
         assert done is not None
@@ -194,8 +203,8 @@ class Visitor:
             if self.hand == "touch":
                 choices[which].tap()
             else:
-                active = self.page.get_attribute("fieldset.question.active", "data-question")
-                assert active == question.get_attribute("data-question"), (
+                active = self.page.get_attribute("fieldset.question.active", "data-form")
+                assert active == question.get_attribute("data-form"), (
                     "a digit answers the question that is active"
                 )
                 self.page.keyboard.press(str(which + 1))

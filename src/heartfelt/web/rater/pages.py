@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import mimetypes
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from jinja2 import Template
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from heartfelt.collect.commands import Next
@@ -19,6 +20,7 @@ from heartfelt.files import inside
 from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.web.errors import Refused
+from heartfelt.web.media import stripped_file
 from heartfelt.web.rater.assets import digest, modules, packed
 from heartfelt.web.rater.language import LANGUAGE_COOKIE, language_of
 from heartfelt.web.rater.present import demographic, present
@@ -109,7 +111,7 @@ def routes() -> list[Route]:
     """The page and the pictures of its scales."""
     return [
         Route("/rate", rate, methods=["GET"], name="rater-page"),
-        Route("/rate/picture/{scale}/{point:int}", picture, methods=["GET"], name="rater-picture"),
+        Route("/rate/picture/{scale:int}/{point:int}", picture, methods=["GET"], name="rater-picture"),
     ]
 
 
@@ -123,7 +125,7 @@ async def rate(request: Request) -> Response:
         step = await request.app.state.collection.ask(Next(rater))
     except UnknownRater:
         return pages.notice(request, "stranger", 404)
-    return pages.shell(request, rater, step_json(step))
+    return pages.shell(request, rater, step_json(step, request.app.state.blinding))
 
 
 async def picture(request: Request) -> Response:
@@ -131,7 +133,8 @@ async def picture(request: Request) -> Response:
     if rater_of(request) is None:
         raise Refused(401, "This page does not know you.", "Open the link you were given.")
     collection: Collection = request.app.state.collection
-    scale = collection.study.scales.get(request.path_params["scale"])
+    scales, number = list(collection.study.scales.values()), request.path_params["scale"]
+    scale = scales[number] if number < len(scales) else None
     name = None
     if isinstance(scale, Points) and isinstance(scale.pictures, dict):
         name = scale.pictures.get(request.path_params["point"])
@@ -141,6 +144,5 @@ async def picture(request: Request) -> Response:
         path = inside(collection.folder, name, "the picture")
     except InputError as error:
         raise Refused(404) from error
-    if not path.is_file():
-        raise Refused(404)
-    return FileResponse(path, headers={"cache-control": _KEEP})
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return await stripped_file(request, path, kind, request.url.path, _KEEP)

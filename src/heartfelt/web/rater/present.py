@@ -22,10 +22,10 @@ def present(study: Study, language: str) -> dict[str, Any]:
         "listening": design.listening,
         "replays": design.replays,
         "onePerPage": design.questions_per_page == "one",
-        "grid": list(design.affect_grid or ()),
+        "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
         "practice": design.practice,
-        "scales": {name: _scale(name, scale, language) for name, scale in study.scales.items()},
-        **_questions(study, language),
+        "scales": [_scale(place, scale, language) for place, scale in enumerate(study.scales.values())],
+        "forms": _forms(study, language),
     }
 
 
@@ -44,25 +44,31 @@ def _choice(name: str, texts: Texts) -> str:
     return str(texts["choices"].get(name.lower(), name))
 
 
-def _questions(study: Study, language: str) -> dict[str, Any]:
-    """Questions by id. Those that read the same to raters are told once: a design may ask one for several reasons."""
-    forms: list[dict[str, Any]] = []
+def form_numbers(study: Study) -> dict[str, int]:
+    """The form of each question. Questions that read the same share one: which of them is asked is not for raters."""
     places: dict[str, int] = {}
-    asked: dict[str, int] = {}
-    for question in study.asked:
-        form = _question(question, language)
-        key = repr(form)
-        if key not in places:
-            places[key] = len(forms)
-            forms.append(form)
-        asked[question.id] = places[key]
-    return {"forms": forms, "questions": asked}
+    return {question.id: places.setdefault(_reads(question), len(places)) for question in study.asked}
 
 
-def _question(question: Question, language: str) -> dict[str, Any]:
+def _reads(question: Question) -> str:
+    """Everything raters see of a question, in all languages."""
+    rubric = question.rubric if "rubric" in question.shows else None
+    seen = (question.text, question.scale, question.required, question.emotion, question.help, rubric)
+    return repr((*seen, "prompt" in question.shows, question.machine_first))
+
+
+def _forms(study: Study, language: str) -> list[dict[str, Any]]:
+    by_number = {number: study.question(name) for name, number in form_numbers(study).items()}
+    scales = {name: place for place, name in enumerate(study.scales)}
+    return [
+        _form(by_number[number], scales[by_number[number].scale], language) for number in sorted(by_number)
+    ]
+
+
+def _form(question: Question, scale: int, language: str) -> dict[str, Any]:
     told = {
         "text": say(question.text, language),
-        "scale": question.scale,
+        "scale": scale,
         "required": question.required,
         "emotion": question.emotion,
         "help": None if question.help is None else say(question.help, language),
@@ -72,10 +78,10 @@ def _question(question: Question, language: str) -> dict[str, Any]:
         "prompt": "prompt" in question.shows,
         "machine": question.machine_first,
     }
-    return {name: value for name, value in told.items() if value not in (None, False)}
+    return {name: value for name, value in told.items() if value is not None and value is not False}
 
 
-def _scale(name: str, scale: Scale, language: str) -> dict[str, Any]:
+def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
     if isinstance(scale, Points) and scale.points > MOST_BUTTONS:
         return {
             "type": "numeric", "low": scale.first, "high": scale.last, "step": 1, "unit": None, "whole": True,
@@ -90,7 +96,7 @@ def _scale(name: str, scale: Scale, language: str) -> dict[str, Any]:
         if isinstance(pictures, str):
             told["figures"] = pictures
         elif pictures:
-            told["pictures"] = {str(point): f"/rate/picture/{name}/{point}" for point in pictures}
+            told["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in pictures}
         return {"type": "points", **told}
     if isinstance(scale, Numeric):
         return {

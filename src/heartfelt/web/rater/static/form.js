@@ -8,8 +8,8 @@ import { words } from "./words.js";
 
 const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry };
 
-function control(id, study, machine, changed) {
-  const form = study.forms[study.questions[id]];
+function control(id, number, study, machine, changed) {
+  const form = { ...study.forms[number], number };
   const scale = study.scales[form.scale];
   const Kind = KINDS[scale.type] ?? Choices;
   if (!form.machine || machine === null || machine === undefined) return new Kind(id, form, scale, changed);
@@ -23,7 +23,7 @@ function fieldset(one) {
   const legend = make("legend", {}, make("span", { class: "asks", text: one.form.text }));
   if (one.form.help) legend.append(make("small", { class: "help", text: one.form.help }));
   one.note = make("p", { class: "note", role: "alert", hidden: true });
-  one.node = make("fieldset", { class: `question ${one.kind}`, "data-question": one.id, tabindex: "-1" }, legend,
+  one.node = make("fieldset", { class: `question ${one.kind}`, "data-form": one.form.number, tabindex: "-1" }, legend,
     ...one.body.filter(Boolean), one.note);
   return one.node;
 }
@@ -37,7 +37,7 @@ export class Form {
     this.root = root;
     this.study = study;
     this.room = part("questions", root);
-    this.controls = step.questions.map((id) => control(id, study, step.machine[id], (one, ...told) => {
+    this.controls = step.questions.map((id, place) => control(id, step.forms[place], study, step.machine[id], (one, ...told) => {
       this.grid?.draw();
       changed(one, ...told);
     }));
@@ -48,7 +48,7 @@ export class Form {
 
   #units() {
     const units = [];
-    const [x, y] = this.study.grid.map((id) => this.controls.find((one) => one.id === id));
+    const [x, y] = this.study.grid.map((number) => this.controls.find((one) => one.form.number === number));
     for (const one of this.controls) {
       if (x && y && one === y) continue;
       if (x && y && one === x) {

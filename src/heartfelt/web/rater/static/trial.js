@@ -59,7 +59,7 @@ export class Trial {
 
   #texts() {
     const { step, study } = this;
-    const forms = step.questions.map((id) => study.forms[study.questions[id]]);
+    const forms = step.forms.map((number) => study.forms[number]);
     const fill = (name, text) => {
       const place = this.part(name);
       place.hidden = !text;
@@ -108,7 +108,7 @@ export class Trial {
     if (!step.media) return true;
     try {
       const coming = page.library.get(step.media);
-      page.library.ahead(step.media, step.upcoming);
+      page.library.ahead(step.media, page.following.map((next) => next.media));
       const media = await coming;
       if (this.closed) return false;
       if (audio) this.player.load(media);
@@ -224,7 +224,7 @@ export class Trial {
     this.close();
     form.lock(true);
     this.part("hint").textContent = words("saving");
-    await page.drain();
+    await page.answered();
   }
 
   // The keys. Returns true when the key was meant for the trial.
