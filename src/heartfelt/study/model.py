@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -21,6 +21,14 @@ class OpenPart(BaseModel):
     """A part that keeps keys of the researcher's own."""
 
     model_config = ConfigDict(extra="allow", frozen=True, str_strip_whitespace=True)
+
+
+def without_unused(written: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+    """What is written of a part, less keys at their defaults that came after its first version.
+
+    A study that does not use them keeps the hash it had before there were such keys, and its snapshots still open.
+    """
+    return {key: value for key, value in written.items() if key not in defaults or value != defaults[key]}
 
 
 def _check_id(value: str) -> str:

@@ -74,7 +74,7 @@ def test_every_kind_of_page_is_accessible_and_does_not_scroll(visit: Callable[..
     form = page.query_selector("form.trial")
     assert form is not None
     visitor.answer()
-    page.wait_for_selector("h1:has-text('Time for a break')")
+    page.wait_for_selector("h1:has-text('Take a break')")
     visitor.accessible()
     visitor.finish()
     visitor.accessible()
@@ -119,7 +119,7 @@ def test_answers_open_by_the_rule_and_the_clip_is_heard_to_its_last_sample(
     assert page.locator("input:checked").count() == 0
     assert "Listen to the end" in page.inner_text(".state")
     visitor.listen()
-    assert "1 more" in page.inner_text(".state")
+    assert "Plays left: 1" in page.inner_text(".state")
     page.keyboard.press(" ")
     page.wait_for_selector(".play[data-state=replay]:disabled")
     page.keyboard.press(" ")
@@ -213,9 +213,9 @@ def test_every_scale_can_be_answered_and_a_wrong_answer_is_told_in_words(
                 page.fill("[data-form='5'] input", "soft; round")
         page.click("[data-does=submit]")
         wrong = page.locator(".note:visible").all_inner_texts()
-        if "Please give a number from 0 to 100." in wrong:
+        if "Please enter a number from 0 to 100." in wrong:
             answers["hundred"] = "40.5"
-        if "Please give a whole number from 0 to 100." in wrong:
+        if "Please enter a whole number from 0 to 100." in wrong:
             answers["hundred"] = "41"
         if "Please write at least 2 words." in wrong:
             answers["words"] = "two words"
@@ -246,7 +246,7 @@ def test_a_slider_has_no_value_until_it_is_touched(visit: Callable[..., Visitor]
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
-    assert page.inner_text(".about") == "Answer for what you feel yourself."
+    assert page.inner_text(".about") == "Rate what you feel yourself."
     page.tap("[data-does=submit]")
     assert page.locator(".note:visible").count() == 1
     box = page.locator("input[type=range]").bounding_box()
@@ -358,7 +358,7 @@ def test_no_consent_too_young_and_closed(visit: Callable[..., Visitor], browser:
     codes = visitor.served.collection.settings
     visitor.arrive()
     visitor.page.click("[data-does=decline]")
-    visitor.page.wait_for_selector("h1:has-text('That is all right')")
+    visitor.page.wait_for_selector("h1:has-text('No problem')")
     assert visitor.page.inner_text(".code output") == codes.code_no_consent
     young = Visitor(browser, visitor.served)
     young.arrive()
@@ -394,7 +394,7 @@ def test_recruiters_links_and_the_way_back(visit: Callable[..., Visitor], browse
     other.arrive(f"/i/{Signer(SECRET).sign('rater', invited, 60)}")
     other.page.wait_for_selector("h1:has-text('Please open your link')")
     other.arrive("/?workerId=w&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
-    other.page.wait_for_selector("h1:has-text('A first look')")
+    other.page.wait_for_selector("h1:has-text('Preview')")
     other.close()
     assert served.collection.raters()["recruiter"].to_list() == ["prolific", "link"]
 

@@ -80,6 +80,7 @@ class Pages:
             language=language,
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
+            preview=request.app.state.options.preview,
             title=say(study.title, language) or study.name,
             media=study.media,
             audio=study.media != "image",

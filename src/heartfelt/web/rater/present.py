@@ -7,7 +7,7 @@ from typing import Any
 from heartfelt.study import Question, Scale, Study
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import say
-from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.web.rater.texts import Texts
 
 MOST_BUTTONS = 11
@@ -21,6 +21,7 @@ def present(study: Study, language: str) -> dict[str, Any]:
         "media": study.media,
         "listening": design.listening,
         "replays": design.replays,
+        "advance": design.auto_advance,
         "onePerPage": design.questions_per_page == "one",
         "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
         "practice": design.practice,
@@ -85,7 +86,7 @@ def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
     if isinstance(scale, Points) and scale.points > MOST_BUTTONS:
         return {
             "type": "numeric", "low": scale.first, "high": scale.last, "step": 1, "unit": None, "whole": True,
-            "ends": [say(scale.anchors.get(point, str(point)), language) for point in (scale.first, scale.last)],
+            "anchors": [[point, say(text, language)] for point, text in scale.anchors.items()],
         }  # fmt: skip
     if isinstance(scale, Points):
         pictures = scale.pictures
@@ -101,9 +102,10 @@ def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
     if isinstance(scale, Numeric):
         return {
             "type": "numeric", "low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit,
+            "anchors": [[place, say(text, language)] for place, text in scale.anchors.items()],
         }  # fmt: skip
     if isinstance(scale, Ordered | Categories):
-        options = [_category(category, language) for category in scale.categories]
+        options = [_shown(category, language) for category in scale.categories]
         return {"type": scale.type, "options": options}
     if isinstance(scale, YesNo):
         return {
@@ -113,10 +115,12 @@ def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
     if isinstance(scale, FreeText):
         return {"type": "text", "least": scale.min_words, "most": scale.max_words}
     assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
-    return {"type": "tags", "tags": scale.tags, "open": scale.open, "separator": scale.separator}
+    tags = [_shown(tag, language) for tag in scale.tags]
+    return {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
 
 
-def _category(category: Category | str, language: str) -> list[str]:
-    if isinstance(category, str):
-        return [category, category]
-    return [category.id, category.id if category.text is None else say(category.text, language)]
+def _shown(one: Category | Tag | str, language: str) -> list[str]:
+    """A category or tag: what data files hold, and what raters read."""
+    if isinstance(one, str):
+        return [one, one]
+    return [one.id, one.id if one.text is None else say(one.text, language)]

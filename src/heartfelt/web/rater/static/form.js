@@ -21,6 +21,7 @@ function control(id, number, study, machine, changed) {
 
 function fieldset(one) {
   const legend = make("legend", {}, make("span", { class: "asks", text: one.form.text }));
+  if (!one.form.required) legend.append(make("small", { class: "optional", text: words("optional") }));
   if (one.form.help) legend.append(make("small", { class: "help", text: one.form.help }));
   one.note = make("p", { class: "note", role: "alert", hidden: true });
   one.node = make("fieldset", { class: `question ${one.kind}`, "data-form": one.form.number, tabindex: "-1" }, legend,
@@ -69,7 +70,18 @@ export class Form {
   // Splits the questions into pages: judgement first, the machine's fields after it, each page as full as fits.
   lay(fits) {
     const active = this.active;
-    this.root.classList.remove("compact");
+    this.root.classList.remove("compact", "tight");
+    this.#paginate(fits);
+    // Where one question alone does not fit, everything else gives way to it.
+    if (this.pages.some((page) => page.length === 1 && !this.#only(page, fits))) {
+      this.root.classList.add("tight");
+      this.#paginate(fits);
+    }
+    this.turn(Math.max(0, this.pages.findIndex((page) => page.some((unit) => unit.controls.includes(active)))));
+    if (active) this.activate(active);
+  }
+
+  #paginate(fits) {
     this.pages = [];
     for (const phase of [this.judged, this.verified]) {
       if (!phase.length) continue;
@@ -86,8 +98,6 @@ export class Form {
       }
       this.pages.push(phase);
     }
-    this.turn(Math.max(0, this.pages.findIndex((page) => page.some((unit) => unit.controls.includes(active)))));
-    if (active) this.activate(active);
   }
 
   #filled(units, fits) {
@@ -142,7 +152,10 @@ export class Form {
 
   focus(one) {
     this.activate(one);
-    (one.entry ?? one.node).focus({ preventScroll: true });
+    // A slider rather than its field, where a digit would be typed and a phone would open its keyboard.
+    const place = one.slider ?? one.entry ?? one.node;
+    place.focus({ preventScroll: true });
+    one.node.scrollIntoView({ block: "nearest" });
   }
 
   // Says in words what is still wrong on this page; the first question with a problem, or null.

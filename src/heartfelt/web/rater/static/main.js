@@ -1,7 +1,7 @@
 // The rating page: shows the step the server is at, one after the other.
 import { notice, watch } from "./connection.js";
 import { dialogOpen, openDialog } from "./dialogs.js";
-import { find } from "./dom.js";
+import { find, part } from "./dom.js";
 import { Library } from "./library.js";
 import { Queue } from "./queue.js";
 import { BreakScreen, ConsentScreen, EndScreen, FactsScreen, HeadphoneScreen, InstructionScreen, WaitScreen } from "./screens.js";
@@ -158,8 +158,9 @@ class Page {
   }
 
   async menu() {
-    const wishes = { keys: wish("keys"), autoplay: wish("autoplay") };
+    const wishes = { keys: wish("keys"), autoplay: wish("autoplay"), advance: wish("advance", this.study.advance === "on") };
     const given = await openDialog("menu", wishes, (dialog) => {
+      part("advance", dialog).hidden = !this.screen.single;
       for (const input of dialog.querySelectorAll("input[type=checkbox]")) {
         input.onchange = () => {
           setWish(input.name, input.checked);
