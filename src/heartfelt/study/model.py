@@ -37,8 +37,13 @@ def _check_id(value: str) -> str:
     return value
 
 
+def is_language(value: object) -> bool:
+    """Whether this is a language tag such as 'en' or 'zh-Hans'."""
+    return isinstance(value, str) and _LANGUAGE.match(value) is not None
+
+
 def _check_language(value: str) -> str:
-    if not _LANGUAGE.match(value):
+    if not is_language(value):
         raise ValueError("a language is a tag such as 'en', 'ko' or 'zh-Hans'")
     return value
 

@@ -10,6 +10,8 @@ import pytest
 
 from heartfelt.collect.commands import Change, Invite
 from heartfelt.files import write_text
+from heartfelt.study import load_study, study_text
+from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
 from heartfelt.study.question import Question
 from heartfelt.study.scale import FreeText, Numeric, Points, Tags, YesNo
@@ -280,17 +282,27 @@ def test_an_attention_trial_says_what_to_answer_in_the_raters_language(visit: Ca
         form.wait_for_element_state("hidden")
     assert page.inner_text(".instruction") == "7을 눌러 주세요."
     visitor.accessible()
+    assert page.locator(".play:visible").count() == 1
+    assert page.locator("fieldset.question:visible").count() == 2
+    visitor.listen()
+    page.keyboard.press("7")
     page.keyboard.press("7")
     page.keyboard.press("Enter")
+    page.wait_for_selector(".instruction", state="hidden")
     visitor.finish()
     kinds = visitor.served.collection.ratings().filter(kind="attention")
     assert kinds["value"].to_list() == [7.0]
 
 
 def test_a_file_in_the_study_folder_brings_another_language(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=1, languages=["en", "de"])
+    visitor = visit(count=1)
     visitor.served.halt()
     (visitor.served.folder / "texts").mkdir()
+    study = load_study(visitor.served.folder)
+    titles = {"en": "How does it feel?", "de": "Wie klingt das?"}
+    write_text(
+        visitor.served.folder / STUDY_FILE, study_text(study.changed(languages=["en", "de"], title=titles))
+    )
     write_text(
         visitor.served.folder / "texts" / "de.yaml",
         "language: Deutsch\nconsent: {title: Bevor es losgeht, agree: Ja}\n",

@@ -25,7 +25,7 @@ from heartfelt.web.rater.assets import digest, modules, packed
 from heartfelt.web.rater.language import LANGUAGE_COOKIE, language_of
 from heartfelt.web.rater.present import demographic, present
 from heartfelt.web.rater.steps import step_json
-from heartfelt.web.rater.texts import Texts, texts_for
+from heartfelt.web.rater.texts import Texts, check_languages, texts_for
 from heartfelt.web.security.cookies import rater_of
 from heartfelt.web.templates import page_environment
 
@@ -48,6 +48,7 @@ class Pages:
         self._collection = collection
         self._texts: dict[str, Texts] = {}
         self._presented: dict[str, bytes] = {}
+        check_languages(collection.study, collection.folder)
         for language in collection.study.languages:
             self._texts[language] = texts_for(language, collection.folder)
 
