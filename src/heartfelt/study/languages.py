@@ -41,7 +41,9 @@ def missing_texts(study: Study) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for language in study.languages:
         missing = [
-            place for place, text in texts.items() if not (text.get(language) or text.get(language.split("-")[0]))
+            place
+            for place, text in texts.items()
+            if not (text.get(language) or text.get(language.split("-")[0]))
         ]
         if missing:
             out[language] = missing

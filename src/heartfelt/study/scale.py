@@ -104,7 +104,9 @@ class Numeric(Scale):
     unit: str | None = None
     anchors: Annotated[
         dict[float, Text],
-        Field(description="words at places of the slider, such as its ends and its middle; needs low and high"),
+        Field(
+            description="words at places of the slider, such as its ends and its middle; needs low and high"
+        ),
     ] = {}
 
     @model_validator(mode="after")
@@ -271,7 +273,9 @@ class Tags(Scale):
     level: ClassVar[Level] = "text"
     about: ClassVar[str] = "any number of tags, from a list or freely"
     type: Literal["tags"]
-    tags: Annotated[list[Tag | Id], Field(description="tags to choose from, each an id or an id with a text")] = []
+    tags: Annotated[
+        list[Tag | Id], Field(description="tags to choose from, each an id or an id with a text")
+    ] = []
     open: Annotated[bool, Field(description="whether raters may add tags of their own")] = True
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ";"
 

@@ -22,7 +22,9 @@ def served(app: FastAPI, port: int = 0) -> Iterator[str]:
     import uvicorn
 
     server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", access_log=False, loop="asyncio")
+        uvicorn.Config(
+            app, host="127.0.0.1", port=port, log_level="warning", access_log=False, loop="asyncio"
+        )
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

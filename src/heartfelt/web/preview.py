@@ -18,9 +18,7 @@ _ENOUGH = 10_000
 
 
 @contextmanager
-def preview(
-    folder: Path, port: int = 0, progress: Callable[[int, int], None] | None = None
-) -> Iterator[str]:
+def preview(folder: Path, port: int = 0, progress: Callable[[int, int], None] | None = None) -> Iterator[str]:
     """Serve the study's pages on this machine while the block runs; gives the address. Nobody can log in."""
     from heartfelt.web.app import create_app
     from heartfelt.web.beside import served
@@ -32,7 +30,11 @@ def preview(
         store = f"sqlite:///{room}/preview.sqlite"
         with Collection.of(opened, database=store, options=CollectOptions(durable=False)) as collection:
             options = WebOptions(
-                secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False, preview=True
+                secrets.token_bytes(32),
+                address_per_minute=0,
+                rater_per_minute=0,
+                access_log=False,
+                preview=True,
             )
             with served(create_app(collection, options), port) as address:
                 yield address

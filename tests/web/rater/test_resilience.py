@@ -104,7 +104,9 @@ def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
 
 
 @pytest.mark.parametrize("away", [0.0, 7200.0])
-def test_whoever_is_offline_finishes_what_was_fetched_ahead(visit: Callable[..., Visitor], away: float) -> None:
+def test_whoever_is_offline_finishes_what_was_fetched_ahead(
+    visit: Callable[..., Visitor], away: float
+) -> None:
     """Three trials without a connection, for a moment or until every lease has run out; each is stored once."""
     visitor = visit(count=5, design={"practice": 0})
     visitor.enter()

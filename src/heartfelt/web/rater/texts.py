@@ -34,7 +34,9 @@ def check_languages(study: Study, folder: Path) -> list[str]:
     """Refuse a language the pages or the study have no texts in; say in sentences what stays in another language."""
     notes = []
     for language in study.languages:
-        own = [tag for tag in (language, language.split("-")[0]) if (folder / "texts" / f"{tag}.yaml").is_file()]
+        own = [
+            tag for tag in (language, language.split("-")[0]) if (folder / "texts" / f"{tag}.yaml").is_file()
+        ]
         if language.split("-")[0] not in BUILT_IN and not own:
             raise StudyError(
                 f"study.yaml, languages: the rating pages have no texts in '{language}'. They speak {', '.join(BUILT_IN)}.",
