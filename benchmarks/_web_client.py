@@ -51,7 +51,7 @@ class Load:
             body = {
                 "trial": step["trial"],
                 "key": f"{number}-{count}",
-                "values": {"valence": 5},
+                "values": {step["questions"][0]: 5},
                 "heard": {"seconds": 2.5, "plays": 1, "first_play": 0.3, "device": "computer"},
             }
             content = await wire.send("POST", "/rate/answer", json.dumps(body).encode())

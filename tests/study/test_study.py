@@ -10,6 +10,7 @@ from heartfelt.errors import InputError, StudyError, UnknownNameError
 from heartfelt.study import SCALES, json_schema, parse_study, study_text
 from heartfelt.study.model import say
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
+from heartfelt.study.scale import Numeric, Tag, Tags
 
 GOOD = """\
 name: small
@@ -307,3 +308,67 @@ def test_the_schema_describes_every_key() -> None:
         "languages",
     } <= set(schema["properties"])
     json.dumps(schema, allow_nan=False)
+
+
+NUMERIC = "name: s\nscales: {{n: {{type: numeric, {given}}}}}\nquestions: [{{id: q, text: Q, scale: n}}]"
+
+
+def test_a_slider_has_words_at_its_places() -> None:
+    study = parse_study(
+        NUMERIC.format(given="low: 0, high: 1, anchors: {0: calm, 0.5: {en: mid, ko: 중간}, 1: wild}")
+    )
+    scale = study.scales["n"]
+    assert isinstance(scale, Numeric)
+    assert scale.anchors == {0: "calm", 0.5: {"en": "mid", "ko": "중간"}, 1: "wild"}
+    assert parse_study(study_text(study)) == study
+    assert parse_study(study_text(study)).hash == study.hash
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("low: 0, high: 1, anchors: {2: far}", "there is no 2 on a scale from 0 to 1"),
+        ("low: 0, anchors: {0: near}", "anchors need a slider"),
+        ("low: 0, high: 1, anchors: {middle: x}", "anchors"),
+    ],
+)
+def test_words_beside_the_slider_are_refused(given: str, problem: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_study(NUMERIC.format(given=given))
+    assert problem in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    ("tags", "problem"),
+    [("[a, {id: a, text: A}]", "two tags are called 'a'"), ("['a;b']", "holds the separator")],
+)
+def test_tags_that_cannot_be_told_apart_are_refused(tags: str, problem: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_study(
+            f"name: s\nscales: {{t: {{type: tags, tags: {tags}}}}}\nquestions: [{{id: q, text: Q, scale: t}}]"
+        )
+    assert problem in caught.value.problem
+
+
+def test_a_tag_is_stored_by_its_id() -> None:
+    scale = Tags(type="tags", tags=[Tag(id="warm", text={"ko": "따뜻함"}), "cold"], open=False)
+    assert scale.names == ["warm", "cold"]
+    assert scale.read(["warm", "cold"]) == (None, "warm;cold")
+    with pytest.raises(InputError, match="not a tag"):
+        scale.read("따뜻함")
+
+
+def test_a_study_that_uses_no_newer_key_keeps_its_hash() -> None:
+    """Snapshots are held to their study's hash: a key added later must not change that of a study without it."""
+    assert recipe_study("aimoclips").hash[:16] == "98db7077874c8d6d"
+    assert recipe_study("emolia-emo").hash[:16] == "54e85871631c5f14"
+    used = recipe_study("aimoclips")
+    advanced = used.changed(design=used.design.model_copy(update={"auto_advance": "on"}))
+    assert advanced.hash != used.hash
+
+
+def test_the_schema_knows_slider_words_translated_tags_and_going_on() -> None:
+    parts = json_schema()["$defs"]
+    assert "anchors" in parts["Numeric"]["properties"]
+    assert {"id", "text"} == set(parts["Tag"]["properties"])
+    assert parts["Design"]["properties"]["auto_advance"]["enum"] == ["offer", "on", "off"]

@@ -127,7 +127,11 @@ class Crowd:
                 continue
             count += 1
             value = (number + count) % 9 + 1
-            body = {"trial": step["trial"], "key": f"{number}-{count}", "values": {"valence": value}}
+            body = {
+                "trial": step["trial"],
+                "key": f"{number}-{count}",
+                "values": {step["questions"][0]: value},
+            }
             wire, content = await self._surely(wire, "POST", "/rate/answer", body)
             receipt = json.loads(content)
             assert receipt["status"] in {"stored", "already", "late"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -10,6 +11,7 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
+from heartfelt.web.rater.blinding import Blinding
 from heartfelt.web.security.cookies import RATER_COOKIE, STUDY_COOKIE, Signer
 from tests.web.rater.studies import small_study
 
@@ -41,9 +43,14 @@ def address(client: TestClient) -> str:
 
 @pytest.fixture
 def content(collection: Collection, address: str) -> bytes:
-    found = collection.media(address.removeprefix("/media/"))
+    return path_of(collection, address).read_bytes()
+
+
+def path_of(collection: Collection, address: str) -> Path:
+    media = Blinding(SECRET, collection.study).media_of(address.removeprefix("/media/"))
+    found = collection.media(str(media))
     assert found is not None
-    return found.path.read_bytes()
+    return found.path
 
 
 def test_the_whole_file(client: TestClient, address: str, content: bytes) -> None:
@@ -52,7 +59,7 @@ def test_the_whole_file(client: TestClient, address: str, content: bytes) -> Non
     assert whole.headers["content-type"] == "audio/wav"
     assert whole.headers["accept-ranges"] == "bytes"
     assert whole.headers["cache-control"].startswith("private")
-    assert "content-disposition" not in whole.headers
+    assert not {"content-disposition", "last-modified", "date", "server"} & set(whole.headers)
     assert client.head(address).headers["content-length"] == str(len(content))
 
 
@@ -100,13 +107,12 @@ def test_no_other_file_can_be_had(client: TestClient, name: str) -> None:
 
 
 def test_a_file_that_is_gone_is_told(client: TestClient, collection: Collection, address: str) -> None:
-    found = collection.media(address.removeprefix("/media/"))
-    assert found is not None
-    kept = found.path.read_bytes()
-    found.path.unlink()
+    path = path_of(collection, address)
+    kept = path.read_bytes()
+    path.unlink()
     try:
         response = client.get(address)
         assert response.status_code == 404
         assert response.json()["problem"] == "The media file is missing."
     finally:
-        found.path.write_bytes(kept)
+        path.write_bytes(kept)

@@ -59,6 +59,33 @@ def serve(
     run(folder, options)
 
 
+def preview(
+    folder: Folder,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; any free one if 0.")] = 0,
+    browser: Annotated[bool, typer.Option("--open", help="Open the first page in a browser.")] = False,
+) -> None:
+    """Walk through a study as a rater would, on this machine; nothing is stored in the study."""
+    import time
+    import webbrowser
+
+    from heartfelt.cli import screen
+    from heartfelt.web.preview import preview as previewed
+
+    with (
+        screen.progress_bar(f"opening {folder}") as report,
+        previewed(folder, port, lambda done, total: report("probing media", done, total)) as address,
+    ):
+        screen.out.print(f"[bold]{folder}[/bold] can be previewed at {address}/", soft_wrap=True)
+        screen.out.print("  Every visit to this address starts again. Nothing is stored. Stop with Ctrl-C.")
+        if browser:
+            webbrowser.open(f"{address}/")
+        try:
+            while True:
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            screen.out.print("Preview ended.")
+
+
 def _open_soon(probe: str, address: str) -> None:
     """Open a browser as soon as the server answers."""
     import threading
@@ -114,4 +141,5 @@ def token(
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(serve)
+    app.command()(preview)
     app.command()(token)

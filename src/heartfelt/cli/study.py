@@ -41,8 +41,10 @@ def check(
     """Check a study: its study.yaml, its stimuli and their media."""
     from heartfelt.cli import screen
     from heartfelt.formats.manifest import open_study
+    from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
+    notes = check_languages(opened.study, opened.folder)
     lost = opened.missing_media
     if lost:
         raise InputError(
@@ -53,6 +55,8 @@ def check(
     screen.out.print(
         f"{folder}: valid. {opened.stimuli.height} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
     )
+    for note in notes:
+        screen.out.print(f"  {note}")
 
 
 def schema() -> None:

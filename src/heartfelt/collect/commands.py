@@ -89,6 +89,8 @@ class ShowTrial:
     """Machine-filled values to verify, by question; a value held back on purpose is None."""
     upcoming: tuple[str, ...] = ()
     """Media ids of the next trials, to be fetched ahead."""
+    following: tuple[ShowTrial, ...] = ()
+    """The next trials themselves, which a rater who is offline can answer; they are shown when they are answered."""
 
 
 @dataclass(frozen=True, slots=True)

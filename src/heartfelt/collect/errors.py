@@ -19,7 +19,16 @@ class TrialOver(HeartfeltError):
 
 
 class OffScale(InputError):
-    """An answer that its question does not allow. The question is named."""
+    """An answer that its question does not allow. The question is named.
+
+    ``questions`` are the ids of those at fault and ``detail`` is the problem without them, for whoever has other names
+    for questions.
+    """
+
+    def __init__(self, problem: str, fix: str, questions: tuple[str, ...] = (), detail: str = "") -> None:
+        super().__init__(problem, fix)
+        self.questions = questions
+        self.detail = detail or problem
 
 
 class Unanswered(OffScale):

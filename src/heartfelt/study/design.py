@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from heartfelt.study.model import Id, Part, Text
+from heartfelt.study.model import Id, Part, Text, without_unused
 
 
 class Design(Part):
@@ -42,6 +42,13 @@ class Design(Part):
     replays: Annotated[
         int | None, Field(ge=0, description="how often a clip may be replayed; no limit if left out")
     ] = None
+    auto_advance: Annotated[
+        Literal["offer", "on", "off"],
+        Field(
+            description="whether a trial that asks for one choice goes on by itself: raters may turn it on (offer),"
+            " may turn it off (on), or it never does (off)"
+        ),
+    ] = "offer"
     minimum_ratings: Annotated[
         int, Field(ge=1, description="items with fewer ratings are left out of labels, and listed")
     ] = 1
@@ -49,6 +56,10 @@ class Design(Part):
     adaptive: Annotated[bool, Field(description="spend the next rating where the label is least certain")] = (
         False
     )
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), auto_advance="offer")
 
 
 class Consent(Part):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -23,14 +23,27 @@ class OpenPart(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, str_strip_whitespace=True)
 
 
+def without_unused(written: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+    """What is written of a part, less keys at their defaults that came after its first version.
+
+    A study that does not use them keeps the hash it had before there were such keys, and its snapshots still open.
+    """
+    return {key: value for key, value in written.items() if key not in defaults or value != defaults[key]}
+
+
 def _check_id(value: str) -> str:
     if not value or not _ID.match(value) or len(value) > 200:
         raise ValueError("an id is 1 to 200 printable characters and does not begin with a space")
     return value
 
 
+def is_language(value: object) -> bool:
+    """Whether this is a language tag such as 'en' or 'zh-Hans'."""
+    return isinstance(value, str) and _LANGUAGE.match(value) is not None
+
+
 def _check_language(value: str) -> str:
-    if not _LANGUAGE.match(value):
+    if not is_language(value):
         raise ValueError("a language is a tag such as 'en', 'ko' or 'zh-Hans'")
     return value
 

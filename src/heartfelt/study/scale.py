@@ -11,11 +11,11 @@ import math
 import re
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.registry import Registry
-from heartfelt.study.model import Id, Part, Text
+from heartfelt.study.model import Id, Part, Text, without_unused
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "text"]
 Coded: TypeAlias = tuple[float | None, str | None]
@@ -102,12 +102,27 @@ class Numeric(Scale):
     high: float | None = None
     step: Annotated[float | None, Field(gt=0)] = None
     unit: str | None = None
+    anchors: Annotated[
+        dict[float, Text],
+        Field(
+            description="words at places of the slider, such as its ends and its middle; needs low and high"
+        ),
+    ] = {}
 
     @model_validator(mode="after")
     def _ordered(self) -> Numeric:
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError("low must be below high")
+        if self.anchors and self.bounds() is None:
+            raise ValueError("anchors need a slider. Give both low and high, or leave the anchors out")
+        for place in self.anchors:
+            if self.low is not None and self.high is not None and not self.low <= place <= self.high:
+                raise ValueError(f"there is no {place:g} on a scale from {self.low:g} to {self.high:g}")
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), anchors={})
 
     def bounds(self) -> tuple[float, float] | None:
         """Low and high, when both are set."""
@@ -245,15 +260,39 @@ class FreeText(Scale):
         return None, text
 
 
+class Tag(Part):
+    """One tag: its id is what data files hold, its text is what raters read."""
+
+    id: Id
+    text: Text | None = None
+
+
 class Tags(Scale):
     """Any number of short labels, from a list or freely."""
 
     level: ClassVar[Level] = "text"
     about: ClassVar[str] = "any number of tags, from a list or freely"
     type: Literal["tags"]
-    tags: list[Id] = []
+    tags: Annotated[
+        list[Tag | Id], Field(description="tags to choose from, each an id or an id with a text")
+    ] = []
     open: Annotated[bool, Field(description="whether raters may add tags of their own")] = True
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ";"
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Tags:
+        doubled = [name for name in self.names if self.names.count(name) > 1]
+        if doubled:
+            raise ValueError(f"two tags are called '{doubled[0]}'")
+        split = [name for name in self.names if self.separator in name]
+        if split:
+            raise ValueError(f"the tag '{split[0]}' holds the separator '{self.separator}'")
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """The ids of the tags to choose from."""
+        return [tag if isinstance(tag, str) else tag.id for tag in self.tags]
 
     def read(self, answer: Any) -> Coded:
         """Accept a list of tags, or one text with the separator between them."""
@@ -261,9 +300,9 @@ class Tags(Scale):
         names = [str(part).strip() for part in parts if str(part).strip()]
         if not self.open:
             for name in names:
-                if name not in self.tags:
+                if name not in self.names:
                     raise InputError(
-                        f"'{name}' is not a tag of the scale.", suggestion(name, self.tags, "Allowed")
+                        f"'{name}' is not a tag of the scale.", suggestion(name, self.names, "Allowed")
                     )
         return None, self.separator.join(names)
 

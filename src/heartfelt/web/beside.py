@@ -17,12 +17,14 @@ _PATIENCE = 30.0
 
 
 @contextmanager
-def served(app: FastAPI) -> Iterator[str]:
-    """Serve ``app`` on the loopback address while the block runs; gives the address."""
+def served(app: FastAPI, port: int = 0) -> Iterator[str]:
+    """Serve ``app`` on the loopback address while the block runs, on any free port if it is 0; gives the address."""
     import uvicorn
 
     server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", access_log=False, loop="asyncio")
+        uvicorn.Config(
+            app, host="127.0.0.1", port=port, log_level="warning", access_log=False, loop="asyncio"
+        )
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -33,6 +33,8 @@ class WebOptions:
     refresh_seconds: float = 3.0
     """The dashboard's heavier figures are computed anew at most this often."""
     access_log: bool = True
+    preview: bool = False
+    """Whether the pages say that nothing is stored, and everybody at the door is somebody new."""
 
     def __post_init__(self) -> None:
         if len(self.secret) < 16:

@@ -20,10 +20,11 @@ from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ra
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.web.visitors import Clock, Heard, Progress, Said, Visit, Visitor, receive
+from heartfelt.web.visitors import Clock, Heard, Progress, Said, Unblinded, Visit, Visitor, receive
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
+    from heartfelt.web.rater.blinding import Blinding
 
 
 FIRST_ARRIVAL = 1_767_603_600.0
@@ -61,14 +62,17 @@ def rehearse(
         crowd = _Crowd(collection.study, collection.opened.stimuli, options)
 
         lengths = _lengths(collection.opened.stimuli)
+        app = create_app(collection, web)
+        blinding: Blinding = app.state.blinding
 
         def hear(media: str) -> Heard:
-            played = collection.media(media)
+            played = collection.media(blinding.media_of(media) or "")
             if played is None:
                 raise InputError(f"The study serves no media '{media}'.", "Check its media files.")
             return Heard(played.stimulus, lengths.get(played.stimulus, 0.0))
 
-        with served(create_app(collection, web)) as url:
+        known = Unblinded(hear, blinding.question_of)
+        with served(app) as url:
             visits: list[Visit] = []
             for wave in crowd.waves():
                 before = len(visits)
@@ -78,7 +82,7 @@ def rehearse(
                     else (lambda done, _, n=before: progress(n + done, options.raters))
                 )
                 visits += receive(
-                    url, wave, collection.study, hear, clock, at_once=options.at_once, progress=tell
+                    url, wave, collection.study, known, clock, at_once=options.at_once, progress=tell
                 )
         return visits, collection.snapshot()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.study import Study
+from heartfelt.study.model import say
 from heartfelt.study.probe import AttentionProbe
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
+class Unblinded:
+    """What simulated raters know and real ones do not: which stimulus is played, and which question is asked."""
+
+    hear: Callable[[str], Heard]
+    """What a media id plays."""
+    question: Callable[[str, str], str | None]
+    """The question behind a trial and the name it has there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Visitor:
     """A rater to be. ``say`` is given the stimulus and the number of the trial, from 1; 0 is for practice."""
 
@@ -77,7 +88,7 @@ def receive(
     url: str,
     visitors: Sequence[Visitor],
     study: Study,
-    hear: Callable[[str], Heard],
+    known: Unblinded,
     clock: Clock,
     *,
     at_once: int = 8,
@@ -85,7 +96,7 @@ def receive(
 ) -> list[Visit]:
     """Let the visitors come in the order given, ``at_once`` of them in the study at a time.
 
-    ``hear`` says what a media id plays; ``clock`` is the one the study keeps, and is set to the time of each request.
+    ``known`` says what is played and asked; ``clock`` is the one the study keeps, and is set to the time of each request.
     """
     waiting = list(enumerate(visitors))[::-1]
     visits: dict[int, Visit] = {}
@@ -93,7 +104,7 @@ def receive(
     while waiting or present:
         while waiting and len(present) < at_once:
             place, visitor = waiting.pop()
-            visit = _visit(url, visitor, study, hear, partial(visits.__setitem__, place))
+            visit = _visit(url, visitor, study, known, partial(visits.__setitem__, place))
             heapq.heappush(present, (clock.now + place % at_once, place, visit))
         at, place, visit = heapq.heappop(present)
         clock.now = max(clock.now, at)
@@ -109,7 +120,7 @@ def _visit(
     url: str,
     visitor: Visitor,
     study: Study,
-    hear: Callable[[str], Heard],
+    known: Unblinded,
     done: Callable[[Visit], None],
 ) -> Iterator[float]:
     """One visit, request by request; yields the seconds that pass before the next one."""
@@ -128,7 +139,7 @@ def _visit(
             if visitor.leaves_after is not None and step["number"] > visitor.leaves_after:
                 done(Visit(visitor.name, answers, None))
                 return
-            body, seconds = _answer(step, visitor, study, hear)
+            body, seconds = _answer(step, visitor, study, known)
             yield seconds
             step = _checked(client.post("/rate/answer", json=body)).json()["then"]
             answers += 1
@@ -149,30 +160,30 @@ def _reply(step: Mapping[str, Any], visitor: Visitor) -> tuple[str, dict[str, An
 
 
 def _answer(
-    step: Mapping[str, Any], visitor: Visitor, study: Study, hear: Callable[[str], Heard]
+    step: Mapping[str, Any], visitor: Visitor, study: Study, known: Unblinded
 ) -> tuple[dict[str, Any], float]:
     """What the visitor sends, and the seconds that hearing the clip and answering take."""
-    seconds = 0.0
-    if step["sort"] == "attention":
-        said = Said(dict.fromkeys(step["questions"], _told(step, study)), 2.0)
-    else:
-        heard = hear(str(step["media"]))
-        said = visitor.say(heard.stimulus, 0 if step["sort"] == "practice" else int(step["number"]))
-        seconds = heard.seconds
+    asked = {name: str(known.question(step["trial"], name)) for name in step["questions"]}
+    heard = known.hear(str(step["media"]))
+    counts = step["sort"] != "practice" and step["words"] is None
+    said = visitor.say(heard.stimulus, int(step["number"]) if counts else 0)
+    if step["words"] is not None:
+        question, answer = _told(step["words"], study)
+        said = Said({**said.values, question: answer}, 2.0)
     body = {
         "trial": step["trial"],
         "key": hashlib.sha256(f"{visitor.name} {step['trial']}".encode()).hexdigest()[:32],
-        "values": {question: said.values[question] for question in step["questions"]},
+        "values": {name: said.values[question] for name, question in asked.items()},
         "heard": {"seconds": said.seconds, "plays": 1, "device": "computer"},
     }
-    return body, seconds + said.seconds
+    return body, heard.seconds + said.seconds
 
 
-def _told(step: Mapping[str, Any], study: Study) -> float | str:
-    """What an attention trial asks for."""
+def _told(words: str, study: Study) -> tuple[str, float | str]:
+    """Which question an attention trial is about, and what it asks for."""
     for probe in study.probes:
-        if isinstance(probe, AttentionProbe) and probe.question in step["questions"]:
-            return probe.answer
+        if isinstance(probe, AttentionProbe) and words in {say(probe.text, one) for one in study.languages}:
+            return probe.question, probe.answer
     raise HeartfeltError(
         "An attention trial came that no probe of the study explains.", "Check the study's probes."
     )

@@ -13,6 +13,7 @@ import uvicorn
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
+from heartfelt.web.rater.blinding import Blinding
 from tests.web.rater.studies import small_study
 
 SECRET = b"a secret for the tests of the pages"
@@ -40,6 +41,7 @@ class Served:
         default_factory=lambda: CollectOptions(seed=7, durable=False, hidden=0, planted=0)
     )
     collection: Collection = field(init=False)
+    blinding: Blinding = field(init=False)
     _server: uvicorn.Server = field(init=False)
     _thread: threading.Thread = field(init=False)
 
@@ -59,6 +61,7 @@ class Served:
             secret=SECRET, prefix=self.prefix, address_per_minute=0, rater_per_minute=0, access_log=False
         )
         app = create_app(self.collection, web)
+        self.blinding = app.state.blinding
         config = uvicorn.Config(
             app, host="127.0.0.1", port=self.port, log_level="error", lifespan="off", ws="none"
         )

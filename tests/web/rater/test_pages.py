@@ -10,6 +10,8 @@ import pytest
 
 from heartfelt.collect.commands import Change, Invite
 from heartfelt.files import write_text
+from heartfelt.study import load_study, study_text
+from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
 from heartfelt.study.question import Question
 from heartfelt.study.scale import FreeText, Numeric, Points, Tags, YesNo
@@ -74,7 +76,7 @@ def test_every_kind_of_page_is_accessible_and_does_not_scroll(visit: Callable[..
     form = page.query_selector("form.trial")
     assert form is not None
     visitor.answer()
-    page.wait_for_selector("h1:has-text('Time for a break')")
+    page.wait_for_selector("h1:has-text('Take a break')")
     visitor.accessible()
     visitor.finish()
     visitor.accessible()
@@ -119,7 +121,7 @@ def test_answers_open_by_the_rule_and_the_clip_is_heard_to_its_last_sample(
     assert page.locator("input:checked").count() == 0
     assert "Listen to the end" in page.inner_text(".state")
     visitor.listen()
-    assert "1 more" in page.inner_text(".state")
+    assert "Plays left: 1" in page.inner_text(".state")
     page.keyboard.press(" ")
     page.wait_for_selector(".play[data-state=replay]:disabled")
     page.keyboard.press(" ")
@@ -157,17 +159,17 @@ def test_keys_go_back_pause_and_can_be_turned_off(visit: Callable[..., Visitor])
     page.keyboard.press("9")
     page.keyboard.press("Backspace")
     page.keyboard.press("3")
-    assert page.locator("[data-question=valence] input:checked").get_attribute("value") == "3"
+    assert page.locator("[data-form='0'] input:checked").get_attribute("value") == "3"
     page.keyboard.press("Enter")
-    note = page.wait_for_selector("[data-question=arousal] .note:not([hidden])")
+    note = page.wait_for_selector("[data-form='1'] .note:not([hidden])")
     assert note is not None
     assert "How arousing" in note.inner_text()
     page.click("#tools [data-does=menu]")
     page.uncheck("#dialog-menu input[name=keys]")
     page.click("#dialog-menu button[value=ok]")
     page.keyboard.press("8")
-    assert page.locator("[data-question=arousal] input:checked").count() == 0
-    page.focus("[data-question=arousal] input[value='6']")
+    assert page.locator("[data-form='1'] input:checked").count() == 0
+    page.focus("[data-form='1'] input[value='6']")
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
     page.click("#tools [data-does=pause]")
@@ -195,32 +197,27 @@ def test_every_scale_can_be_answered_and_a_wrong_answer_is_told_in_words(
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
-    assert (
-        page.get_attribute("[data-question=hundred] input[type=range]", "aria-valuetext") == "no answer yet"
-    )
+    assert page.get_attribute("[data-form='1'] input[type=range]", "aria-valuetext") == "no answer yet"
     page.keyboard.press("0")
     answers = {"hundred": "101", "any": "-2,5", "words": "one"}
     for _ in range(6):
         for question in visitor.open_questions():
-            name = question.get_attribute("data-question") or ""
+            name = list(scales)[int(question.get_attribute("data-form") or 0)]
             if name in answers:
                 field = question.query_selector("input[type=text], textarea")
                 assert field is not None
                 field.fill(answers[name])
             elif name == "yn":
-                page.check("[data-question=yn] input[value=no]")
+                page.check("[data-form='3'] input[value=no]")
             elif name == "tags":
-                if (
-                    page.get_attribute("[data-question=tags] .chip:has-text('cold')", "aria-pressed")
-                    == "false"
-                ):
-                    page.click("[data-question=tags] .chip:has-text('cold')")
-                page.fill("[data-question=tags] input", "soft; round")
+                if page.get_attribute("[data-form='5'] .chip:has-text('cold')", "aria-pressed") == "false":
+                    page.click("[data-form='5'] .chip:has-text('cold')")
+                page.fill("[data-form='5'] input", "soft; round")
         page.click("[data-does=submit]")
         wrong = page.locator(".note:visible").all_inner_texts()
-        if "Please give a number from 0 to 100." in wrong:
+        if "Please enter a number from 0 to 100." in wrong:
             answers["hundred"] = "40.5"
-        if "Please give a whole number from 0 to 100." in wrong:
+        if "Please enter a whole number from 0 to 100." in wrong:
             answers["hundred"] = "41"
         if "Please write at least 2 words." in wrong:
             answers["words"] = "two words"
@@ -251,7 +248,7 @@ def test_a_slider_has_no_value_until_it_is_touched(visit: Callable[..., Visitor]
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
-    assert page.inner_text(".about") == "Answer for what you feel yourself."
+    assert page.inner_text(".about") == "Rate what you feel yourself."
     page.tap("[data-does=submit]")
     assert page.locator(".note:visible").count() == 1
     box = page.locator("input[type=range]").bounding_box()
@@ -276,26 +273,36 @@ def test_an_attention_trial_says_what_to_answer_in_the_raters_language(visit: Ca
     assert page.get_attribute("html", "lang") == "ko"
     for _ in range(4):
         page.wait_for_selector("form.trial")
-        if page.locator(".attention:visible").count():
+        if page.locator(".instruction:visible").count():
             break
         form = page.query_selector("form.trial")
         assert form is not None
         visitor.listen()
         visitor.answer()
         form.wait_for_element_state("hidden")
-    assert page.inner_text(".attention") == "7을 눌러 주세요."
+    assert page.inner_text(".instruction") == "7을 눌러 주세요."
     visitor.accessible()
+    assert page.locator(".play:visible").count() == 1
+    assert page.locator("fieldset.question:visible").count() == 2
+    visitor.listen()
+    page.keyboard.press("7")
     page.keyboard.press("7")
     page.keyboard.press("Enter")
+    page.wait_for_selector(".instruction", state="hidden")
     visitor.finish()
     kinds = visitor.served.collection.ratings().filter(kind="attention")
     assert kinds["value"].to_list() == [7.0]
 
 
 def test_a_file_in_the_study_folder_brings_another_language(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=1, languages=["en", "de"])
+    visitor = visit(count=1)
     visitor.served.halt()
     (visitor.served.folder / "texts").mkdir()
+    study = load_study(visitor.served.folder)
+    titles = {"en": "How does it feel?", "de": "Wie klingt das?"}
+    write_text(
+        visitor.served.folder / STUDY_FILE, study_text(study.changed(languages=["en", "de"], title=titles))
+    )
     write_text(
         visitor.served.folder / "texts" / "de.yaml",
         "language: Deutsch\nconsent: {title: Bevor es losgeht, agree: Ja}\n",
@@ -363,7 +370,7 @@ def test_no_consent_too_young_and_closed(visit: Callable[..., Visitor], browser:
     codes = visitor.served.collection.settings
     visitor.arrive()
     visitor.page.click("[data-does=decline]")
-    visitor.page.wait_for_selector("h1:has-text('That is all right')")
+    visitor.page.wait_for_selector("h1:has-text('No problem')")
     assert visitor.page.inner_text(".code output") == codes.code_no_consent
     young = Visitor(browser, visitor.served)
     young.arrive()
@@ -399,7 +406,7 @@ def test_recruiters_links_and_the_way_back(visit: Callable[..., Visitor], browse
     other.arrive(f"/i/{Signer(SECRET).sign('rater', invited, 60)}")
     other.page.wait_for_selector("h1:has-text('Please open your link')")
     other.arrive("/?workerId=w&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
-    other.page.wait_for_selector("h1:has-text('A first look')")
+    other.page.wait_for_selector("h1:has-text('Preview')")
     other.close()
     assert served.collection.raters()["recruiter"].to_list() == ["prolific", "link"]
 

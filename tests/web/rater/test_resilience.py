@@ -54,8 +54,8 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visito
     visitor.page.reload()
     visitor.page.wait_for_selector("form.trial:not([data-locked])")
     assert visitor.number() == before
-    assert visitor.page.locator("fieldset[data-question=valence] input:checked").get_attribute("value") == "7"
-    assert visitor.page.locator("fieldset[data-question=arousal] input:checked").count() == 0
+    assert visitor.page.locator("fieldset[data-form='0'] input:checked").get_attribute("value") == "7"
+    assert visitor.page.locator("fieldset[data-form='1'] input:checked").count() == 0
     visitor.page.keyboard.press("4")
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_selector("form.trial[data-locked]")
@@ -84,7 +84,7 @@ def test_another_day_in_the_same_browser(visit: Callable[..., Visitor]) -> None:
 def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
     visit: Callable[..., Visitor],
 ) -> None:
-    visitor = visit(count=2)
+    visitor = visit(count=1)
     visitor.enter()
     rate_one(visitor)
     visitor.page.wait_for_selector("form.trial")
@@ -94,13 +94,70 @@ def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
     visitor.page.wait_for_selector(".kept")
     banner = visitor.page.wait_for_selector("#banner:not([hidden])")
     assert banner is not None
-    assert "Nothing is lost" in banner.inner_text()
+    assert "sent automatically" in banner.inner_text()
     assert visitor.page.evaluate(QUEUED) == 1
     assert len(visitor.served.collection.ratings()) == 2
     visitor.context.set_offline(False)
+    visitor.page.wait_for_selector(".code output")
+    assert visitor.page.evaluate(QUEUED) == 0
+    stored_as_sent(visitor.served, visitor)
+
+
+@pytest.mark.parametrize("away", [0.0, 7200.0])
+def test_whoever_is_offline_finishes_what_was_fetched_ahead(
+    visit: Callable[..., Visitor], away: float
+) -> None:
+    """Three trials without a connection, for a moment or until every lease has run out; each is stored once."""
+    visitor = visit(count=5, design={"practice": 0})
+    visitor.enter()
+    visitor.listen()
+    for _ in range(200):
+        if sum("/media/" in url for url in set(visitor.asked)) == 3:
+            break
+        visitor.page.wait_for_timeout(50)
+    visitor.page.wait_for_timeout(300)
+    visitor.context.set_offline(True)
+    for turn in range(3):
+        assert visitor.number() == f"{turn + 1} of 5"
+        rate_one(visitor, turn)
+    visitor.page.wait_for_selector(".kept")
+    assert visitor.page.evaluate(QUEUED) == 3
+    assert len(visitor.served.collection.ratings()) == 0
+    visitor.served.clock.ahead = away
+    visitor.context.set_offline(False)
     visitor.page.wait_for_selector("form.trial")
     assert visitor.page.evaluate(QUEUED) == 0
+    assert visitor.number() == "4 of 5"
     visitor.finish()
+    stored_as_sent(visitor.served, visitor)
+    ratings = visitor.served.collection.ratings()
+    assert ratings["trial"].n_unique() == 5
+    assert ratings["stimulus"].n_unique() == 5
+    assert sorted(set(ratings["position"].to_list())) == [1, 2, 3, 4, 5]
+
+
+def test_a_connection_that_comes_back_does_not_take_the_trial_away(visit: Callable[..., Visitor]) -> None:
+    """The rater is in the middle of a trial from the device's own store when everything is sent."""
+    visitor = visit(count=3, design={"practice": 0})
+    visitor.enter()
+    visitor.listen()
+    visitor.page.wait_for_timeout(500)
+    visitor.context.set_offline(True)
+    rate_one(visitor)
+    visitor.listen()
+    visitor.page.keyboard.press("6")
+    visitor.context.set_offline(False)
+    for _ in range(200):
+        if visitor.page.evaluate(QUEUED) == 0:
+            break
+        visitor.page.wait_for_timeout(50)
+    assert visitor.number() == "2 of 3"
+    assert visitor.page.locator("fieldset[data-form='0'] input:checked").get_attribute("value") == "6"
+    visitor.page.keyboard.press("2")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.wait_for_selector("#count:has-text('3 of 3')")
+    visitor.finish()
+    assert visitor.sent[1]["values"] == {"valence": 6, "arousal": 2}
     stored_as_sent(visitor.served, visitor)
 
 
@@ -127,9 +184,8 @@ def test_the_code_waits_until_the_last_answer_has_arrived(visit: Callable[..., V
     visitor.arrive("/rate")
     visitor.page.wait_for_selector(".code output")
     ratings = visitor.served.collection.ratings().filter(kind="rating")
-    assert {row["question"]: row["value"] for row in ratings.iter_rows(named=True)} == json.loads(held)[
-        "values"
-    ]
+    stored = {row["question"]: row["value"] for row in ratings.iter_rows(named=True)}
+    assert [stored["valence"], stored["arousal"]] == list(json.loads(held)["values"].values())
     assert visitor.page.evaluate(QUEUED) == 0
     visitor.complaints.clear()
 
@@ -160,7 +216,7 @@ def test_another_rater_in_the_same_browser_leaves_a_kept_answer_alone(visit: Cal
     visitor.listen()
     visitor.context.route("**/rate/answer", lambda route: route.abort("internetdisconnected"))
     visitor.answer()
-    visitor.page.wait_for_selector(".kept")
+    visitor.page.wait_for_selector("#banner:not([hidden])")
     visitor.arrive("/?PROLIFIC_PID=second")
     visitor.page.wait_for_selector("[data-does=agree]")
     visitor.context.unroute("**/rate/answer")

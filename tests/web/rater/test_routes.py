@@ -47,7 +47,13 @@ def enter(client: TestClient) -> dict[str, Any]:
 
 
 def good(step: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {"trial": step["trial"], "key": "k" * 32, "values": {"valence": 3, "arousal": 9}, **changes}
+    """An answer, with questions under the names they have in the trial."""
+    body = {"trial": step["trial"], "key": "k" * 32, "values": {"valence": 3, "arousal": 9}, **changes}
+    text = orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS).decode()
+    for name, told in zip(("valence", "arousal"), step["questions"], strict=True):
+        text = text.replace(f'"{name}"', f'"{told}"')
+    named: dict[str, Any] = orjson.loads(text)
+    return named
 
 
 def refused(response: Any, status: int) -> str:
@@ -121,8 +127,14 @@ def test_what_is_not_an_answer_is_refused_in_words(
     client: TestClient, changes: dict[str, Any], words: str
 ) -> None:
     step = enter(client)
-    body = {**good(step), **changes}
-    assert words in refused(client.post("/rate/answer", json=body), 422)
+    told = refused(client.post("/rate/answer", json=good(step, **changes)), 422)
+    valence, arousal = step["questions"]
+    names = {
+        "valence": (valence, "How pleasant"),
+        "arousal": (arousal, "How arousing"),
+        "other": ("not asked",),
+    }
+    assert any(word in told for word in names.get(words, (words,))), told
     assert client.get("/rate/step").json()["step"]["trial"] == step["trial"]
 
 

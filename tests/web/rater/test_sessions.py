@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.study.recipes import RECIPES
+from tests.web.rater.leaks import leaks_of
 from tests.web.rater.serving import Served
 from tests.web.rater.visitor import Visitor
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
-COUNT = 2
+COUNT = 1
+SCREENS = ("consent", "demographics", "instructions", "trial", "end")
 MACHINE = {
     "style": "flat shapes", "scene": "none", "objects": "star; ring", "facial_expression": "none", "human_action": "none",
     "colour": "ochre;red", "brightness": "0.4",
@@ -68,8 +70,28 @@ def test_a_whole_session(
 ) -> None:
     served = serve(recipe, **options(recipe))
     visitor = Visitor(browser, served, hand)
+    seen: set[tuple[str | None, str | None]] = set()
+    leaks: list[str] = []
+
+    def look() -> None:
+        """Show the screen in every language, the one it is answered in being another each time."""
+        languages = served.collection.study.languages
+        turn = len(seen)
+        for language in [*languages[turn % len(languages) :], *languages[: turn % len(languages)]]:
+            if visitor.page.get_attribute("html", "lang") != language:
+                visitor.page.goto(f"{served.url}/rate?lang={language}")
+                visitor.page.wait_for_selector("[data-step]")
+            screen = visitor.page.get_attribute("body", "data-step")
+            seen.add((screen, language))
+            leaks.extend(leaks_of(visitor.page, everything=screen in {"consent", "end"}))
+
+    visitor.at_each_screen = look
     visitor.enter()
     code = visitor.finish()
+    assert leaks == []
+    assert seen == {
+        (screen, language) for screen in SCREENS for language in served.collection.study.languages
+    }
     assert code == served.collection.settings.code_complete
     assert len(visitor.sent) == COUNT + 1
     stored_as_sent(served, visitor)

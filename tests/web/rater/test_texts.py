@@ -11,7 +11,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.study import parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study
-from heartfelt.web.rater.present import present
+from heartfelt.web.rater.present import form_numbers, present
 from heartfelt.web.rater.texts import BUILT_IN, texts_for
 
 HOLES = re.compile(r"\{\w+\}")
@@ -77,23 +77,28 @@ def test_a_wrong_file_is_told_with_its_place(tmp_path: Path, text: str, problem:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_what_a_page_is_told_names_no_system_and_no_intent_group(recipe: str) -> None:
+def test_what_a_page_is_told_names_no_system_and_no_question(recipe: str) -> None:
     study = recipe_study(recipe)
     told = present(study, study.languages[0])
-    assert set(told["questions"]) == {question.id for question in study.asked}
-    assert all(form["scale"] in told["scales"] for form in told["forms"])
-    assert not {system.id for system in study.systems} & set(re.findall(r"\w+", str(told)))
+    assert all(0 <= form["scale"] < len(told["scales"]) for form in told["forms"])
+    words = set(re.findall(r"\w+", str(told)))
+    assert not {system.id for system in study.systems} & words
+    assert not {question.id for question in study.asked if "/" in question.id} & words
+    assert set(form_numbers(study).values()) == set(range(len(told["forms"])))
 
 
 def test_questions_that_read_the_same_are_told_once() -> None:
     study = recipe_study("emolia-emo")
-    told = present(study, "ko")
-    assert len(told["forms"]) < len(told["questions"]) / 3
+    numbers = form_numbers(study)
+    for language in study.languages:
+        assert len(present(study, language)["forms"]) == 40 < len(numbers)
+    assert numbers["Affection/affirmative"] == numbers["Affection/ultimate"] != numbers["Anger/ultimate"]
     small = parse_study(
         "name: s\nscales: {n: {type: points, points: 3, anchors: {1: {en: low, ko: 낮음}}, pictures: {3: top.png}}}\n"
         "questions: [{id: q, text: Q, scale: n, rubric: hidden, shows: []}]"
     )
     told = present(small, "ko")
-    assert told["scales"]["n"]["anchors"] == {"1": "낮음"}
-    assert told["scales"]["n"]["pictures"] == {"3": "/rate/picture/n/3"}
+    assert told["scales"][0]["anchors"] == {"1": "낮음"}
+    assert told["scales"][0]["pictures"] == {"3": "/rate/picture/0/3"}
+    assert told["forms"][0]["scale"] == 0
     assert "rubric" not in told["forms"][0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -26,7 +28,7 @@ class Visitor:
         hand: Literal["keyboard", "touch"] = "keyboard",
         **context: Any,
     ) -> None:
-        desk: dict[str, Any] = {"viewport": {"width": 1280, "height": 720}}
+        desk: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
         phone: dict[str, Any] = {
             "viewport": {"width": 390, "height": 844},
             "has_touch": True,
@@ -40,6 +42,7 @@ class Visitor:
         self.complaints: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.asked: list[str] = []
+        self.at_each_screen: Callable[[], None] = lambda: None
         self.page = self.tab()
 
     def tab(self) -> Page:
@@ -60,9 +63,17 @@ class Visitor:
     def _noted(self, request: Request) -> None:
         self.asked.append(request.url)
         if request.url.endswith("/rate/answer"):
-            body: dict[str, Any] = json.loads(request.post_data or "{}")
+            body: dict[str, Any] = self._unblinded(json.loads(request.post_data or "{}"))
             if body["key"] not in {one["key"] for one in self.sent}:
                 self.sent.append(body)
+
+    def _unblinded(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer with questions under their real names."""
+        named = functools.partial(self.served.blinding.question_of, body["trial"])
+        for part in ("values", "verdicts"):
+            body[part] = {named(name): value for name, value in body[part].items()}
+        body["heard"]["changes"] = [[at, named(name), value] for at, name, value in body["heard"]["changes"]]
+        return body
 
     def quiet(self) -> None:
         """Nothing was complained about, and nobody else was asked for anything."""
@@ -88,7 +99,9 @@ class Visitor:
         """Nothing scrolls: neither the page nor its stage, up or sideways."""
         beyond = self.page.evaluate(
             "() => { const stage = document.querySelector('#stage'), page = document.documentElement;"
+            " const work = document.querySelector('.work') ?? stage;"
             " return [stage.scrollHeight - stage.clientHeight, stage.scrollWidth - stage.clientWidth,"
+            " work.scrollHeight - work.clientHeight, work.scrollWidth - work.clientWidth,"
             " page.scrollHeight - innerHeight, page.scrollWidth - innerWidth] }"
         )
         assert max(beyond) <= 0, beyond
@@ -111,11 +124,13 @@ class Visitor:
 
     def agree(self) -> None:
         self.page.wait_for_selector("[data-does=agree]")
+        self.at_each_screen()
         self.still()
         self.press("[data-does=agree]")
 
     def tell_facts(self, age: str = "33") -> None:
         self.page.wait_for_selector(".facts")
+        self.at_each_screen()
         for fact in self.page.query_selector_all(".fact"):
             select, field = fact.query_selector("select"), fact.query_selector("input")
             if select is not None:
@@ -126,6 +141,7 @@ class Visitor:
 
     def begin(self) -> None:
         self.page.wait_for_selector("[data-does=ready]")
+        self.at_each_screen()
         self.press("[data-does=ready]")
         self.page.wait_for_selector("form.trial")
 
@@ -161,14 +177,12 @@ class Visitor:
         self.still()
         answered: set[str | None] = set()
         while left := [
-            one for one in self.open_questions() if one.get_attribute("data-question") not in answered
+            one for one in self.open_questions() if one.get_attribute("data-form") not in answered
         ]:
             self._answer_one(left[0], turn + len(answered))
-            answered.add(left[0].get_attribute("data-question"))
+            answered.add(left[0].get_attribute("data-form"))
             self.still()
-        done = self.page.query_selector("[data-does=submit]")
-        assert done is not None
-        last = done.inner_text() == done.get_attribute("data-submit")
+        last = self.page.query_selector("form.trial[data-last]") is not None
         if self.hand == "touch":
             self.page.locator("[data-does=submit]").tap()
         else:
@@ -189,8 +203,8 @@ class Visitor:
             if self.hand == "touch":
                 choices[which].tap()
             else:
-                active = self.page.get_attribute("fieldset.question.active", "data-question")
-                assert active == question.get_attribute("data-question"), (
+                active = self.page.get_attribute("fieldset.question.active", "data-form")
+                assert active == question.get_attribute("data-form"), (
                     "a digit answers the question that is active"
                 )
                 self.page.keyboard.press(str(which + 1))
@@ -230,10 +244,12 @@ class Visitor:
                 self.press("[data-does=ready]")
                 ready.wait_for_element_state("hidden")
                 continue
-            before = self.page.query_selector("form.trial")
+            self.at_each_screen()
+            before = self.page.wait_for_selector("form.trial")
             assert before is not None
             self.listen()
             self.answer(turn)
             before.wait_for_element_state("hidden")
         self.page.wait_for_selector(".code output")
+        self.at_each_screen()
         return self.page.inner_text(".code output")

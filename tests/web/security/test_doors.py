@@ -15,6 +15,7 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.web import errors
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
+from heartfelt.web.rater.blinding import Blinding
 from heartfelt.web.security.cookies import RATER_COOKIE, STUDY_COOKIE, Signer
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.studies import INTENTS, SYSTEMS, rate
@@ -111,9 +112,13 @@ def test_media_need_a_cookie(stranger: TestClient, collection: Collection) -> No
     rater, _ = rate(collection, "a", most=1)
     step = collection.do(Next(rater))
     assert isinstance(step, ShowTrial)
-    assert stranger.get(f"/media/{step.media}").status_code in {401, 404}
+    address = f"/media/{Blinding(SECRET, collection.study).media(step.trial, str(step.media))}"
+    assert stranger.get(address).status_code == 401
     stranger.cookies.set(RATER_COOKIE, Signer(SECRET).sign("rater", rater, 60))
-    assert stranger.get(f"/media/{step.media}").status_code == 200
+    assert stranger.get(address).status_code == 200
+    assert stranger.get(f"/media/{step.media}").status_code == 404, (
+        "raters know media by the trial's name only"
+    )
 
 
 def test_a_wrong_password_does_not_let_in_and_too_many_wait(collection: Collection, hashed: str) -> None:
@@ -208,7 +213,7 @@ def test_raters_are_told_neither_system_nor_intent_nor_file(
             body = {
                 "trial": now["trial"],
                 "key": f"k{trials}",
-                "values": {"valence": 5, "arousal": 5},
+                "values": dict.fromkeys(now["questions"], 5),
                 "go_on": True,
             }
             told = stranger.post("/rate/answer", json={**body, "heard": {"plays": 1, "seconds": 2.0}})

@@ -28,6 +28,8 @@ class Trial:
     """Whether it counts as leased."""
     over: bool = False
     """Whether the rater gave it back on purpose."""
+    shows: int | None = None
+    """For an attention trial: the unit it shows, so that it looks like the others."""
     machine: dict[str, tuple[str | None, str]] = field(default_factory=dict)
     """Machine values by question: what is shown (None if held back), and whether it is true, hidden or planted."""
 

@@ -221,7 +221,8 @@ class State:
         rater.plan.once_more()
         if trial.unit in rater.session_units:
             rater.session_units.remove(trial.unit)
-        if not trial.shown:
+        # A trial whose lease ran out may be on the screen of a rater who is offline: their answer is still taken.
+        if not trial.shown and trial.over:
             rater.seen.discard(trial.unit)
             rater.times.pop(trial.unit, None)
             rater.cells.discard(self.layout.cell.get(trial.unit, -1))

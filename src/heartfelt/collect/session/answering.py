@@ -10,7 +10,8 @@ from typing import Any
 from heartfelt.collect.assign.rater import Rater, Trial
 from heartfelt.collect.commands import Answer, Beat, Flag, Heard, MediaProblem, Receipt, Step
 from heartfelt.collect.errors import NotYourTrial, OffScale, TrialOver, Unanswered
-from heartfelt.collect.session.steps import attention_probe, give_back, renew, step, take_up
+from heartfelt.collect.session.steps import asked as questions_of
+from heartfelt.collect.session.steps import attention_probe, give_back, renew, shown_unit, step, take_up
 from heartfelt.collect.session.work import Work, clean, counted, plain_json, seconds
 from heartfelt.errors import InputError, suggestion
 
@@ -40,9 +41,13 @@ def answer(work: Work, command: Answer) -> Receipt:
         raise TrialOver(
             "This trial was given back and takes no answer any more.", "Go on with the next trial."
         )
-    if not trial.shown:
+    if not trial.shown and trial in rater.queue[1:]:
         raise _not_yours()
     checked = check(work, trial, command)
+    if not trial.shown:
+        # Fetched ahead and answered while the connection was lost: this is the first the server hears of it.
+        place = -1 if trial.kind == "practice" else rater.positions + 1
+        work.tell("shown", rater.number, trial.id, number=float(place))
     late = not trial.live and trial.kind != "practice"
     _store(work, rater, trial, command, checked, late)
     values = None
@@ -72,7 +77,9 @@ def _trial(work: Work, rater: Rater, name: str) -> Trial | None:
 def check(work: Work, trial: Trial, command: Answer) -> list[Checked]:
     """Hold every answer to its question; the first at fault is named."""
     study = work.context.material.study
-    asked = _asked(work, trial)
+    if trial.kind != "attention" and shown_unit(work, trial) is None:
+        raise TrialOver("The stimulus of this trial has left the study.", "Continue with the next trial.")
+    asked = questions_of(work, trial)
     for name in (*command.values, *command.verdicts):
         if name not in asked:
             raise OffScale(
@@ -88,6 +95,7 @@ def check(work: Work, trial: Trial, command: Answer) -> list[Checked]:
             raise OffScale(
                 f"Question '{question}': '{clean(str(verdict), 100)}' is no verdict.",
                 "Allowed: accepted, fixed, rejected.",
+                (question,),
             )
         shown, kind = trial.machine.get(question, (None, None))
         if verdict == "accepted" and _empty(given):
@@ -101,18 +109,13 @@ def check(work: Work, trial: Trial, command: Answer) -> list[Checked]:
         value, words = _on_scale(work, question, given)
         out.append(Checked(question, value, words, shown, kind, verdict))
     if missing:
-        raise Unanswered(f"Not answered: {', '.join(missing)}.", "Answer every question of the trial.")
-    return out
-
-
-def _asked(work: Work, trial: Trial) -> tuple[str, ...]:
+        raise Unanswered(
+            f"Not answered: {', '.join(missing)}.", "Answer every question of the trial.", tuple(missing)
+        )
     if trial.kind == "attention":
         probe = attention_probe(work, trial)
-        return () if probe is None else (probe.question,)
-    unit = None if trial.unit is None else work.context.material.units.get(trial.unit)
-    if unit is None:
-        raise TrialOver("The stimulus of this trial has left the study.", "Go on with the next trial.")
-    return unit.questions
+        return [one for one in out if probe is not None and one.question == probe.question]
+    return out
 
 
 def _empty(given: Any) -> bool:
@@ -121,12 +124,18 @@ def _empty(given: Any) -> bool:
 
 def _on_scale(work: Work, question: str, given: Any) -> tuple[float | None, str | None]:
     if isinstance(given, Mapping) or (isinstance(given, str) and len(given) > 20_000):
-        raise OffScale(f"Question '{question}': this is no answer.", "Answer as the question asks.")
+        raise OffScale(
+            f"Question '{question}': this is no answer.",
+            "Answer as the question asks.",
+            (question,),
+            "this is no answer.",
+        )
     try:
         value, words = work.context.material.study.scale_of(question).read(given)
     except InputError as error:
+        problem = str(clean(error.problem, 300))
         raise OffScale(
-            f"Question '{question}': {clean(error.problem, 300)}", str(clean(error.fix, 2000))
+            f"Question '{question}': {problem}", str(clean(error.fix, 2000)), (question,), problem
         ) from None
     return value, clean(words)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from heartfelt.collect.assign.plan import Slot, probes_each_session, session_plan
@@ -195,7 +196,7 @@ def _lease_slot(work: Work, rater: Rater, slot: Slot) -> None:
         else:
             _lease(work, rater, unit, {})
     elif kind == "attention":
-        _lease(work, rater, None, {"kind": "attention", "probe": probe})
+        _lease(work, rater, None, {"kind": "attention", "probe": probe, **_lookalike(work, rater, probe)})
     else:
         found = _probe_unit(work, rater, slot)
         if found is None:
@@ -203,6 +204,25 @@ def _lease_slot(work: Work, rater: Rater, slot: Slot) -> None:
         else:
             about = {"kind": kind, "probe": probe, "repeat": rater.times.get(found, 0)}
             _lease(work, rater, found, about)
+
+
+def _lookalike(work: Work, rater: Rater, name: str) -> dict[str, int]:
+    """A unit to show in an attention trial: one set aside for practice, else one the rater has met or holds already."""
+    material = work.context.material
+    question = next(
+        (p.question for p in material.study.probes if p.id == name and p.type == "attention"), None
+    )
+    for choices in (material.practice, rater.done, rater.session_units, material.layout.units):
+        fitting = [
+            unit
+            for unit in choices
+            if unit in material.playable
+            and unit in material.units
+            and question in material.units[unit].questions
+        ]
+        if fitting:
+            return {"shows": work.context.rng.choice(fitting)}
+    return {}
 
 
 def _probe_unit(work: Work, rater: Rater, slot: Slot) -> int | None:
@@ -241,26 +261,39 @@ def _machine_values(work: Work, unit: Unit) -> dict[str, tuple[str | None, str]]
 
 
 def _show(work: Work, rater: Rater, trial: Trial) -> ShowTrial:
-    material = work.context.material
+    """The trial, with those held after it: a rater whose connection is lost goes on with them."""
+    assert rater.queue[0] is trial
+    held = [_present(work, rater, one) for one in rater.queue]
+    ahead = tuple(one.media for one in held[1:] if one.media is not None)
+    return replace(held[0], upcoming=ahead, following=tuple(held[1:]))
+
+
+def _present(work: Work, rater: Rater, trial: Trial) -> ShowTrial:
+    practice = trial.kind == "practice"
+    alike = [held for held in rater.queue if (held.kind == "practice") == practice]
+    done = rater.practised - len(alike) if practice else rater.answered
+    number = done + 1 + alike.index(trial)
+    of = _practice(work) if practice else max(rater.of, number)
     left = max(0.0, rater.until - work.now)
-    ahead = tuple(
-        unit.media
-        for held in rater.queue[1:]
-        if held.unit is not None and (unit := material.units.get(held.unit)) is not None and unit.media
-    )
-    number, of = rater.answered + 1, max(rater.of, rater.answered + 1)
-    if trial.kind == "practice":
-        number, of = (
-            rater.practised - sum(1 for held in rater.queue if held.kind == "practice") + 1,
-            _practice(work),
-        )
+    unit = shown_unit(work, trial)
     if trial.kind == "attention":
-        return _show_attention(work, trial, number, of, ahead)
-    assert trial.unit is not None
-    unit = material.units[trial.unit]
+        probe = attention_probe(work, trial)
+        language = work.context.languages.get(rater.id, "en")
+        return ShowTrial(
+            trial=str(trial.id),
+            kind="attention",
+            media=None if unit is None else unit.media,
+            questions=asked(work, trial),
+            number=number,
+            of=of,
+            lease_seconds=left,
+            prompt=None if unit is None else unit.prompt,
+            words=None if probe is None else say(probe.text, language),
+        )
+    assert unit is not None
     return ShowTrial(
         trial=str(trial.id),
-        kind="practice" if trial.kind == "practice" else "rating",
+        kind="practice" if practice else "rating",
         media=unit.media,
         questions=unit.questions,
         number=number,
@@ -268,24 +301,24 @@ def _show(work: Work, rater: Rater, trial: Trial) -> ShowTrial:
         lease_seconds=left,
         prompt=unit.prompt,
         machine={question: shown for question, (shown, _) in trial.machine.items()},
-        upcoming=ahead,
     )
 
 
-def _show_attention(work: Work, trial: Trial, number: int, of: int, ahead: tuple[str, ...]) -> ShowTrial:
-    rater = work.state.raters[trial.rater]
+def shown_unit(work: Work, trial: Trial) -> Unit | None:
+    """The unit that is shown in a trial; for an attention trial one that makes it look like the others."""
+    number = trial.shows if trial.kind == "attention" else trial.unit
+    return None if number is None else work.context.material.units.get(number)
+
+
+def asked(work: Work, trial: Trial) -> tuple[str, ...]:
+    """The questions of a trial. An attention trial asks what others ask, and only its probe's question counts."""
+    unit = shown_unit(work, trial)
+    if trial.kind != "attention":
+        return () if unit is None else unit.questions
     probe = attention_probe(work, trial)
-    return ShowTrial(
-        trial=str(trial.id),
-        kind="attention",
-        media=None,
-        questions=() if probe is None else (probe.question,),
-        number=number,
-        of=of,
-        lease_seconds=max(0.0, rater.until - work.now),
-        words=None if probe is None else say(probe.text, work.context.languages.get(rater.id, "en")),
-        upcoming=ahead,
-    )
+    if probe is None:
+        return ()
+    return unit.questions if unit is not None and probe.question in unit.questions else (probe.question,)
 
 
 def attention_probe(work: Work, trial: Trial) -> AttentionProbe | None:

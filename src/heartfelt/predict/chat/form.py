@@ -50,7 +50,7 @@ def _answer(scale: Scale) -> dict[str, Any]:
         return {"type": "string", "enum": list(labels.values())}
     if isinstance(scale, Tags):
         item: dict[str, Any] = {"type": "string"}
-        return {"type": "array", "items": item if scale.open else {**item, "enum": list(scale.tags)}}
+        return {"type": "array", "items": item if scale.open else {**item, "enum": scale.names}}
     if isinstance(scale, FreeText):
         return {"type": "string"}
     bounds = scale.bounds()

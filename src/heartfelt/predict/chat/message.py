@@ -95,7 +95,7 @@ def allowed(scale: Scale) -> str:
         most = f", at most {scale.max_words}" if scale.max_words else ""
         return f"text{f', at least {scale.min_words} words' if scale.min_words else ''}{most}"
     if isinstance(scale, Tags):
-        return f"a list of tags{'' if scale.open else ' from: ' + ', '.join(scale.tags)}"
+        return f"a list of tags{'' if scale.open else ' from: ' + ', '.join(scale.names)}"
     bounds = scale.bounds()
     if bounds is None:
         return "a number"

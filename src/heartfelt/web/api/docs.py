@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -96,9 +98,4 @@ def type_of(schema: dict[str, Any]) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("heartfelt.web.api"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    return page_environment("heartfelt.web.api")

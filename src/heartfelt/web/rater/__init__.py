@@ -16,7 +16,8 @@ __all__ = ["add_to"]
 
 def add_to(app: FastAPI) -> None:
     """Give the application the rater pages; it finds collection, options and signer in ``app.state``."""
-    from heartfelt.web.rater import arrive, assets, pages, routes
+    from heartfelt.web.rater import arrive, assets, blinding, pages, routes
 
+    app.state.blinding = blinding.Blinding(app.state.options.secret, app.state.collection.study)
     app.state.rater_pages = pages.Pages(app.state.collection)
     app.router.routes.extend([*routes.routes(), *arrive.routes(), *pages.routes(), *assets.routes()])

@@ -39,7 +39,7 @@ async def open_link(request: Request) -> Response:
         if request.query_params.get(person):
             told = {name: _told(request, key) for name, key in facts.items() if request.query_params.get(key)}
             return await _enter(request, recruiter, _told(request, person), told)
-    if await _known(request):
+    if not request.app.state.options.preview and await _known(request):
         return _to_the_page(request)
     return await _enter(request, "open", None, {})
 

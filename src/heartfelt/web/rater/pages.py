@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import mimetypes
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import orjson
+from jinja2 import Template
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from heartfelt.collect.commands import Next
@@ -20,12 +20,14 @@ from heartfelt.files import inside
 from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.web.errors import Refused
+from heartfelt.web.media import stripped_file
 from heartfelt.web.rater.assets import digest, modules, packed
 from heartfelt.web.rater.language import LANGUAGE_COOKIE, language_of
 from heartfelt.web.rater.present import demographic, present
 from heartfelt.web.rater.steps import step_json
-from heartfelt.web.rater.texts import Texts, texts_for
+from heartfelt.web.rater.texts import Texts, check_languages, texts_for
 from heartfelt.web.security.cookies import rater_of
+from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
@@ -35,12 +37,8 @@ _KEEP = "private, max-age=86400"
 
 
 @lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
-    room = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    return room.get_template("rate.html")
+def _template() -> Template:
+    return page_environment("heartfelt.web.rater").get_template("rate.html")
 
 
 class Pages:
@@ -50,6 +48,7 @@ class Pages:
         self._collection = collection
         self._texts: dict[str, Texts] = {}
         self._presented: dict[str, bytes] = {}
+        check_languages(collection.study, collection.folder)
         for language in collection.study.languages:
             self._texts[language] = texts_for(language, collection.folder)
 
@@ -82,6 +81,7 @@ class Pages:
             language=language,
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
+            preview=request.app.state.options.preview,
             title=say(study.title, language) or study.name,
             media=study.media,
             audio=study.media != "image",
@@ -113,7 +113,7 @@ def routes() -> list[Route]:
     """The page and the pictures of its scales."""
     return [
         Route("/rate", rate, methods=["GET"], name="rater-page"),
-        Route("/rate/picture/{scale}/{point:int}", picture, methods=["GET"], name="rater-picture"),
+        Route("/rate/picture/{scale:int}/{point:int}", picture, methods=["GET"], name="rater-picture"),
     ]
 
 
@@ -127,7 +127,7 @@ async def rate(request: Request) -> Response:
         step = await request.app.state.collection.ask(Next(rater))
     except UnknownRater:
         return pages.notice(request, "stranger", 404)
-    return pages.shell(request, rater, step_json(step))
+    return pages.shell(request, rater, step_json(step, request.app.state.blinding))
 
 
 async def picture(request: Request) -> Response:
@@ -135,7 +135,8 @@ async def picture(request: Request) -> Response:
     if rater_of(request) is None:
         raise Refused(401, "This page does not know you.", "Open the link you were given.")
     collection: Collection = request.app.state.collection
-    scale = collection.study.scales.get(request.path_params["scale"])
+    scales, number = list(collection.study.scales.values()), request.path_params["scale"]
+    scale = scales[number] if number < len(scales) else None
     name = None
     if isinstance(scale, Points) and isinstance(scale.pictures, dict):
         name = scale.pictures.get(request.path_params["point"])
@@ -145,6 +146,5 @@ async def picture(request: Request) -> Response:
         path = inside(collection.folder, name, "the picture")
     except InputError as error:
         raise Refused(404) from error
-    if not path.is_file():
-        raise Refused(404)
-    return FileResponse(path, headers={"cache-control": _KEEP})
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return await stripped_file(request, path, kind, request.url.path, _KEEP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
 import orjson
@@ -19,6 +19,7 @@ from heartfelt.collect.commands import (
     MediaProblem,
 )
 from heartfelt.web.errors import Refused
+from heartfelt.web.rater.blinding import Blinding
 
 Body: TypeAlias = dict[str, Any]
 Verdict: TypeAlias = Literal["accepted", "fixed", "rejected"]
@@ -42,7 +43,7 @@ def body_of(raw: bytes) -> Body:
     return body
 
 
-def answer_of(rater: str, body: Body) -> Answer:
+def answer_of(rater: str, body: Body, blinding: Blinding) -> Answer:
     """The answers to a trial's questions."""
     verdicts = _mapping(body, "verdicts")
     for question, verdict in verdicts.items():
@@ -51,14 +52,15 @@ def answer_of(rater: str, body: Body) -> Answer:
     go_on = body.get("go_on", True)
     if not isinstance(go_on, bool):
         raise _wrong("go_on", "true or false")
+    trial = _text(body, "trial", LONGEST_ID)
     return Answer(
         rater,
-        _text(body, "trial", LONGEST_ID),
+        trial,
         _text(body, "key", LONGEST_KEY),
-        _values(_mapping(body, "values")),
-        cast("dict[str, Verdict]", verdicts),
+        blinding.real(trial, _values(_mapping(body, "values"))),
+        cast("dict[str, Verdict]", blinding.real(trial, verdicts)),
         _optional_text(body, "comment"),
-        _heard(_mapping(body, "heard")),
+        _heard(_mapping(body, "heard"), lambda name: blinding.question_of(trial, name) or name),
         go_on,
     )
 
@@ -68,7 +70,7 @@ def beat_of(rater: str, body: Body) -> Beat:
     return Beat(rater, _text(body, "trial", LONGEST_ID))
 
 
-def consent_of(rater: str, body: Body) -> Consent:
+def consent_of(rater: str, body: Body, _: Blinding) -> Consent:
     """Whether the rater agrees."""
     agreed = body.get("agreed")
     if not isinstance(agreed, bool):
@@ -76,17 +78,18 @@ def consent_of(rater: str, body: Body) -> Consent:
     return Consent(rater, agreed)
 
 
-def demographics_of(rater: str, body: Body) -> Demographics:
+def demographics_of(rater: str, body: Body, _: Blinding) -> Demographics:
     """What the rater says about themselves."""
     return Demographics(rater, _values(_mapping(body, "answers")))
 
 
-def headphones_of(rater: str, body: Body) -> Headphones:
+def headphones_of(rater: str, body: Body, blinding: Blinding) -> Headphones:
     """The answers of a headphone check."""
-    return Headphones(rater, _text(body, "probe", LONGEST_ID), _tones(body, "given"), _tones(body, "right"))
+    probe = blinding.probe_of(_text(body, "probe", LONGEST_ID))
+    return Headphones(rater, probe, _tones(body, "given"), _tones(body, "right"))
 
 
-def flag_of(rater: str, body: Body) -> Flag:
+def flag_of(rater: str, body: Body, _: Blinding) -> Flag:
     """What is wrong with a stimulus."""
     skip = body.get("skip", False)
     if not isinstance(skip, bool):
@@ -100,7 +103,7 @@ def flag_of(rater: str, body: Body) -> Flag:
     )
 
 
-def media_problem_of(rater: str, body: Body) -> MediaProblem:
+def media_problem_of(rater: str, body: Body, _: Blinding) -> MediaProblem:
     """Why a stimulus would not play."""
     return MediaProblem(rater, _text(body, "trial", LONGEST_ID), _text(body, "problem", 1000))
 
@@ -198,7 +201,7 @@ def _rows(heard: Body, name: str, width: int) -> list[list[Any]]:
     return rows
 
 
-def _heard(heard: Body) -> Heard:
+def _heard(heard: Body, question_of: Callable[[str], str]) -> Heard:
     if not heard:
         return Heard()
     strange = heard.keys() - _HEARD
@@ -215,7 +218,7 @@ def _heard(heard: Body) -> Heard:
     for at, question, value in _rows(heard, "changes", 3):
         if not isinstance(question, str) or not isinstance(value, str) or len(value) > LONGEST_TEXT:
             raise _wrong("heard.changes", "seconds, question and value as texts")
-        changes.append((_number(at, "heard.changes"), question, value))
+        changes.append((_number(at, "heard.changes"), question_of(question), value))
     return Heard(
         seconds=_seconds(heard, "seconds"),
         first_play=_seconds(heard, "first_play"),

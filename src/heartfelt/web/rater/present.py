@@ -7,7 +7,7 @@ from typing import Any
 from heartfelt.study import Question, Scale, Study
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import say
-from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.web.rater.texts import Texts
 
 MOST_BUTTONS = 11
@@ -21,11 +21,12 @@ def present(study: Study, language: str) -> dict[str, Any]:
         "media": study.media,
         "listening": design.listening,
         "replays": design.replays,
+        "advance": design.auto_advance,
         "onePerPage": design.questions_per_page == "one",
-        "grid": list(design.affect_grid or ()),
+        "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
         "practice": design.practice,
-        "scales": {name: _scale(name, scale, language) for name, scale in study.scales.items()},
-        **_questions(study, language),
+        "scales": [_scale(place, scale, language) for place, scale in enumerate(study.scales.values())],
+        "forms": _forms(study, language),
     }
 
 
@@ -44,25 +45,31 @@ def _choice(name: str, texts: Texts) -> str:
     return str(texts["choices"].get(name.lower(), name))
 
 
-def _questions(study: Study, language: str) -> dict[str, Any]:
-    """Questions by id. Those that read the same to raters are told once: a design may ask one for several reasons."""
-    forms: list[dict[str, Any]] = []
+def form_numbers(study: Study) -> dict[str, int]:
+    """The form of each question. Questions that read the same share one: which of them is asked is not for raters."""
     places: dict[str, int] = {}
-    asked: dict[str, int] = {}
-    for question in study.asked:
-        form = _question(question, language)
-        key = repr(form)
-        if key not in places:
-            places[key] = len(forms)
-            forms.append(form)
-        asked[question.id] = places[key]
-    return {"forms": forms, "questions": asked}
+    return {question.id: places.setdefault(_reads(question), len(places)) for question in study.asked}
 
 
-def _question(question: Question, language: str) -> dict[str, Any]:
+def _reads(question: Question) -> str:
+    """Everything raters see of a question, in all languages."""
+    rubric = question.rubric if "rubric" in question.shows else None
+    seen = (question.text, question.scale, question.required, question.emotion, question.help, rubric)
+    return repr((*seen, "prompt" in question.shows, question.machine_first))
+
+
+def _forms(study: Study, language: str) -> list[dict[str, Any]]:
+    by_number = {number: study.question(name) for name, number in form_numbers(study).items()}
+    scales = {name: place for place, name in enumerate(study.scales)}
+    return [
+        _form(by_number[number], scales[by_number[number].scale], language) for number in sorted(by_number)
+    ]
+
+
+def _form(question: Question, scale: int, language: str) -> dict[str, Any]:
     told = {
         "text": say(question.text, language),
-        "scale": question.scale,
+        "scale": scale,
         "required": question.required,
         "emotion": question.emotion,
         "help": None if question.help is None else say(question.help, language),
@@ -72,14 +79,14 @@ def _question(question: Question, language: str) -> dict[str, Any]:
         "prompt": "prompt" in question.shows,
         "machine": question.machine_first,
     }
-    return {name: value for name, value in told.items() if value not in (None, False)}
+    return {name: value for name, value in told.items() if value is not None and value is not False}
 
 
-def _scale(name: str, scale: Scale, language: str) -> dict[str, Any]:
+def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
     if isinstance(scale, Points) and scale.points > MOST_BUTTONS:
         return {
             "type": "numeric", "low": scale.first, "high": scale.last, "step": 1, "unit": None, "whole": True,
-            "ends": [say(scale.anchors.get(point, str(point)), language) for point in (scale.first, scale.last)],
+            "anchors": [[point, say(text, language)] for point, text in scale.anchors.items()],
         }  # fmt: skip
     if isinstance(scale, Points):
         pictures = scale.pictures
@@ -90,14 +97,15 @@ def _scale(name: str, scale: Scale, language: str) -> dict[str, Any]:
         if isinstance(pictures, str):
             told["figures"] = pictures
         elif pictures:
-            told["pictures"] = {str(point): f"/rate/picture/{name}/{point}" for point in pictures}
+            told["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in pictures}
         return {"type": "points", **told}
     if isinstance(scale, Numeric):
         return {
             "type": "numeric", "low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit,
+            "anchors": [[place, say(text, language)] for place, text in scale.anchors.items()],
         }  # fmt: skip
     if isinstance(scale, Ordered | Categories):
-        options = [_category(category, language) for category in scale.categories]
+        options = [_shown(category, language) for category in scale.categories]
         return {"type": scale.type, "options": options}
     if isinstance(scale, YesNo):
         return {
@@ -107,10 +115,12 @@ def _scale(name: str, scale: Scale, language: str) -> dict[str, Any]:
     if isinstance(scale, FreeText):
         return {"type": "text", "least": scale.min_words, "most": scale.max_words}
     assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
-    return {"type": "tags", "tags": scale.tags, "open": scale.open, "separator": scale.separator}
+    tags = [_shown(tag, language) for tag in scale.tags]
+    return {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
 
 
-def _category(category: Category | str, language: str) -> list[str]:
-    if isinstance(category, str):
-        return [category, category]
-    return [category.id, category.id if category.text is None else say(category.text, language)]
+def _shown(one: Category | Tag | str, language: str) -> list[str]:
+    """A category or tag: what data files hold, and what raters read."""
+    if isinstance(one, str):
+        return [one, one]
+    return [one.id, one.id if one.text is None else say(one.text, language)]

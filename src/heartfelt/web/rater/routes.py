@@ -11,8 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from heartfelt.collect.commands import Command, Leave, Next, Ready, Step
+from heartfelt.collect.errors import OffScale
 from heartfelt.web.errors import Refused
 from heartfelt.web.rater import parse
+from heartfelt.web.rater.blinding import Blinding
+from heartfelt.web.rater.language import language_of
 from heartfelt.web.rater.steps import step_json
 from heartfelt.web.security.cookies import rater_of
 
@@ -22,14 +25,14 @@ _NO_STORE = {"cache-control": "no-store"}
 
 def routes() -> list[Route]:
     """Every route of the rating pages that speaks JSON."""
-    stepping: dict[str, Callable[[str, parse.Body], Command[Step]]] = {
+    stepping: dict[str, Callable[[str, parse.Body, Blinding], Command[Step]]] = {
         "consent": parse.consent_of,
         "demographics": parse.demographics_of,
         "headphones": parse.headphones_of,
-        "ready": lambda rater, _: Ready(rater),
+        "ready": lambda rater, *_: Ready(rater),
         "flag": parse.flag_of,
         "media-problem": parse.media_problem_of,
-        "leave": lambda rater, _: Leave(rater),
+        "leave": lambda rater, *_: Leave(rater),
     }
     return [
         Route("/rate/step", step, methods=["GET"], name="rater-step"),
@@ -45,14 +48,19 @@ def routes() -> list[Route]:
 async def step(request: Request) -> Response:
     """Where the rater is."""
     found = await request.app.state.collection.ask(Next(known_rater(request)))
-    return _json({"step": step_json(found)})
+    return _json({"step": step_json(found, request.app.state.blinding)})
 
 
 async def answer(request: Request) -> Response:
     """Take the answers to a trial, durably, and bring the next step in the same transaction."""
-    command = parse.answer_of(known_rater(request), parse.body_of(await request.body()))
-    receipt = await request.app.state.collection.ask(command)
-    then = None if receipt.then is None else step_json(receipt.then)
+    state = request.app.state
+    blinding: Blinding = state.blinding
+    command = parse.answer_of(known_rater(request), parse.body_of(await request.body()), blinding)
+    try:
+        receipt = await state.collection.ask(command)
+    except OffScale as error:
+        raise blinding.retold(error, language_of(request, state.collection.study.languages)) from error
+    then = None if receipt.then is None else step_json(receipt.then, blinding)
     return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
 
 
@@ -62,10 +70,11 @@ async def beat(request: Request) -> Response:
     return _json({"seconds": await request.app.state.collection.ask(command)})
 
 
-def _leads_on(command_of: Callable[[str, parse.Body], Command[Step]]) -> Endpoint:
+def _leads_on(command_of: Callable[[str, parse.Body, Blinding], Command[Step]]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        command = command_of(known_rater(request), parse.body_of(await request.body()))
-        return _json({"step": step_json(await request.app.state.collection.ask(command))})
+        blinding: Blinding = request.app.state.blinding
+        command = command_of(known_rater(request), parse.body_of(await request.body()), blinding)
+        return _json({"step": step_json(await request.app.state.collection.ask(command), blinding)})
 
     return endpoint
 

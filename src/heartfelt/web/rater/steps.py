@@ -1,6 +1,7 @@
 """A step as the page's modules take it: ``{"kind": ..., fields}``.
 
-A trial is of the kind ``trial``; whether it is for practice or tells the rater what to answer stands under ``sort``.
+A trial is of the kind ``trial``; whether it is for practice stands under ``sort``. Questions and media have the names of
+that trial (:mod:`heartfelt.web.rater.blinding`), and no trial says whether it is a probe.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from heartfelt.collect.commands import (
     TakeBreak,
     TheEnd,
 )
+from heartfelt.web.rater.blinding import HEADPHONES, Blinding
 
 _KINDS: dict[type[Any], str] = {
     AskConsent: "consent",
@@ -29,9 +31,30 @@ _KINDS: dict[type[Any], str] = {
 }
 
 
-def step_json(step: Step) -> dict[str, Any]:
+def step_json(step: Step, blinding: Blinding) -> dict[str, Any]:
     """The step as plain data."""
-    told = {"kind": _KINDS[type(step)]}
-    for name in type(step).__dataclass_fields__:
-        told["sort" if name == "kind" else name] = getattr(step, name)
-    return told
+    if isinstance(step, ShowTrial):
+        following = [_trial(trial, blinding) for trial in step.following]
+        return {**_trial(step, blinding), "following": following}
+    told = {name: getattr(step, name) for name in type(step).__dataclass_fields__}
+    if isinstance(step, AskHeadphones):
+        told["probe"] = HEADPHONES
+    return {"kind": _KINDS[type(step)], **told}
+
+
+def _trial(step: ShowTrial, blinding: Blinding) -> dict[str, Any]:
+    names = {q: blinding.question(step.trial, place, q) for place, q in enumerate(step.questions)}
+    return {
+        "kind": "trial",
+        "sort": "practice" if step.kind == "practice" else "rating",
+        "trial": step.trial,
+        "media": None if step.media is None else blinding.media(step.trial, step.media),
+        "questions": list(names.values()),
+        "forms": [blinding.form(question) for question in step.questions],
+        "number": step.number,
+        "of": step.of,
+        "lease_seconds": step.lease_seconds,
+        "prompt": step.prompt,
+        "words": step.words,
+        "machine": {names[question]: value for question, value in step.machine.items() if question in names},
+    }

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, StudyError, suggestion
+from heartfelt.study import Study
+from heartfelt.study.languages import check_texts
 
 Texts: TypeAlias = Mapping[str, Any]
 BUILT_IN = ("en", "ko", "zh")
@@ -26,6 +28,40 @@ def texts_for(language: str, folder: Path | None = None) -> Texts:
         if own is not None and own.is_file():
             texts = _over(texts, _own(own), str(own))
     return texts
+
+
+def check_languages(study: Study, folder: Path) -> list[str]:
+    """Refuse a language the pages or the study have no texts in; say in sentences what stays in another language."""
+    notes = []
+    for language in study.languages:
+        own = [
+            tag for tag in (language, language.split("-")[0]) if (folder / "texts" / f"{tag}.yaml").is_file()
+        ]
+        if language.split("-")[0] not in BUILT_IN and not own:
+            raise StudyError(
+                f"study.yaml, languages: the rating pages have no texts in '{language}'. They speak {', '.join(BUILT_IN)}.",
+                f"Write texts/{language}.yaml in the study folder (docs/rating-pages.md, Languages, says how),"
+                f" or take '{language}' out of languages.",
+            )
+        texts = texts_for(language, folder)
+        if language.split("-")[0] not in BUILT_IN and (english := _same(texts, _built_in("en"))):
+            notes.append(
+                f"texts/{own[0]}.yaml leaves {len(english)} of the pages' texts in English, such as {english[0]}."
+            )
+    for language, places in check_texts(study).items():
+        notes.append(f"{len(places)} texts of study.yaml are missing in '{language}', such as {places[0]}.")
+    return notes
+
+
+def _same(texts: Texts, english: Texts, before: str = "") -> list[str]:
+    """The texts that are the English ones."""
+    out = []
+    for key, text in english.items():
+        if isinstance(text, dict):
+            out += _same(texts[key], text, f"{before}{key}.")
+        elif texts[key] == text:
+            out.append(f"{before}{key}")
+    return out
 
 
 def _built_in(language: str) -> dict[str, Any]:

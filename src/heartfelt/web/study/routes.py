@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -17,6 +17,7 @@ from heartfelt.web.errors import Refused
 from heartfelt.web.security.cookies import STUDY_COOKIE, drop_cookie
 from heartfelt.web.security.login import check_page_token, check_password, let_in, page_token, session_of
 from heartfelt.web.study.events import events
+from heartfelt.web.templates import page_environment
 
 _BEFORE_LOGIN = "before login"
 
@@ -106,9 +107,4 @@ def study_title(study: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("heartfelt.web.study"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    return page_environment("heartfelt.web.study")

@@ -2,6 +2,8 @@
 import { make } from "./dom.js";
 import { words } from "./words.js";
 
+let made = 0;
+
 const decimal = (text) => {
   const clean = text.trim().replace(",", ".");
   return clean === "" || !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(clean) ? NaN : Number(clean);
@@ -29,20 +31,39 @@ export class NumberEntry {
       for (const touch of ["input", "change"]) this.slider.addEventListener(touch, () => this.#slid());
       // A click right where the slider rests moves nothing, and is an answer all the same.
       this.slider.addEventListener("pointerup", () => this.#slid());
-      const [left, right] = scale.ends ?? [low, high];
-      this.body = [make("div", { class: "entry" }, make("span", { class: "end", text: left }), this.slider,
-        make("span", { class: "end", text: right }), this.field, unit)];
+      this.body = [make("div", { class: "entry" }, make("div", { class: "slide" }, this.slider, this.#marks()), this.field, unit)];
     }
+  }
+
+  // Words, or numbers where there are none, under the places of the slider they belong to.
+  #marks() {
+    const { low, high } = this.scale;
+    const texts = new Map([[low, low], [high, high], ...this.scale.anchors]);
+    const places = [...texts].sort((a, b) => a[0] - b[0]);
+    const even = places.every(([value], place) => Math.abs((value - low) / (high - low) - place / (places.length - 1)) < 0.01);
+    const marks = make("div", { class: even && places.length <= 3 ? "marks three" : "marks many" });
+    for (const [value, text] of places) {
+      const one = make("span", { text });
+      one.style.setProperty("--at", Math.round((100 * (value - low)) / (high - low)));
+      marks.append(one);
+    }
+    marks.id = `marks-${(made += 1)}`;
+    this.slider.setAttribute("aria-describedby", marks.id);
+    return marks;
   }
 
   #slid() {
     if (this.slider.disabled || this.slider.matches("fieldset:disabled *")) return;
-    const decimals = String(this.scale.step ?? 0.01).split(".")[1]?.length ?? 0;
-    const text = Number(this.slider.value).toFixed(decimals);
+    const text = this.#shown();
     if (this.field.value === text) return;
     this.field.value = text;
     this.#touched();
     this.changed(this, this.value, true);
+  }
+
+  #shown() {
+    const decimals = String(this.scale.step ?? 0.01).split(".")[1]?.length ?? 0;
+    return Number(this.slider.value).toFixed(decimals);
   }
 
   #typed() {
@@ -81,8 +102,15 @@ export class NumberEntry {
     return null;
   }
 
-  key() {
-    return false;
+  // A digit sets the slider to that tenth of its way.
+  key(pressed) {
+    if (!this.slider) return false;
+    const { low, high } = this.scale;
+    this.slider.value = low + ((high - low) * Number(pressed)) / 10;
+    this.field.value = this.#shown();
+    this.#touched();
+    this.changed(this, this.value);
+    return true;
   }
 
   get entry() {
@@ -157,8 +185,8 @@ export class TagEntry {
     this.chosen = [];
     this.list = make("span", { class: "chips" });
     this.offered = make("span", { class: "chips offered" });
-    for (const tag of scale.tags) {
-      const chip = make("button", { type: "button", class: "chip", "aria-pressed": "false", text: tag });
+    for (const [tag, text] of scale.tags) {
+      const chip = make("button", { type: "button", class: "chip", "aria-pressed": "false", "data-tag": tag, text });
       chip.addEventListener("click", () => this.#turn(tag));
       this.offered.append(chip);
     }
@@ -175,11 +203,18 @@ export class TagEntry {
 
   // Takes what stands in the field as tags; true when there was something.
   take() {
-    const given = (this.field?.value ?? "").split(this.scale.separator).map((tag) => tag.trim()).filter(Boolean);
+    const typed = (this.field?.value ?? "").split(this.scale.separator).map((tag) => tag.trim()).filter(Boolean);
+    const given = typed.map((tag) => this.#offered(tag) ?? tag);
     for (const tag of given) if (!this.chosen.includes(tag)) this.chosen.push(tag);
     if (this.field) this.field.value = "";
     if (given.length) this.#show(true);
     return given.length > 0;
+  }
+
+  // The tag of the list that reads like this, whatever the rater's language.
+  #offered(text) {
+    const same = (other) => other.toLowerCase() === text.toLowerCase();
+    return this.scale.tags.find(([tag, shown]) => same(shown) || same(tag))?.[0];
   }
 
   #turn(tag) {
@@ -189,8 +224,8 @@ export class TagEntry {
   }
 
   #show(told) {
-    for (const chip of this.offered.children) chip.setAttribute("aria-pressed", this.chosen.includes(chip.textContent));
-    const own = this.chosen.filter((tag) => !this.scale.tags.includes(tag));
+    for (const chip of this.offered.children) chip.setAttribute("aria-pressed", this.chosen.includes(chip.dataset.tag));
+    const own = this.chosen.filter((tag) => !this.scale.tags.some(([offered]) => offered === tag));
     this.list.replaceChildren(...own.map((tag) => make("button", {
       type: "button", class: "chip own", "aria-label": words("remove_tag", { tag }), text: tag, onclick: () => this.#turn(tag),
     })));

@@ -8,8 +8,8 @@ import { words } from "./words.js";
 
 const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry };
 
-function control(id, study, machine, changed) {
-  const form = study.forms[study.questions[id]];
+function control(id, number, study, machine, changed) {
+  const form = { ...study.forms[number], number };
   const scale = study.scales[form.scale];
   const Kind = KINDS[scale.type] ?? Choices;
   if (!form.machine || machine === null || machine === undefined) return new Kind(id, form, scale, changed);
@@ -21,9 +21,10 @@ function control(id, study, machine, changed) {
 
 function fieldset(one) {
   const legend = make("legend", {}, make("span", { class: "asks", text: one.form.text }));
+  if (!one.form.required) legend.append(make("small", { class: "optional", text: words("optional") }));
   if (one.form.help) legend.append(make("small", { class: "help", text: one.form.help }));
   one.note = make("p", { class: "note", role: "alert", hidden: true });
-  one.node = make("fieldset", { class: `question ${one.kind}`, "data-question": one.id, tabindex: "-1" }, legend,
+  one.node = make("fieldset", { class: `question ${one.kind}`, "data-form": one.form.number, tabindex: "-1" }, legend,
     ...one.body.filter(Boolean), one.note);
   return one.node;
 }
@@ -37,7 +38,7 @@ export class Form {
     this.root = root;
     this.study = study;
     this.room = part("questions", root);
-    this.controls = step.questions.map((id) => control(id, study, step.machine[id], (one, ...told) => {
+    this.controls = step.questions.map((id, place) => control(id, step.forms[place], study, step.machine[id], (one, ...told) => {
       this.grid?.draw();
       changed(one, ...told);
     }));
@@ -48,7 +49,7 @@ export class Form {
 
   #units() {
     const units = [];
-    const [x, y] = this.study.grid.map((id) => this.controls.find((one) => one.id === id));
+    const [x, y] = this.study.grid.map((number) => this.controls.find((one) => one.form.number === number));
     for (const one of this.controls) {
       if (x && y && one === y) continue;
       if (x && y && one === x) {
@@ -69,7 +70,18 @@ export class Form {
   // Splits the questions into pages: judgement first, the machine's fields after it, each page as full as fits.
   lay(fits) {
     const active = this.active;
-    this.root.classList.remove("compact");
+    this.root.classList.remove("compact", "tight");
+    this.#paginate(fits);
+    // Where one question alone does not fit, everything else gives way to it.
+    if (this.pages.some((page) => page.length === 1 && !this.#only(page, fits))) {
+      this.root.classList.add("tight");
+      this.#paginate(fits);
+    }
+    this.turn(Math.max(0, this.pages.findIndex((page) => page.some((unit) => unit.controls.includes(active)))));
+    if (active) this.activate(active);
+  }
+
+  #paginate(fits) {
     this.pages = [];
     for (const phase of [this.judged, this.verified]) {
       if (!phase.length) continue;
@@ -86,8 +98,6 @@ export class Form {
       }
       this.pages.push(phase);
     }
-    this.turn(Math.max(0, this.pages.findIndex((page) => page.some((unit) => unit.controls.includes(active)))));
-    if (active) this.activate(active);
   }
 
   #filled(units, fits) {
@@ -142,7 +152,10 @@ export class Form {
 
   focus(one) {
     this.activate(one);
-    (one.entry ?? one.node).focus({ preventScroll: true });
+    // A slider rather than its field, where a digit would be typed and a phone would open its keyboard.
+    const place = one.slider ?? one.entry ?? one.node;
+    place.focus({ preventScroll: true });
+    one.node.scrollIntoView({ block: "nearest" });
   }
 
   // Says in words what is still wrong on this page; the first question with a problem, or null.

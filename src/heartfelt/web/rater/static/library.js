@@ -25,6 +25,7 @@ async function picture(url) {
 
 export class Library {
   #kept = new Map();
+  #ready = new Set();
 
   constructor(media) {
     this.make = media === "image" ? picture : clip;
@@ -34,18 +35,24 @@ export class Library {
   get(id) {
     if (!this.#kept.has(id)) {
       const held = fetched(id).then((url) => this.make(url));
-      held.catch(() => this.#kept.delete(id));
+      held.then(() => this.#ready.add(id)).catch(() => this.#kept.delete(id));
       this.#kept.set(id, held);
     }
     return this.#kept.get(id);
   }
 
+  // Whether it can be shown without asking the server.
+  has(id) {
+    return !id || this.#ready.has(id);
+  }
+
   // Fetches what comes next and lets go of what is past.
   ahead(now, next) {
-    const wanted = new Set([now, ...next.slice(0, 2)].filter(Boolean));
+    const wanted = new Set([now, ...next].filter(Boolean));
     for (const [id, held] of this.#kept) {
       if (!wanted.has(id)) {
         this.#kept.delete(id);
+        this.#ready.delete(id);
         held.then((media) => URL.revokeObjectURL(media.src)).catch(() => {});
       }
     }

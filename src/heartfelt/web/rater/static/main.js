@@ -1,7 +1,7 @@
 // The rating page: shows the step the server is at, one after the other.
 import { notice, watch } from "./connection.js";
 import { dialogOpen, openDialog } from "./dialogs.js";
-import { find } from "./dom.js";
+import { find, part } from "./dom.js";
 import { Library } from "./library.js";
 import { Queue } from "./queue.js";
 import { BreakScreen, ConsentScreen, EndScreen, FactsScreen, HeadphoneScreen, InstructionScreen, WaitScreen } from "./screens.js";
@@ -22,7 +22,8 @@ const SCREENS = {
 
 class Page {
   constructor(data) {
-    Object.assign(this, { study: data.study, step: data.step, played: false });
+    // Trials that are held for the rater after this one: with the line down they are shown from here.
+    Object.assign(this, { study: data.study, step: data.step, played: false, following: [] });
     this.library = new Library(data.study.media);
     this.queue = new Queue(data.who);
     this.stage = find("#stage");
@@ -35,15 +36,41 @@ class Page {
     } else this.show(this.step);
   }
 
-  // Sends what is in the queue; goes on only when all of it has arrived.
-  async drain() {
+  // A trial was answered: its answer is in the queue. Goes on by itself when the server cannot be reached.
+  async answered() {
+    if (this.queue.stuck) this.#without();
+    await this.drain();
+  }
+
+  // Sends what is in the queue; the server says what comes next when all of it has arrived.
+  drain() {
+    this.draining ??= this.#drain().finally(() => (this.draining = null));
+    return this.draining;
+  }
+
+  async #drain() {
     const { receipt, refused } = await this.queue.drain(() => {
-      if (!(this.screen instanceof WaitScreen)) this.#put(new WaitScreen(words("kept")));
+      if (this.screen.sent || !(this.screen instanceof Trial)) this.#without();
     });
     if (refused.some((one) => one.status === 401)) return this.#stranger();
     for (const one of refused) notice(words("refused", { problem: one.problem }), "away", 12);
+    // Whoever went on without the server is in the middle of a trial: it stays, and what is said of it is taken over.
+    if (this.screen instanceof Trial && !this.screen.sent) {
+      if (receipt?.then?.trial === this.screen.step.trial) {
+        this.following = receipt.then.following;
+        this.library.ahead(this.screen.step.media, this.following.map((next) => next.media));
+      }
+      return;
+    }
     if (receipt?.then) this.show(receipt.then);
     else await this.refresh();
+  }
+
+  // The next trial that was fetched ahead, or a word that nothing is lost.
+  #without() {
+    const next = this.following[0];
+    if (next && this.library.has(next.media)) this.show({ ...next, following: this.following.slice(1) });
+    else if (!(this.screen instanceof WaitScreen)) this.#put(new WaitScreen(words("kept")));
   }
 
   async refresh() {
@@ -76,6 +103,7 @@ class Page {
       return;
     }
     this.step = step;
+    this.following = step.following ?? [];
     this.#head(step);
     this.#put(new SCREENS[step.kind](step, this));
   }
@@ -130,8 +158,9 @@ class Page {
   }
 
   async menu() {
-    const wishes = { keys: wish("keys"), autoplay: wish("autoplay") };
+    const wishes = { keys: wish("keys"), autoplay: wish("autoplay"), advance: wish("advance", this.study.advance === "on") };
     const given = await openDialog("menu", wishes, (dialog) => {
+      part("advance", dialog).hidden = !this.screen.single;
       for (const input of dialog.querySelectorAll("input[type=checkbox]")) {
         input.onchange = () => {
           setWish(input.name, input.checked);

@@ -19,6 +19,8 @@ export class Queue {
     this.store = lasting();
     this.here = new Map();
     this.running = null;
+    // Whether the last try found nobody there.
+    this.stuck = false;
     for (const name of this.#names()) this.here.set(name, JSON.parse(this.store.getItem(name)));
   }
 
@@ -50,6 +52,7 @@ export class Queue {
       try {
         receipt = await ask("/rate/answer", { ...answer, go_on: this.here.size === 1 });
         this.#strike(name);
+        this.stuck = false;
         tries = 0;
       } catch (error) {
         if (error instanceof Refused) {
@@ -57,6 +60,7 @@ export class Queue {
           receipt = null;
           this.#strike(name);
         } else if (error instanceof Away) {
+          this.stuck = true;
           away();
           whenAway();
           await pause(tries);

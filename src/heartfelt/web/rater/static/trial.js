@@ -1,5 +1,6 @@
 // One trial: the stimulus, the questions, the keys, and what is written down about it all.
 import { copy, does, find, freshKey, make, part, tell } from "./dom.js";
+import { Choices } from "./choices.js";
 import { notice } from "./connection.js";
 import { openDialog } from "./dialogs.js";
 import { Form, settled } from "./form.js";
@@ -8,7 +9,9 @@ import { Player } from "./player.js";
 import { Refused, ask } from "./server.js";
 import { wish } from "./wishes.js";
 import { words } from "./words.js";
+import { enlarge } from "./zoom.js";
 
+const MOMENT = 900; // milliseconds to take an answer back before the trial goes on by itself
 const drafts = (trial) => `heartfelt:draft:${trial}`;
 
 export class Trial {
@@ -28,6 +31,8 @@ export class Trial {
       this.goOn();
     });
     does("back", node).addEventListener("click", () => this.#turn(this.form.page - 1));
+    does("undo", node).addEventListener("click", () => this.#stay());
+    does("enlarge", node).addEventListener("click", () => enlarge(find("img", does("enlarge", node))));
     does("comment", node).addEventListener("click", () => this.#comment());
     node.addEventListener("focusin", (event) => {
       const one = this.form.of(event.target);
@@ -40,7 +45,7 @@ export class Trial {
     this.comment = this.draft.comment ?? null;
     does("comment", node).classList.toggle("has", Boolean(this.comment));
     stage.replaceChildren(node);
-    this.stage = stage;
+    this.work = this.part("work");
     this.#lay();
     this.room = new ResizeObserver(() => this.#lay());
     this.room.observe(stage);
@@ -53,13 +58,14 @@ export class Trial {
     }
     this.#beat();
     this.#unlock();
-    (audio && !this.player.unlocked ? this.player.button : this.form.active?.entry ?? this.form.active?.node ?? node).focus({ preventScroll: true });
+    if (audio && !this.player.unlocked) this.player.button.focus({ preventScroll: true });
+    else if (this.form.active) this.form.focus(this.form.active);
     if (audio && this.page.played && wish("autoplay") && !this.player.plays) this.player.play();
   }
 
   #texts() {
     const { step, study } = this;
-    const forms = step.questions.map((id) => study.forms[study.questions[id]]);
+    const forms = step.forms.map((number) => study.forms[number]);
     const fill = (name, text) => {
       const place = this.part(name);
       place.hidden = !text;
@@ -108,13 +114,16 @@ export class Trial {
     if (!step.media) return true;
     try {
       const coming = page.library.get(step.media);
-      page.library.ahead(step.media, step.upcoming);
+      page.library.ahead(step.media, page.following.map((next) => next.media));
       const media = await coming;
       if (this.closed) return false;
       if (audio) this.player.load(media);
       else {
         media.alt = words("stimulus_image");
-        this.part("image").replaceWith(media);
+        const frame = does("enlarge", this.node);
+        frame.replaceChildren(media);
+        frame.hidden = false;
+        this.node.style.setProperty("--ratio", media.naturalWidth / media.naturalHeight || 1);
         this.#lay();
       }
     } catch (error) {
@@ -133,7 +142,7 @@ export class Trial {
 
   #lay() {
     if (this.closed) return;
-    this.form.lay(() => this.stage.scrollHeight <= this.stage.clientHeight);
+    this.form.lay(() => this.work.scrollHeight <= this.work.clientHeight);
     this.#foot();
   }
 
@@ -157,7 +166,7 @@ export class Trial {
   #foot() {
     const { form, node } = this;
     const submit = does("submit", node);
-    submit.textContent = form.last ? submit.dataset.submit : submit.dataset.next;
+    node.toggleAttribute("data-last", form.last);
     does("back", node).hidden = form.page === 0;
     this.#about();
     const ready = !this.locked && form.here.every(settled);
@@ -167,22 +176,49 @@ export class Trial {
 
   #changed(one, value, typed = false, quiet = false) {
     this.form.clear(one);
+    this.#stay();
     if (typed) this.log.typed(one.id, value);
     else this.log.change(one.id, value);
     this.#keep();
     this.#foot();
-    if (!typed && !quiet && one.inputs) {
+    if (!typed && !quiet && (one.inputs || this.keyed)) {
       // A field that opens to be mended may take more room.
       if (one.editor) this.#lay();
       this.#moveOn(one);
+      this.#advance(one);
     }
+  }
+
+  // Where one choice is all that is asked, the trial may go on by itself, after a moment to think again.
+  get single() {
+    const [one, ...others] = this.form.controls;
+    return this.study.advance !== "off" && !others.length && one instanceof Choices;
+  }
+
+  #advance(one) {
+    if (!this.single || !wish("advance", this.study.advance === "on") || !settled(one)) return;
+    this.log.pause();
+    does("undo", this.node).hidden = false;
+    this.part("hint").textContent = words("advancing");
+    this.advancing = setTimeout(() => this.goOn(), MOMENT);
+  }
+
+  // Stops the trial from going on by itself.
+  #stay() {
+    if (!this.advancing) return false;
+    clearTimeout(this.advancing);
+    this.advancing = 0;
+    this.log.goOn();
+    does("undo", this.node).hidden = true;
+    this.#foot();
+    return true;
   }
 
   // After a choice the next open question becomes the active one. Focus goes to its fieldset, not to a radio button,
   // where the space bar would answer instead of play.
   #moveOn(one) {
     const next = this.form.following(one);
-    if (one.entry) this.form.focus(one);
+    if (one.editor && one.entry) this.form.focus(one);
     else if (this.keyed) this.form.focus(next ?? one);
     else this.form.activate(next ?? one);
   }
@@ -190,7 +226,7 @@ export class Trial {
   #turn(page) {
     if (page < 0 || page >= this.form.pages.length) return;
     this.form.turn(page);
-    this.stage.scrollTop = 0;
+    this.work.scrollTop = 0;
     this.#foot();
     if (this.form.active) this.form.focus(this.form.active);
   }
@@ -215,6 +251,7 @@ export class Trial {
   async #submit() {
     const { step, form, log, player, page } = this;
     this.sent = true;
+    does("undo", this.node).hidden = true;
     player?.stop();
     const answer = {
       trial: step.trial, key: freshKey(), values: form.values, verdicts: form.verdicts, comment: this.comment, heard: log.heard(player),
@@ -224,7 +261,7 @@ export class Trial {
     this.close();
     form.lock(true);
     this.part("hint").textContent = words("saving");
-    await page.drain();
+    await page.answered();
   }
 
   // The keys. Returns true when the key was meant for the trial.
@@ -247,7 +284,7 @@ export class Trial {
       return true;
     }
     if (key === "Backspace") {
-      this.#back();
+      if (!this.#stay()) this.#back();
       return true;
     }
     if (/^[0-9]$/.test(key)) return this.#digit(key);
@@ -283,6 +320,7 @@ export class Trial {
   }
 
   async #comment() {
+    this.#stay();
     const given = await openDialog("comment", { comment: this.comment ?? "" });
     if (given) {
       this.comment = given.comment.trim() || null;
@@ -292,6 +330,7 @@ export class Trial {
   }
 
   pause() {
+    this.#stay();
     const playing = this.player?.playing;
     this.player?.stop();
     this.log.pause();
@@ -335,6 +374,7 @@ export class Trial {
     if (this.closed) return;
     this.closed = true;
     clearInterval(this.beating);
+    clearTimeout(this.advancing);
     this.room?.disconnect();
     this.player?.close();
     this.log?.close();

@@ -20,8 +20,9 @@ export class Verify {
     }));
     const options = VERDICTS.map(([, word], place) => make("label", { class: "option" }, this.inputs[place],
       make("kbd", { "aria-hidden": "true", text: place + 1 }), make("span", { class: "label", text: words(word) })));
-    const shown = editor.kind === "tags" ? machine.split(editor.scale.separator) : [machine];
-    const chips = shown.map((text) => make("span", { class: "chip machine", text: text.trim() }));
+    const tags = new Map(editor.kind === "tags" ? editor.scale.tags : []);
+    const shown = editor.kind === "tags" ? machine.split(editor.scale.separator).map((tag) => tag.trim()) : [machine.trim()];
+    const chips = shown.map((text) => make("span", { class: "chip machine", text: tags.get(text) ?? text }));
     this.said = make("p", { class: "said" }, make("span", { class: "sr", text: words("machine_says") }), ...chips);
     // The field to mend it takes the place of what the machine said, so that nothing else on the page moves.
     this.room = make("div", { class: "editor", hidden: true }, ...editor.body.filter(Boolean));

@@ -1,12 +1,12 @@
-// What a rater likes to have: kept in the browser, on unless turned off.
+// What a rater likes to have: kept in the browser; until they say, as it is at first.
 const name = (what) => `heartfelt:wish:${what}`;
 const here = {};
 
-export function wish(what) {
+export function wish(what, atFirst = true) {
   try {
-    return (localStorage.getItem(name(what)) ?? "on") === "on";
+    return (localStorage.getItem(name(what)) ?? (atFirst ? "on" : "off")) === "on";
   } catch {
-    return here[what] ?? true;
+    return here[what] ?? atFirst;
   }
 }
 
