@@ -14,6 +14,7 @@ from heartfelt.panel.rules import (
     repeat_difference,
     response_time,
     spread,
+    straight_lining,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "repeat_difference",
     "response_time",
     "spread",
+    "straight_lining",
 ]

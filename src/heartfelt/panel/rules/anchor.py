@@ -24,6 +24,7 @@ class Anchor(Rule):
     name: ClassVar[str] = "anchor"
     about: ClassVar[str] = "answers to the study's anchor probes, against the limits the study sets"
     statistic: ClassVar[str] = "answer to an anchor"
+    error_controlled: ClassVar[bool] = False
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
         """One row per rater, probe (and batch)."""
