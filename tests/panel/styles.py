@@ -142,3 +142,14 @@ def as_snapshot(design: Design, shown: list[npt.NDArray[np.int64]], given: list[
     )
     stimuli = long.select("stimulus").unique(maintain_order=True)
     return Snapshot.build(study, stimuli=stimuli, ratings=long)
+
+
+def constant_study(design: Design, seed: int, constant: int, answer: float | None = None) -> Snapshot:
+    """A study whose first ``constant`` raters give one answer throughout: the same for all, or each their own."""
+    rng = np.random.default_rng([seed, 3])
+    shown, latent = latent_answers(design, rng)
+    given = [on_scale(own, design.points) for own in latent]
+    for rater in range(constant):
+        mine = rng.integers(1, design.points + 1, design.questions) if answer is None else answer
+        given[rater][:] = mine
+    return as_snapshot(design, shown, given)
