@@ -36,13 +36,19 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
     ranked = panel.ranking.select(
         "rater", pl.col("rank").alias("carelessness_rank"), pl.col("score").alias("carelessness_score")
     )
+    missing = panel.not_judged().filter(pl.col("rater").is_not_null())
+    reasons = missing.group_by("rater", maintain_order=True).agg(
+        pl.format("{}: {}", "rule", "why_missing").str.join("; ").alias("not_judged")
+    )
     table = table.join(words, on="rater", how="left", maintain_order="left")
+    table = table.join(reasons, on="rater", how="left", maintain_order="left")
     table = table.join(ranked, on="rater", how="left", maintain_order="left")
     return table.with_columns(
         pl.col("n").fill_null(0),
         pl.col("flags").fill_null(""),
         pl.col("words").fill_null(""),
-        pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("near_copies"),
+        pl.col("not_judged").fill_null(""),
+        pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
         (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
     )
 

@@ -49,13 +49,19 @@ def default_panel(panel: Panel) -> Panel:
 
 
 def screening(panel: Panel, default: Panel) -> dict[str, Any]:
-    """Who was flagged and why, who copied whom, and who would be left out by default."""
+    """Who was flagged and why, whose answers run in parallel, and who would be left out by default.
+
+    ``flagged`` holds what rules with error control found; ``flagged_by_standards`` what the others report (ITU standards,
+    limits the study set, bias), which is no finding of carelessness.
+    """
     told = panel.to_json()
     first = panel.ranking.filter(pl.col("score") > 0).head(25)
     return {
         "policy": told["policy"],
         "flagged": told["flagged"],
+        "flagged_by_standards": told["flagged_by_standards"],
         "collusion": told["collusion"],
+        "parallel_pairs": parallel_pairs(panel),
         "dropped": list(panel.dropped),
         "dropped_by_default": list(default.dropped),
         "ledger_by_default": default.ledger.select(
@@ -65,3 +71,23 @@ def screening(panel: Panel, default: Panel) -> dict[str, Any]:
         "ranking": first.select("rank", "rater", "score", "flagged_by").to_dicts(),
         "notes": [*told["notes"], *(note for note in default.notes if note not in told["notes"])],
     }
+
+
+def parallel_pairs(panel: Panel) -> list[dict[str, Any]]:
+    """The figures of each pair of raters whose answers run in parallel, most alike first."""
+    pairs = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
+    names = ("rater", "other", "trials", "correlation", "equal", "expected_equal", "p_adjusted")
+    return pairs.select(names).rename({"trials": "positions"}).to_dicts()
+
+
+def parallel_words(pairs: list[dict[str, Any]]) -> str:
+    """How alike parallel answers are, in words: the range of equal answers over the pairs, and what chance gives."""
+    if not pairs:
+        return ""
+    equal = sorted(pair["equal"] for pair in pairs)
+    chance = sorted(pair["expected_equal"] for pair in pairs)
+    low, high = (
+        f"{values[0]:.0%}" if f"{values[0]:.0%}" == f"{values[-1]:.0%}" else f"{values[0]:.0%} to {values[-1]:.0%}"
+        for values in (equal, chance)
+    )
+    return f"{low} of the answers at the same position are equal, where {high} are expected by chance"

@@ -23,11 +23,11 @@ LEGEND = [
 
 
 class Raters(Figure):
-    """Information against bias, flagged raters marked, near copies linked."""
+    """Information against bias, flagged raters marked, parallel answers linked."""
 
     name: ClassVar[str] = "raters"
     about: ClassVar[str] = (
-        "information in each rater's answers against their bias; flagged raters marked, near copies linked"
+        "information in each rater's answers against their bias; flagged raters marked, parallel answers linked"
     )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
