@@ -121,9 +121,12 @@ class Panel:
         )
 
     def snapshot(self) -> Snapshot:
-        """A snapshot of what was kept, its ledger longer by what was not; the source itself if nothing was left out."""
+        """A snapshot of what was kept, its ledger longer by what was not; the source itself if nothing was left out.
+
+        Stimuli that the study sets aside as probes have done their work by now and are left out too.
+        """
         if not self.dropped and not self.dropped_batches:
-            return self.source
+            return self.source.without_probes
         source = self.source
         ledger = (
             pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
@@ -139,7 +142,7 @@ class Panel:
             fields=source.fields,
             means=source.means,
             ledger=ledger,
-        )
+        ).without_probes
 
     @property
     def counts(self) -> dict[str, int]:

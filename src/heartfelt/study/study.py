@@ -163,6 +163,15 @@ class Study(Part):
         """Every concrete question, with ``for_each`` spread out."""
         return [one for question in self.questions for one in question.spread()]
 
+    @property
+    def set_aside(self) -> dict[str, str]:
+        """Stimuli that test or prepare the rater, with what each is: anchors and practice stimuli."""
+        aside = {name: "practice stimulus" for name in self.design.practice_stimuli}
+        for probe in self.probes:
+            if isinstance(probe, AnchorProbe):
+                aside |= {name: f"anchor of the probe '{probe.id}'" for name in probe.stimuli}
+        return aside
+
     @cached_property
     def _asked_by_id(self) -> dict[str, Question]:
         return {question.id: question for question in self.asked}
