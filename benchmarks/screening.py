@@ -9,8 +9,9 @@ import os
 import time
 from collections import Counter
 
-from heartfelt.panel import RULES, RatingsView, RuleOptions
 from tests.panel.styles import CARELESS, STYLES, Design, changing_study, constant_study, honest_study
+
+from heartfelt.panel import RULES, RatingsView, RuleOptions
 
 STUDIES = 200 if os.environ.get("HEARTFELT_BENCH") == "full" else 20
 RULES_MEASURED = (
@@ -66,24 +67,40 @@ def lines_found(design: Design, constant: int) -> tuple[float, float]:
 
 
 def _styles() -> None:
-    print(f"Share of all-honest studies with any flag, {STUDIES} studies a line (40% of the raters in the style)")
-    print("raters trials per-stimulus points questions style      " + " ".join(f"{r:>17}" for r in RULES_MEASURED))
+    print(
+        f"Share of all-honest studies with any flag, {STUDIES} studies a line (40% of the raters in the style)"
+    )
+    print(
+        "raters trials per-stimulus points questions style      "
+        + " ".join(f"{r:>17}" for r in RULES_MEASURED)
+    )
     for design in DESIGNS:
         head = f"{design.raters:6} {design.trials:6} {design.per_stimulus:12} {design.points:6} {design.questions:9}"
         for style in STYLES:
             rates = false_flags(design, style)
-            print(f"{head} {style:10} " + " ".join(f"{rates[rule]:17.3f}" for rule in RULES_MEASURED), flush=True)
+            print(
+                f"{head} {style:10} " + " ".join(f"{rates[rule]:17.3f}" for rule in RULES_MEASURED),
+                flush=True,
+            )
 
 
 def _changes() -> None:
-    print("Share of raters seen whose second half is careless (random answers / own answers shuffled / one answer)")
+    print(
+        "Share of raters seen whose second half is careless (random answers / own answers shuffled / one answer)"
+    )
     for raters in PANELS:
         for trials in TRIALS:
             rates = [seen(Design(raters, trials, 6), how, 0.5) for how in CARELESS]
-            print(f"{raters:3} raters {trials:4} trials 6 a stimulus: " + " / ".join(f"{r:.2f}" for r in rates), flush=True)
+            print(
+                f"{raters:3} raters {trials:4} trials 6 a stimulus: " + " / ".join(f"{r:.2f}" for r in rates),
+                flush=True,
+            )
     for per_stimulus in PER_STIMULUS:
         rates = [seen(Design(24, 60, per_stimulus), how, 0.5) for how in CARELESS]
-        print(f" 24 raters   60 trials {per_stimulus} a stimulus: " + " / ".join(f"{r:.2f}" for r in rates), flush=True)
+        print(
+            f" 24 raters   60 trials {per_stimulus} a stimulus: " + " / ".join(f"{r:.2f}" for r in rates),
+            flush=True,
+        )
     for at, late, words in (
         (0.25, True, "careless from a quarter on"),
         (0.5, True, "careless from half on"),

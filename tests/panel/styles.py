@@ -37,7 +37,9 @@ class Design:
         return max(self.trials, round(self.raters * self.trials / self.per_stimulus))
 
 
-def latent_answers(design: Design, rng: np.random.Generator) -> tuple[list[npt.NDArray[np.int64]], list[Floats]]:
+def latent_answers(
+    design: Design, rng: np.random.Generator
+) -> tuple[list[npt.NDArray[np.int64]], list[Floats]]:
     """Each rater's stimuli in presentation order, and latent answers (trials x questions) in units of the signal."""
     truth = rng.standard_normal((design.stimuli, design.questions))
     truth = truth + 0.4 * rng.standard_normal((design.stimuli, 1))
@@ -52,7 +54,9 @@ def latent_answers(design: Design, rng: np.random.Generator) -> tuple[list[npt.N
         gain = np.exp(0.2 * rng.standard_normal())
         bias = 0.4 * rng.standard_normal()
         shown.append(mine)
-        answers.append(bias + gain * truth[mine] + noise * rng.standard_normal((design.trials, design.questions)))
+        answers.append(
+            bias + gain * truth[mine] + noise * rng.standard_normal((design.trials, design.questions))
+        )
     return shown, answers
 
 
@@ -107,7 +111,9 @@ def honest_study(design: Design, style: str, seed: int, share: float = 0.4) -> S
     return as_snapshot(design, shown, given)
 
 
-def changing_study(design: Design, seed: int, how: str, at: float, many: int = 1, late: bool = True) -> Snapshot:
+def changing_study(
+    design: Design, seed: int, how: str, at: float, many: int = 1, late: bool = True
+) -> Snapshot:
     """A study in which the first ``many`` raters stop (or, not ``late``, only start) paying attention at a share of the trials."""
     rng = np.random.default_rng([seed, 2])
     shown, latent = latent_answers(design, rng)
@@ -120,7 +126,9 @@ def changing_study(design: Design, seed: int, how: str, at: float, many: int = 1
     return as_snapshot(design, shown, given)
 
 
-def as_snapshot(design: Design, shown: list[npt.NDArray[np.int64]], given: list[Floats], order: bool = True) -> Snapshot:
+def as_snapshot(
+    design: Design, shown: list[npt.NDArray[np.int64]], given: list[Floats], order: bool = True
+) -> Snapshot:
     """The snapshot of a simulated study; without ``order`` the positions are left out."""
     names = [f"q{q}" for q in range(design.questions)]
     asked = "\n".join(f"  - {{id: {name}, text: {name}, scale: s}}" for name in names)

@@ -20,7 +20,9 @@ def table(snap: Snapshot, seed: int = 0, **settings: str) -> pl.DataFrame:
     return RULES["change"].apply(snap, RuleOptions(seed=seed, settings=settings))
 
 
-@pytest.mark.parametrize(("how", "late", "least"), [("random", True, 7), ("constant", True, 9), ("random", False, 6)])
+@pytest.mark.parametrize(
+    ("how", "late", "least"), [("random", True, 7), ("constant", True, 9), ("random", False, 6)]
+)
 def test_a_careless_half_is_seen(how: str, late: bool, least: int) -> None:
     """Of 12 studies each; docs/panel.md has the rates of 200."""
     found = [
@@ -41,7 +43,11 @@ def test_the_words_say_when_and_by_how_much() -> None:
 
 
 def test_honest_raters_who_drift_are_left_in_peace() -> None:
-    flagged = [bool(table(honest_study(DESIGN, style, seed), seed)["flagged"].any()) for style in ("drift", "extreme") for seed in range(12)]
+    flagged = [
+        bool(table(honest_study(DESIGN, style, seed), seed)["flagged"].any())
+        for style in ("drift", "extreme")
+        for seed in range(12)
+    ]
     assert sum(flagged) <= 3
 
 
@@ -92,5 +98,7 @@ def test_long_sessions_are_cut_into_few_units_that_lose_nothing() -> None:
 
 def test_the_timing_test_holds_its_level() -> None:
     """Over honest raters the share with p below 0.1 is near 0.1 or less; the combined p is conservative by its floor."""
-    p = np.concatenate([table(honest_study(DESIGN, "mixed", seed), seed)["p"].to_numpy() for seed in range(12)])
+    p = np.concatenate(
+        [table(honest_study(DESIGN, "mixed", seed), seed)["p"].to_numpy() for seed in range(12)]
+    )
     assert (p < 0.1).mean() < 0.14

@@ -17,7 +17,7 @@ from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
 from heartfelt.study.probe import AnchorProbe, RepeatProbe
-from tests.panel.planted import long, noise, of_kind, planted, snapshot, study
+from tests.panel.planted import long, of_kind, planted, snapshot, study
 
 
 def flagged(name: str, snap: Snapshot) -> set[str]:

@@ -87,7 +87,9 @@ def parallel_words(pairs: list[dict[str, Any]]) -> str:
     equal = sorted(pair["equal"] for pair in pairs)
     chance = sorted(pair["expected_equal"] for pair in pairs)
     low, high = (
-        f"{values[0]:.0%}" if f"{values[0]:.0%}" == f"{values[-1]:.0%}" else f"{values[0]:.0%} to {values[-1]:.0%}"
+        f"{values[0]:.0%}"
+        if f"{values[0]:.0%}" == f"{values[-1]:.0%}"
+        else f"{values[0]:.0%} to {values[-1]:.0%}"
         for values in (equal, chance)
     )
     return f"{low} of the answers at the same position are equal, where {high} are expected by chance"

@@ -31,7 +31,9 @@ def with_anchors(study: Study, stimuli: pl.DataFrame, options: Mapping[str, str]
     if "anchors" not in options:
         return study
     marked = _marked(options["anchors"], stimuli, where)
-    question = _question(study, options.get("anchor_question"), limited=any(any_end(ends) for ends in marked.values()))
+    question = _question(
+        study, options.get("anchor_question"), limited=any(any_end(ends) for ends in marked.values())
+    )
     groups: dict[Ends, list[str]] = {}
     for name, ends in marked.items():
         groups.setdefault(ends, []).append(name)
@@ -99,7 +101,9 @@ def _ends(text: str, where: str) -> Ends:
         )
     low, high = (None if end is None else float(end) for end in found.groups())
     if low is not None and high is not None and low > high:
-        raise InputError(f"{where}: the limits '{text}' of an anchor are the wrong way round.", "Write LOW-HIGH.")
+        raise InputError(
+            f"{where}: the limits '{text}' of an anchor are the wrong way round.", "Write LOW-HIGH."
+        )
     return low, high
 
 
@@ -107,7 +111,9 @@ def _question(study: Study, named: str | None, *, limited: bool) -> str:
     asked = [question.id for question in study.asked]
     if named is not None:
         if named not in asked:
-            raise InputError(f"There is no question '{named}' for anchors.", suggestion(named, asked, "Questions"))
+            raise InputError(
+                f"There is no question '{named}' for anchors.", suggestion(named, asked, "Questions")
+            )
         return named
     if limited and len(asked) > 1:
         raise InputError(

@@ -91,9 +91,7 @@ class Panel:
     def flagged_by_standards(self) -> dict[str, list[str]]:
         """Raters flagged by rules without error control: a standard, a limit the study set, or a report such as bias."""
         return self._reasons(
-            self.flags.filter(
-                pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("error_controlled")
-            )
+            self.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("error_controlled"))
         )
 
     def reasons(self) -> dict[str, list[str]]:

@@ -19,7 +19,9 @@ def probe_counts(snapshot: Snapshot) -> pl.DataFrame:
     present = [name for name in snapshot.stimuli["stimulus"].to_list() if name in aside] if aside else []
     if not present:
         return pl.DataFrame(schema=schema)
-    counted = snapshot.scan_ratings().filter(pl.col("stimulus").is_in(present)).group_by("stimulus").len("ratings")
+    counted = (
+        snapshot.scan_ratings().filter(pl.col("stimulus").is_in(present)).group_by("stimulus").len("ratings")
+    )
     table = pl.DataFrame(
         {"stimulus": present, "reason": [aside[name] for name in present]},
         schema={"stimulus": pl.String, "reason": pl.String},

@@ -166,10 +166,10 @@ class Study(Part):
     @property
     def set_aside(self) -> dict[str, str]:
         """Stimuli that test or prepare the rater, with what each is: anchors and practice stimuli."""
-        aside = {name: "practice stimulus" for name in self.design.practice_stimuli}
+        aside = dict.fromkeys(self.design.practice_stimuli, "practice stimulus")
         for probe in self.probes:
             if isinstance(probe, AnchorProbe):
-                aside |= {name: f"anchor of the probe '{probe.id}'" for name in probe.stimuli}
+                aside |= dict.fromkeys(probe.stimuli, f"anchor of the probe '{probe.id}'")
         return aside
 
     @cached_property

@@ -127,9 +127,7 @@ class Anchor(Rule):
             )
         return self._table(probe, groups, limit, (value, missed, words))
 
-    def _together(
-        self, probe: AnchorProbe, groups: pl.DataFrame, kind: str, limit: Limits
-    ) -> pl.DataFrame:
+    def _together(self, probe: AnchorProbe, groups: pl.DataFrame, kind: str, limit: Limits) -> pl.DataFrame:
         value, missed, words = [], [], []
         for answers in groups["value"].to_list():
             figure = float(np.mean(answers) if kind == "mean" else np.sum(answers))
@@ -174,7 +172,11 @@ def _answers(view: RatingsView, probe: AnchorProbe) -> pl.DataFrame:
     )
     batch = [None] * rows.size if view.batch is None else [view.batch[row] for row in rows.tolist()]
     return pl.DataFrame(
-        {"rater": [view.raters[r] for r in view.rater[rows].tolist()], "batch": batch, "value": view.value[rows]},
+        {
+            "rater": [view.raters[r] for r in view.rater[rows].tolist()],
+            "batch": batch,
+            "value": view.value[rows],
+        },
         schema=schema,
     )
 

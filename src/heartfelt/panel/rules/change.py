@@ -184,9 +184,7 @@ def _session(block: Block) -> Session | str:
         floor.append((step / scale) ** 2 / 12)
     if not columns:
         return "no question has enough answers that vary"
-    sums = np.stack(
-        [np.stack([n, y, x, y * y, x * x, x * y], axis=-1) for n, y, x in columns], axis=1
-    )
+    sums = np.stack([np.stack([n, y, x, y * y, x * x, x * y], axis=-1) for n, y, x in columns], axis=1)
     stretch = -(-trials // MOST_UNITS)
     units = np.add.reduceat(sums, np.arange(0, trials, stretch), axis=0)
     least = int(np.ceil(LEAST_PART / stretch))

@@ -23,6 +23,7 @@ from heartfelt.panel.words import chance, listed, number
 NEARLY_IDENTICAL = 0.9
 """The share of equal answers from which two sequences are called nearly identical."""
 
+
 class Collusion(Rule):
     """Answer sequences that run in parallel."""
 

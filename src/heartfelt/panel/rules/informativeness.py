@@ -123,8 +123,7 @@ class Informativeness(Rule):
             flagged=flagged,
             evidence=weight,
             words=[
-                self._words(found, kinds, rater, float(posterior[rater]))
-                for rater in range(len(view.raters))
+                self._words(found, kinds, rater, float(posterior[rater])) for rater in range(len(view.raters))
             ],
             n=found.n,
             why_missing=found.why,

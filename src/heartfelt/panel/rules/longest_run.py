@@ -111,9 +111,7 @@ class LongestRun(Rule):
         n = np.bincount(owner, minlength=shape[0] * shape[1]).reshape(shape)
         judged = int(((n >= LEAST_ANSWERS) & (longest < n) & view.ordered).sum())
         level = options.level / max(judged, 1)
-        return pl.concat(
-            [self._question(view, q, (n[q], longest[q], p[q]), level) for q in range(shape[0])]
-        )
+        return pl.concat([self._question(view, q, (n[q], longest[q], p[q]), level) for q in range(shape[0])])
 
     def _question(
         self, view: RatingsView, q: int, figures: tuple[Ints, Floats, Floats], level: float

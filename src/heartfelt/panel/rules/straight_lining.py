@@ -105,7 +105,9 @@ def _straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
     if nobody is None and candidate.sum() * 2 >= known.sum() > 0:
         nobody = None if _movers_agree(effects) or _answers_differ(view, candidate) else NO_AGREEMENT
     if nobody is not None:
-        why = [reason or (nobody if one else None) for reason, one in zip(why, candidate.tolist(), strict=True)]
+        why = [
+            reason or (nobody if one else None) for reason, one in zip(why, candidate.tolist(), strict=True)
+        ]
     posterior, _ = rule.no_information(view, own)
     known_effect = np.array([reason is None for reason in effects.why], dtype=bool)
     follows = (known_effect & (effects.p < FOLLOWS)) | (posterior < LIKELY)

@@ -101,7 +101,8 @@ def _rules(analysis: Analysis) -> Markup:
             row["flagged"],
             row["action"],
             row["not_judged"] or None,
-            "; ".join(f"{why} ({number(raters)})" for why, raters in [*row["why_not_judged"].items()][:3]) or None,
+            "; ".join(f"{why} ({number(raters)})" for why, raters in [*row["why_not_judged"].items()][:3])
+            or None,
         ]
         for row in (inside(analysis, "screening", "rules") or {}).values()
     ]
