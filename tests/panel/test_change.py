@@ -91,7 +91,7 @@ def test_long_sessions_are_cut_into_few_units_that_lose_nothing() -> None:
     block = next(blocks(view))
     session = _session(block)
     assert not isinstance(session, str)
-    assert session.units.shape == (334, 1, 6)
+    assert session.units.shape == (112, 1, 6)
     assert session.units[:, 0, 0].sum() == 1000
     assert session.units[:, 0, 3].sum() == pytest.approx(1000)
 

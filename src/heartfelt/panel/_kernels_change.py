@@ -29,7 +29,7 @@ def _rest(yy: float, xx: float, xy: float) -> float:
 
 
 @compiled
-def evidence_by_place(units: Any, place: Any, at: Any, floor: Any, least: float) -> Any:
+def evidence_by_place(units: Any, total: Any, place: Any, at: Any, floor: Any, least: float) -> Any:
     """For each split ``at``: twice the log likelihood ratio that the answers follow the stimuli only before it, or only after it.
 
     The null has one slope and one variance; each part has its own mean under both, so a shift of the mean is no evidence.
@@ -38,19 +38,16 @@ def evidence_by_place(units: Any, place: Any, at: Any, floor: Any, least: float)
     out = np.zeros((2, at.size))
     before, after = np.zeros(6), np.zeros(6)
     for c in range(width):
-        total = np.zeros(6)
-        for u in range(size):
-            for s in range(6):
-                total[s] += units[u, c, s]
         before[:] = 0.0
         split = 0
         for u in range(size):
+            unit = place[u]
             for s in range(6):
-                before[s] += units[place[u], c, s]
-            if split >= at.size or u + 1 != at[split]:
+                before[s] += units[unit, c, s]
+            if u + 1 != at[split]:
                 continue
             for s in range(6):
-                after[s] = total[s] - before[s]
+                after[s] = total[c, s] - before[s]
             n1, n2 = before[0], after[0]
             if n1 >= least and n2 >= least:
                 yy1, xx1, xy1 = _squares(n1, before)
@@ -64,6 +61,8 @@ def evidence_by_place(units: Any, place: Any, at: Any, floor: Any, least: float)
                 out[0, split] += both - follows1 - none2
                 out[1, split] += both - none1 - follows2
             split += 1
+            if split == at.size:
+                break
     return out
 
 
@@ -85,14 +84,15 @@ def change_chance(units: Any, at: Any, floor: Any, least: float, enough: int, dr
     """
     size = units.shape[0]
     place = np.arange(size)
-    observed = _overall(evidence_by_place(units, place, at, floor, least))
+    total = units.sum(axis=0)
+    observed = _overall(evidence_by_place(units, total, place, at, floor, least))
     state = np.uint64(seed)
     as_large = 0
     for draw in range(draws):
         for i in range(size - 1, 0, -1):
             state, j = below(state, i + 1)
             place[i], place[j] = place[j], place[i]
-        if _overall(evidence_by_place(units, place, at, floor, least)) >= observed - 1e-9:
+        if _overall(evidence_by_place(units, total, place, at, floor, least)) >= observed - 1e-9:
             as_large += 1
             if as_large >= enough:
                 return as_large / (draw + 1.0)

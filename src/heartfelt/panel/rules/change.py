@@ -14,7 +14,7 @@ at ``LEAST_LEVEL`` or above) is combined with it by Fisher's method; the two are
 change. The limit is Bonferroni over the raters judged.
 
 *Decision.* A rater is flagged if the combined p passes, the better part clearly follows the stimuli and the other shows
-no sign of it. The value is the difference between the parts' mean correlations with the predictions, 0 to 2.
+no sign of it; where the parts are not so unlike, p is 1. The value is the difference between the parts' mean correlations with the predictions, 0 to 2.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from heartfelt.streams import derived_seed
 
 LEAST_TRIALS = 20
 LEAST_PART = 8.0
-MOST_UNITS = 400
+MOST_UNITS = 120
 MOST_SPLITS = 32
 MOST_CHANNELS = 12
 ENOUGH = 10
@@ -193,22 +193,24 @@ def _session(block: Block) -> Session | str:
 
 
 def _test(session: Session, draws: int, seed: int) -> tuple[float, Parts]:
-    """The p-value of the timing, and the parts at the place with the most evidence."""
+    """The p-value of the timing, and the parts at the place with the most evidence; 1 where they are not unlike enough."""
     from heartfelt.panel._kernels_change import change_chance, evidence_by_place
 
     how = (session.at, session.floor, LEAST_PART)
-    p = float(change_chance(session.units, *how, ENOUGH, draws, seed))
     place = np.arange(session.units.shape[0])
-    ratios = evidence_by_place(session.units, place, *how)
+    ratios = evidence_by_place(session.units, session.units.sum(axis=0), place, *how)
     cut = int(session.at[int(ratios.max(axis=0).argmax())])
     figures = [_correlation(part.sum(axis=0)) for part in (session.units[:cut], session.units[cut:])]
     stretch = -(-session.trials // session.units.shape[0])
-    return p, Parts(
+    parts = Parts(
         min(cut * stretch, session.trials),
         session.trials,
         (figures[0][0], figures[1][0]),
         (figures[0][1], figures[1][1]),
     )
+    if not parts.changes:
+        return 1.0, parts
+    return float(change_chance(session.units, *how, ENOUGH, draws, seed)), parts
 
 
 def _correlation(sums: Floats) -> tuple[float, float]:
@@ -225,7 +227,7 @@ def _correlation(sums: Floats) -> tuple[float, float]:
 def _sentence(part: Parts, p: float) -> str:
     before, after = (number(value) for value in part.correlation)
     if not part.changes:
-        return f"No part of the session stands out ({chance(p)} for a change)."
+        return "No part of the session stands out."
     return (
         f"Up to trial {part.cut} of {part.trials} the answers correlate {before} with what others' answers predict for the same"
         f" stimuli, after it {after} ({chance(p)} for a rater who did not change)."
