@@ -3,7 +3,8 @@
 ``bias`` and ``inconsistency`` are those of ITU-T P.910 (points above the others; standard deviation about what was rated).
 ``agreement`` is the correlation with the mean of the others' ratings of the same items, or for categories without an
 order the share of the others' votes that are the same. ``flags`` are the rules with error control, ``flags_by_standards`` the
-others; ``not_judged`` says which rules could not judge the rater, and why. Over several questions each is the mean of the questions', by ratings.
+others; ``not_judged`` says which rules could not judge the rater, and why. Over several questions each figure is the mean
+of the questions', by ratings.
 """
 
 from __future__ import annotations

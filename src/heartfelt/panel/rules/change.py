@@ -14,7 +14,8 @@ at ``LEAST_LEVEL`` or above) is combined with it by Fisher's method; the two are
 change. The limit is Bonferroni over the raters judged.
 
 *Decision.* A rater is flagged if the combined p passes, the better part clearly follows the stimuli and the other shows
-no sign of it; where the parts are not so unlike, p is 1. The value is the difference between the parts' mean correlations with the predictions, 0 to 2.
+no sign of it; where the parts are not so unlike, p is 1. The value is the difference between the parts' mean correlations
+with the predictions, 0 to 2.
 """
 
 from __future__ import annotations
