@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,7 +53,8 @@ def screening(panel: Panel, default: Panel) -> dict[str, Any]:
     """Who was flagged and why, whose answers run in parallel, and who would be left out by default.
 
     ``flagged`` holds what rules with error control found; ``flagged_by_standards`` what the others report (ITU standards,
-    limits the study set, bias), which is no finding of carelessness.
+    limits the study set, bias), which is no finding of carelessness. ``not_judged`` are raters whom no rule could judge; each
+    of the ``rules`` says whom it could not judge and why.
     """
     told = panel.to_json()
     first = panel.ranking.filter(pl.col("score") > 0).head(25)
@@ -61,7 +63,8 @@ def screening(panel: Panel, default: Panel) -> dict[str, Any]:
         "flagged": told["flagged"],
         "flagged_by_standards": told["flagged_by_standards"],
         "collusion": told["collusion"],
-        "parallel_pairs": parallel_pairs(panel),
+        "parallel": parallel_pairs(panel),
+        "not_judged": _judged_by_none(panel),
         "dropped": list(panel.dropped),
         "dropped_by_default": list(default.dropped),
         "ledger_by_default": default.ledger.select(
@@ -74,22 +77,36 @@ def screening(panel: Panel, default: Panel) -> dict[str, Any]:
 
 
 def parallel_pairs(panel: Panel) -> list[dict[str, Any]]:
-    """The figures of each pair of raters whose answers run in parallel, most alike first."""
+    """The figures of each pair of raters whose answers run in parallel, most alike first.
+
+    ``share`` is the share of equal answers over the ``positions`` aligned, ``expected_share`` what chance gives.
+    """
     pairs = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
-    names = ("rater", "other", "trials", "correlation", "equal", "expected_equal", "p_adjusted")
-    return pairs.select(names).rename({"trials": "positions"}).to_dicts()
+    return pairs.select(
+        pl.concat_list("rater", "other").alias("raters"),
+        pl.col("trials").alias("positions"),
+        "correlation",
+        pl.col("equal").alias("share"),
+        pl.col("expected_equal").alias("expected_share"),
+        pl.col("p_adjusted").alias("p"),
+    ).to_dicts()
 
 
-def parallel_words(pairs: list[dict[str, Any]]) -> str:
+def parallel_words(pairs: Sequence[Mapping[str, Any]]) -> str:
     """How alike parallel answers are, in words: the range of equal answers over the pairs, and what chance gives."""
     if not pairs:
         return ""
-    equal = sorted(pair["equal"] for pair in pairs)
-    chance = sorted(pair["expected_equal"] for pair in pairs)
-    low, high = (
-        f"{values[0]:.0%}"
-        if f"{values[0]:.0%}" == f"{values[-1]:.0%}"
-        else f"{values[0]:.0%} to {values[-1]:.0%}"
-        for values in (equal, chance)
-    )
-    return f"{low} of the answers at the same position are equal, where {high} are expected by chance"
+    equal, chance = (_range(sorted(pair[name] for pair in pairs)) for name in ("share", "expected_share"))
+    return f"{equal} of the answers at the same position are equal, where {chance} are expected by chance"
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{values[0]:.0%}", f"{values[-1]:.0%}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _judged_by_none(panel: Panel) -> list[str]:
+    """Raters whom no rule that was applied could judge."""
+    judged = panel.flags.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
+    known = set(judged["rater"].to_list())
+    return [name for name in panel.view.raters if name not in known] if panel.flags.height else []

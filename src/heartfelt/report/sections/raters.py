@@ -58,7 +58,7 @@ def _count(analysis: Analysis) -> Markup:
         together = sum(map(len, groups))
         words += f" {plural(len(groups), 'group')} of raters ({number(together)} raters) answered in parallel about"
         words += " different stimuli"
-        figures = parallel_words(inside(analysis, "screening", "parallel_pairs") or [])
+        figures = parallel_words(inside(analysis, "screening", "parallel") or [])
         words += f": {figures}." if figures else "."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
     words += f": {', '.join(map(str, left_out))}." if 0 < len(left_out) <= 40 else "."
