@@ -215,7 +215,10 @@ def test_only_the_batch_that_missed_an_anchor_is_left_out() -> None:
     assert after.ledger.select("what", "rater", "stimulus").rows() == [
         ("rating", "p", "x"),
         ("rating", "p", "real2"),
+        ("stimulus", None, "real1"),
+        ("stimulus", None, "real2"),
     ]
+    assert after.ratings.select("rater", "stimulus").rows() == [("q", "x")]
     assert "batch" in after.ratings.columns
 
 
