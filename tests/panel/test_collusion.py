@@ -8,7 +8,7 @@ from heartfelt import simulate
 from heartfelt.panel import RULES, RatingsView, RuleOptions
 from heartfelt.panel import sequences as sequences_module
 from heartfelt.panel._kernels_alignment import align, path, surrogate_scores
-from heartfelt.panel.copies import AlignmentOptions, Copies, Groups, near_copies
+from heartfelt.panel.copies import AlignmentOptions, Copies, Groups, parallel_pairs
 from heartfelt.panel.sequences import Sequences, sequences
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
@@ -87,7 +87,7 @@ def test_surrogates_keep_the_values_and_lose_the_copy() -> None:
 
 
 def found(snap: Snapshot, seed: int = 0) -> Copies:
-    result = near_copies(RatingsView.of(snap), AlignmentOptions(seed=seed))
+    result = parallel_pairs(RatingsView.of(snap), AlignmentOptions(seed=seed))
     assert isinstance(result, Copies)
     return result
 

@@ -79,7 +79,9 @@ def test_honest_raters_are_not_flagged_and_careless_ones_are() -> None:
     wrong = honest = found = careless = 0
     for seed in range(5):
         snap, raters = planted(kinds, n=60, seed=seed)
-        flagged = set(RULE.apply(snap, RuleOptions(seed=seed)).filter("flagged")["rater"])
+        rules = (RULE, RULES["straight-lining"])
+        tables = [rule.apply(snap, RuleOptions(seed=seed)).filter("flagged") for rule in rules]
+        flagged = set(pl.concat(tables)["rater"])
         good, bad = of_kind(raters, "honest"), of_kind(raters, *kinds)
         wrong, honest = wrong + len(flagged & good), honest + len(good)
         found, careless = found + len(flagged & bad), careless + len(bad)
@@ -134,7 +136,8 @@ def test_answers_that_never_change_say_nothing() -> None:
     snap, raters = planted(n=30, seed=8)
     name = raters["rater"][2]
     flat = snap.ratings.with_columns(value=pl.when(pl.col("rater") == name).then(5.0).otherwise("value"))
-    row = RULE.apply(snapshot(flat, snap.stimuli)).filter(pl.col("rater") == name).row(0, named=True)
+    rule = RULES["straight-lining"]
+    row = rule.apply(snapshot(flat, snap.stimuli)).filter(pl.col("rater") == name).row(0, named=True)
     assert row["flagged"]
     assert "all 112 answers are the same" in row["words"].lower()
 

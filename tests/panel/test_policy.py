@@ -12,10 +12,11 @@ def test_the_named_policies() -> None:
     assert dict(POLICIES["none"].actions) == {}
     assert set(POLICIES["flag-only"].actions.values()) == {"flag"}
     default = POLICIES["default"]
-    assert [rule for rule, action in default.actions.items() if action == "drop"] == [
+    assert {rule for rule, action in default.actions.items() if action == "drop"} == {
         "collusion",
         "informativeness",
-    ]
+        "straight-lining",
+    }
     assert set(default.actions) == set(RULES)
     assert POLICIES["strict"].action("bias") == "flag"
     assert POLICIES["strict"].action("longest-run") == "drop"

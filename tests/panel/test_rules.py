@@ -10,14 +10,14 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.panel import RULES, RatingsView, RuleOptions, screen
-from heartfelt.panel.rules.longest_run import longest_runs
+from heartfelt.panel.rules.longest_run import PRIOR, longest_runs, run_chances, runs_of
 from heartfelt.panel.rules.response_time import net_seconds
-from heartfelt.panel.uniformity import match_chances, run_chance
+from heartfelt.panel.uniformity import modal_answers
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
 from heartfelt.study.probe import AnchorProbe, RepeatProbe
-from tests.panel.planted import long, noise, of_kind, planted, snapshot, study
+from tests.panel.planted import long, of_kind, planted, snapshot, study
 
 
 def flagged(name: str, snap: Snapshot) -> set[str]:
@@ -35,38 +35,42 @@ def test_runs_are_counted_in_presentation_order() -> None:
     ratings = long({"r": {f"s{i}": value for i, value in enumerate(answers)}})
     view = RatingsView.of(snapshot(ratings.sample(fraction=1.0, shuffle=True, seed=3)))
     assert longest_runs(view).tolist() == [[4.0]]
-    match, n = match_chances(view)
-    assert n.tolist() == [[10.0]]
-    # Two 3s, five 5s, three 2s: (2*1 + 5*4 + 3*2) / (10*9).
-    assert match[0, 0] == pytest.approx(28 / 90)
+    modal = modal_answers(view)
+    assert (modal.n.tolist(), modal.times.tolist(), modal.answer.tolist()) == ([[10.0]], [[5.0]], [[5.0]])
 
 
-def test_the_chance_of_a_run_is_an_upper_bound_and_close() -> None:
-    rng = noise(1)
-    draws = rng.random((20_000, 40)) < 0.5
-    longest = np.zeros(20_000)
-    current = np.zeros(20_000)
-    for column in range(40):
-        same = draws[:, column] == draws[:, column - 1] if column else np.zeros(20_000, dtype=bool)
-        current = np.where(same, current + 1, 1)
-        longest = np.maximum(longest, current)
-    for run in (8, 10, 12):
-        true = (longest >= run).mean()
-        bound = run_chance(np.array([run]), np.array([40.0]), 0.5)[0]
-        assert true <= bound + 0.005
-        assert bound < 1.4 * true + 0.005
+def test_the_chance_of_a_run_by_hand() -> None:
+    """Runs 3 3 | 5 5 5 5 | 2 | 5 | 2 2, the longest set aside: 2 of 4 neighbours are equal among the rest."""
+    from scipy.special import beta
+
+    answers = [3, 3, 5, 5, 5, 5, 2, 5, 2, 2]
+    view = RatingsView.of(snapshot(long({"r": {f"s{i}": value for i, value in enumerate(answers)}})))
+    rate = (2 + 0.5) / (2 + 3 + 1)
+    expected = 0.0
+    # value: (runs in all, again, ended, share of the other six answers)
+    for runs, again, ended, count in ((1, 1, 1, 2), (2, 0, 1, 1), (2, 1, 1, 3)):
+        middle = max(rate, (count + 0.5) / 7)
+        stay, leave = again + PRIOR * middle, ended + PRIOR * (1 - middle)
+        expected += runs * beta(stay + 3, leave) / beta(stay, leave)
+    assert run_chances(runs_of(view), 1)[0] == pytest.approx(min(1.0, expected))
 
 
-def test_a_straightliner_is_flagged_by_run_and_spread() -> None:
+def test_a_rater_who_turns_to_one_answer_has_too_long_a_run() -> None:
+    snap, _ = planted(n=30, seed=1)
+    late = (pl.col("rater") == "rater_03") & (pl.col("position") > 36)
+    ratings = snap.ratings.with_columns(value=pl.when(late).then(6.0).otherwise("value"))
+    assert flagged("longest-run", snapshot(ratings, snap.stimuli)) == {"rater_03"}
+
+
+def test_a_straightliner_is_flagged_by_spread_and_left_to_the_rule_made_for_it() -> None:
     snap = changed("rater_03", pl.lit(6.0))
-    for name in ("longest-run", "spread"):
+    for name in ("straight-lining", "spread"):
         assert flagged(name, snap) == {"rater_03"}
-        rows = RULES[name].apply(snap).filter(pl.col("rater") == "rater_03")
-        assert (
-            (rows["value"] > rows["threshold"]).all()
-            if name == "longest-run"
-            else (rows["value"] < rows["threshold"]).all()
-        )
+    rows = RULES["spread"].apply(snap).filter(pl.col("rater") == "rater_03")
+    assert (rows["value"] < rows["threshold"]).all()
+    for name in ("longest-run", "informativeness"):
+        mine = RULES[name].apply(snap).filter(pl.col("rater") == "rater_03")
+        assert mine["why_missing"].str.contains("see the rule straight-lining").all()
 
 
 def test_spread_is_the_standard_deviation() -> None:
@@ -123,7 +127,9 @@ def test_a_biased_rater_is_reported_and_kept() -> None:
     assert rows["words"].str.contains("points higher").all()
     panel = screen(snap)
     assert panel.dropped == ()
-    assert any(reason.startswith("bias: ") for reason in panel.flagged()["rater_04"])
+    assert "rater_04" not in panel.flagged()
+    assert any(reason.startswith("bias: ") for reason in panel.flagged_by_standards()["rater_04"])
+    assert panel.reasons()["rater_04"] == panel.flagged_by_standards()["rater_04"]
     assert "bias" not in panel.ranking.columns
 
 
@@ -209,7 +215,10 @@ def test_only_the_batch_that_missed_an_anchor_is_left_out() -> None:
     assert after.ledger.select("what", "rater", "stimulus").rows() == [
         ("rating", "p", "x"),
         ("rating", "p", "real2"),
+        ("stimulus", None, "real1"),
+        ("stimulus", None, "real2"),
     ]
+    assert after.ratings.select("rater", "stimulus").rows() == [("q", "x")]
     assert "batch" in after.ratings.columns
 
 

@@ -127,7 +127,12 @@ def test_the_hash_does_not_depend_on_layout() -> None:
             "line 8, prompts.0.systems: no system is called 'Oen'",
             "Did you mean 'One'?",
         ),
-        (", at_least: 3", "", "line 21, probes.0: an anchor needs at_least or at_most", "Correct"),
+        (
+            ", at_least: 3",
+            ", at_least: 3, at_most: 2",
+            "line 21, probes.0: at_least cannot exceed at_most",
+            "Correct",
+        ),
         ("low: 0, high: 1", "low: 1, high: 0", "line 16, scales.slider: low must be below high", "Correct"),
         ("languages: [en, ko]", "languages: [english]", "line 2, languages.0", "Correct"),
         ("name: small", "name: small\nname: other", "line 2: the key 'name' is given twice", "Keep one"),

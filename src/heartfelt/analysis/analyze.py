@@ -102,7 +102,7 @@ def analyze(
     if "screening" in failures.reasons:
         summary["screening"]["why_missing"] = failures.reasons["screening"]
     _with_and_without(snapshot, panel, default, own, options, failures, summary)
-    summary["notes"] = [*material.labels.notes, *notes]
+    summary["notes"] = [*material.labels.notes, *notes, *_probes(summary["counts"])]
     return _close(snapshot, panel, material, summary, failures)
 
 
@@ -190,6 +190,15 @@ def _head(snapshot: Snapshot, material: Material, options: AnalyzeOptions) -> di
     }
 
 
+def _probes(counted: dict[str, Any]) -> list[str]:
+    if not counted["probe_stimuli"]:
+        return []
+    return [
+        f"{counted['probe_stimuli']:,} stimuli are probes (anchors or practice); their {counted['answers_to_probes']:,}"
+        " answers are used for screening raters and are part of no other figure."
+    ]
+
+
 def _pooled(material: Material, seed: int) -> dict[str, Any] | None:
     return {one.id: {"n_questions": one.pooled} | of_question(one, seed) for one in material.pools} or None
 
@@ -234,7 +243,7 @@ def _both_sides(
     """What is compared: all raters, and those without whom the default policy would leave out."""
     left_out = (set(panel.dropped), set(panel.dropped_batches))
     by_default = (set(default.dropped), set(default.dropped_batches))
-    everyone = own if not any(left_out) else _brief(panel.source, options, failures)
+    everyone = own if not any(left_out) else _brief(panel.source.without_probes, options, failures)
     fewer = (
         own
         if left_out == by_default

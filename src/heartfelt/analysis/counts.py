@@ -14,10 +14,13 @@ import polars as pl
 
 from heartfelt.analysis.material import Material
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.probes import probe_counts
 
 
 def counts(material: Material, everything: Snapshot) -> dict[str, Any]:
-    """Counts of the whole snapshot and of what was kept."""
+    """Counts of the whole snapshot and of what was kept; probes are counted by themselves."""
+    probes = probe_counts(everything)
+    everything = everything.without_probes
     whole = everything.counts
     trials, per_trial = _trials(everything)
     kept, _ = _trials(material.snapshot)
@@ -35,6 +38,8 @@ def counts(material: Material, everything: Snapshot) -> dict[str, Any]:
         "answers": whole["ratings"],
         "answers_kept": material.snapshot.counts["ratings"],
         "answers_of_unknown_raters": everything.found.unknown_raters,
+        "probe_stimuli": probes.height,
+        "answers_to_probes": int(probes["ratings"].sum()),
         "means": whole["means"],
         "questions": whole["questions"],
         "systems": _distinct(everything, "system"),

@@ -117,7 +117,8 @@ class Material:
 
 
 def lay_out(snapshot: Snapshot) -> Material:
-    """Lay a snapshot out for analysis."""
+    """Lay a snapshot out for analysis; probes are no part of it."""
+    snapshot = snapshot.without_probes
     study = snapshot.study
     answers = first_answers(snapshot)
     made = labels(snapshot, answers=answers)

@@ -2,7 +2,9 @@
 
 ``bias`` and ``inconsistency`` are those of ITU-T P.910 (points above the others; standard deviation about what was rated).
 ``agreement`` is the correlation with the mean of the others' ratings of the same items, or for categories without an
-order the share of the others' votes that are the same. Over several questions each is the mean of the questions', by ratings.
+order the share of the others' votes that are the same. ``flags`` are the rules with error control, ``flags_by_standards`` the
+others; ``not_judged`` says which rules could not judge the rater, and why. Over several questions each figure is the mean
+of the questions', by ratings.
 """
 
 from __future__ import annotations
@@ -28,21 +30,33 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
             named = {name: f"{name}_{one.id}" for name in ("n", *FIGURES)}
             table = table.join(part.rename(named), on="rater", how="left", maintain_order="left")
     flags = panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+    controlled = pl.col("error_controlled")
     words = flags.group_by("rater", maintain_order=True).agg(
-        pl.col("rule").unique(maintain_order=True).str.join("; ").alias("flags"),
+        pl.col("rule").filter(controlled).unique(maintain_order=True).str.join("; ").alias("flags"),
+        pl.col("rule")
+        .filter(~controlled)
+        .unique(maintain_order=True)
+        .str.join("; ")
+        .alias("flags_by_standards"),
         pl.col("words").str.join(" ").alias("words"),
     )
     groups = {rater: place for place, group in enumerate(panel.groups, 1) for rater in group}
     ranked = panel.ranking.select(
         "rater", pl.col("rank").alias("carelessness_rank"), pl.col("score").alias("carelessness_score")
     )
+    missing = panel.not_judged().filter(pl.col("rater").is_not_null())
+    reasons = missing.group_by("rater", maintain_order=True).agg(
+        pl.format("{}: {}", "rule", "why_missing").str.join("; ").alias("not_judged")
+    )
     table = table.join(words, on="rater", how="left", maintain_order="left")
+    table = table.join(reasons, on="rater", how="left", maintain_order="left")
     table = table.join(ranked, on="rater", how="left", maintain_order="left")
     return table.with_columns(
         pl.col("n").fill_null(0),
-        pl.col("flags").fill_null(""),
+        pl.col("flags", "flags_by_standards").fill_null(""),
         pl.col("words").fill_null(""),
-        pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("near_copies"),
+        pl.col("not_judged").fill_null(""),
+        pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
         (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
     )
 

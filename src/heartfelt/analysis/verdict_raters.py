@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heartfelt.analysis.phrases import listed, p_value, plural, share, with_interval
+from heartfelt.analysis.screening import parallel_words
 from heartfelt.analysis.spoken import Summary, rows
 
 MOST_SHOWN = 4
@@ -105,25 +106,22 @@ def _not_judged(screening: Mapping[str, Any]) -> str:
 
 
 def _alike(screening: Mapping[str, Any]) -> str:
-    """The share of equal answers in parallel sequences, where screening gives it."""
-    shares = [
-        float(one["share"])
-        for one in screening.get("parallel") or []
-        if isinstance(one, Mapping) and one.get("share") is not None
-    ]
-    if not shares:
-        return ""
-    low, high = min(shares), max(shares)
-    between = (
-        f"{100 * low:.0f}%"
-        if round(100 * low) == round(100 * high)
-        else f"{100 * low:.0f}% to {100 * high:.0f}%"
-    )
-    return f" ({between} of the answers are equal)"
+    """How alike parallel sequences are: the share of equal answers, and what chance gives."""
+    words = parallel_words(screening.get("parallel") or [])
+    return f" ({words})" if words else ""
 
 
 def _constant(summary: Summary) -> Iterator[str]:
+    """Constant raters, as far as screening rules out that one answer is right throughout."""
     found = (summary.get("checks") or {}).get("constant_raters") or []
+    screening = summary["screening"]
+    if "straight-lining" in (screening.get("rules") or {}):
+        lines = {
+            rater
+            for rater, words in screening["flagged"].items()
+            if any(one.startswith("straight-lining") for one in words)
+        }
+        found = [rater for rater in found if rater in lines]
     if found:
         verb = "gives" if len(found) == 1 else "give"
         yield (

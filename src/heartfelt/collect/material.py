@@ -112,9 +112,7 @@ def make_material(
         for probe in study.probes
         if isinstance(probe, AnchorProbe)
     }
-    apart = set(study.design.practice_stimuli) | {
-        name for probe in study.probes if isinstance(probe, AnchorProbe) for name in probe.stimuli
-    }
+    apart = study.set_aside
     ordinary = [n for n, unit in units.items() if unit.stimulus not in apart and unit.stimulus not in gone]
     others: dict[str, list[str]] = {}
     for (_, question), value in machine.items():

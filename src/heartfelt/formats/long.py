@@ -15,6 +15,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
+from heartfelt.formats.anchors import with_anchors
 from heartfelt.formats.columns import (
     MISSING,
     moment_expr,
@@ -145,6 +146,7 @@ class Long(Format):
         raters = _raters(table.rows, roles, spooled, path, options)
         stimuli, root, kind = with_media(stimuli, source, path, options, progress)
         study = known or describe(tidy_name(path, options), inferred, stimuli, kind, references)
+        study = with_anchors(study, stimuli, options, str(path))
         made = Source(self.name, path.name, dict(options), root, notes=(*table.notes, *notes))
         return Snapshot.build(
             study, stimuli=stimuli, ratings=spooled, raters=raters, source=made, ledger=table.ledger
@@ -193,6 +195,8 @@ def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Ro
         key: tuple(n.strip() for n in options.get(key, "").split(",") if n.strip())
         for key in ("stimulus_columns", "rater_columns")
     }
+    if options.get("anchors") in columns and options["anchors"] not in split["stimulus_columns"]:
+        split["stimulus_columns"] += (options["anchors"],)
     for name in (*split["stimulus_columns"], *split["rater_columns"]):
         pick(columns, "value", {"value": name}, where)
     rater = _rater(columns, options, where)

@@ -16,6 +16,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
+from heartfelt.formats.anchors import with_anchors
 from heartfelt.formats.columns import ids, numbers, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
@@ -113,6 +114,7 @@ class Means(Format):
             _on_scale(means, question, scale.bounds(), where)
         references = stated_references(options, path.parent)
         study = describe(tidy_name(path, options), scales, stimuli, kind, references)
+        study = with_anchors(study, stimuli, options, str(path))
         notes = (*table.notes, *id_notes(frame[key], "stimulus"))
         made = Source(self.name, path.name, dict(options), root, notes=notes)
         return Snapshot.build(study, stimuli=stimuli, means=means, source=made, ledger=table.ledger)

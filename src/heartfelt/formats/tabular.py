@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.anchors import ANCHOR_OPTIONS
 from heartfelt.formats.columns import ids, need, numbers, one_of, read_table, unique_keys
 from heartfelt.formats.format import Progress
 from heartfelt.formats.source_table import OPTIONS as TABLE_OPTIONS
@@ -86,6 +87,7 @@ COMMON_OPTIONS: Mapping[str, str] = {
     "media": "folder of the media files, searched below the source if left out",
     "kind": "audio, speech or image; told from the media if left out",
     "name": "the study's name",
+    **ANCHOR_OPTIONS,
     **TABLE_OPTIONS,
 }
 COLUMN_OPTIONS = (
@@ -98,6 +100,7 @@ COLUMN_OPTIONS = (
     "stimulus_columns",
     "rater_columns",
     "categories",
+    "anchors",
 )
 """Options that name columns of the table."""
 

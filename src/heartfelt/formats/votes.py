@@ -14,6 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
+from heartfelt.formats.anchors import with_anchors
 from heartfelt.formats.columns import ids, numbers, unique_keys
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
@@ -125,6 +126,7 @@ class Votes(Format):
             kind,
             stated_references(options, path.parent),
         )
+        study = with_anchors(study, stimuli, options, str(path))
         notes = (*table.notes, *id_notes(frame[key], "stimulus"))
         return Snapshot.build(
             study,

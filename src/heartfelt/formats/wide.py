@@ -17,6 +17,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_text
+from heartfelt.formats.anchors import with_anchors
 from heartfelt.formats.columns import ids, number_expr, numbers, unique_keys
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import FORMATS, Format, Progress
@@ -98,6 +99,7 @@ class Wide(Format):
         stimuli, root, kind = with_media(stimuli, source, path, options, progress)
         references = stated_references(options, path.parent)
         study = describe(tidy_name(path, options), scales, stimuli, kind, references)
+        study = with_anchors(study, stimuli, options, str(path))
         return Snapshot.build(
             study,
             stimuli=stimuli,

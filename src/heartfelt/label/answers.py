@@ -14,7 +14,8 @@ UNKNOWN = "\x00unknown rater "
 
 
 def first_answers(snapshot: Snapshot) -> pl.DataFrame:
-    """``rater, stimulus, question, value, known`` of every first presentation with a finite value."""
+    """``rater, stimulus, question, value, known`` of every first presentation with a finite value, probes left out."""
+    snapshot = snapshot.without_probes
     table = snapshot.scan_ratings()
     have = table.collect_schema().names()
     if "repeat" in have:

@@ -144,6 +144,7 @@ def freeze(
     Labels that are made here are summed in one fixed order, so that the same ratings in another order give the same
     hash; labels that were made before are frozen as they are.
     """
+    snapshot_hash, snapshot = snapshot.hash, snapshot.without_probes
     if not isinstance(labels, Labels):
         answers = first_answers(snapshot).sort("question", "stimulus", "rater", "value")
         labels = make_labels(snapshot, labels, answers=answers)
@@ -165,7 +166,7 @@ def freeze(
         stimuli,
         labels.ledger,
         split,
-        snapshot.hash,
+        snapshot_hash,
         _notes(placed, split, labels),
         snapshot.source.media_root,
     )

@@ -91,6 +91,7 @@ def sides(scale: Scale) -> tuple[str, str]:
 
 def buckets(snapshot: Snapshot, *, answers: pl.DataFrame | None = None) -> Buckets:
     """Count the votes on every item of presence and yes-no questions; ``answers`` as of ``first_answers``."""
+    snapshot = snapshot.without_probes
     study = snapshot.study
     asked = [question.id for question in study.asked]
     usable = [name for name in asked if has_sides(study.scale_of(name))]

@@ -102,8 +102,12 @@ class Labels(ShortRepr):
 def labels(
     snapshot: Snapshot, options: LabelOptions | None = None, *, answers: pl.DataFrame | None = None
 ) -> Labels:
-    """Make a label for every item with enough ratings; ``answers`` are those of ``first_answers``, if at hand."""
+    """Make a label for every item with enough ratings; ``answers`` are those of ``first_answers``, if at hand.
+
+    Stimuli that the study sets aside as probes get none.
+    """
     options = options or LabelOptions()
+    snapshot = snapshot.without_probes
     study = snapshot.study
     usable = [q.id for q in study.asked if study.scale_of(q.id).level != "text"]
     answers = first_answers(snapshot) if answers is None else answers

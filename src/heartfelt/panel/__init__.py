@@ -2,7 +2,7 @@
 
 from heartfelt.panel.panel import Panel, screen
 from heartfelt.panel.policy import POLICIES, Policy, parse_policy
-from heartfelt.panel.rule import FLAGS, Rule, RuleOptions
+from heartfelt.panel.rule import FLAGS, Rule, RuleOptions, error_controlled_flags
 from heartfelt.panel.rules import RULES
 from heartfelt.panel.view import RatingsView
 
@@ -15,6 +15,7 @@ __all__ = [
     "RatingsView",
     "Rule",
     "RuleOptions",
+    "error_controlled_flags",
     "parse_policy",
     "screen",
 ]

@@ -1,4 +1,4 @@
-"""Near copies: pairs of raters whose answer sequences run in parallel although they were played different stimuli.
+"""Parallel answers: pairs of raters whose answer sequences run in parallel although they were played different stimuli.
 
 *Score.* Two sequences are aligned locally within a band of offsets, allowing for lost trials at a price; the score is
 in nats (``heartfelt.panel._kernels_alignment``). Under independence the chance of a score falls off exponentially
@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.panel.sequences import Sequences, candidate_pairs, sequences
-from heartfelt.panel.view import RatingsView
+from heartfelt.panel.view import Bools, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 
@@ -40,7 +40,7 @@ MOST_EXAMINED = 20
 
 @dataclass(frozen=True, slots=True)
 class AlignmentOptions:
-    """How sequences are compared: offsets up to ``band`` trials, price of a lost trial, correlation of a near copy."""
+    """How sequences are compared: offsets up to ``band`` trials, price of a lost trial, correlation of a copy."""
 
     band: int = 6
     gap: float = 3.0
@@ -68,6 +68,7 @@ PAIR_COLUMNS = {
     "trials": pl.Int64,
     "correlation": pl.Float64,
     "equal": pl.Float64,
+    "expected_equal": pl.Float64,
     "first_offset": pl.Int64,
     "last_offset": pl.Int64,
     "copies": pl.Boolean,
@@ -89,12 +90,12 @@ class Copies:
     unexamined: int
 
 
-def near_copies(view: RatingsView, options: AlignmentOptions) -> Copies | str:
+def parallel_pairs(view: RatingsView, options: AlignmentOptions) -> Copies | str:
     """Compare the raters' sequences, or say why that is not possible."""
-    return view.remember(("copies", options), lambda: _near_copies(view, options))
+    return view.remember(("copies", options), lambda: _parallel_pairs(view, options))
 
 
-def _near_copies(view: RatingsView, options: AlignmentOptions) -> Copies | str:
+def _parallel_pairs(view: RatingsView, options: AlignmentOptions) -> Copies | str:
     from heartfelt.panel._kernels_alignment import score_pairs
 
     found = sequences(view)
@@ -196,7 +197,10 @@ def _tail(score: float, centre: float, steep: float) -> float:
 def _describe(
     view: RatingsView, found: Sequences, pair: tuple[int, int], weight: float, options: AlignmentOptions
 ) -> dict[str, float]:
-    """Trials aligned, correlation of the sequences over them, share of equal answers, first and last offset."""
+    """Positions aligned, correlation over them, share of equal answers, the share expected by chance, and offsets.
+
+    By chance, any answer of one rater to a question may meet any answer of the other.
+    """
     from heartfelt.panel._kernels_alignment import path
 
     i, j = pair
@@ -215,9 +219,21 @@ def _describe(
         "trials": len(steps),
         "correlation": float(u @ v) / scale if scale > 0 else 0.0,
         "equal": equal,
+        "expected_equal": _by_chance(mine, other, known),
         "first_offset": int(offsets[0]),
         "last_offset": int(offsets[-1]),
     }
+
+
+def _by_chance(mine: Floats, other: Floats, known: Bools) -> float:
+    """The share of equal answers if the aligned answers of either rater came in any order, question by question."""
+    total = 0.0
+    for c in range(mine.shape[1]):
+        a, b = mine[known[:, c], c], other[known[:, c], c]
+        if a.size:
+            levels, times = np.unique(a, return_counts=True)
+            total += sum(int(n) * int((b == v).sum()) for v, n in zip(levels, times, strict=True)) / a.size
+    return total / max(int(known.sum()), 1)
 
 
 def _answers(view: RatingsView, found: Sequences) -> Floats:

@@ -11,6 +11,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.panel.policy import Policy
 from heartfelt.panel.rules import RULES
 from heartfelt.panel.rules.informativeness import Informativeness
+from heartfelt.panel.rules.straight_lining import StraightLining
 from heartfelt.panel.view import RatingsView
 from heartfelt.tables import LEDGER
 
@@ -51,17 +52,11 @@ def decide(
         else:
             batches.setdefault((rater, batch), []).append(rule)
     notes = [
-        f"{name} is kept from a group of near copies: these answers clearly go with what was played."
+        f"{name} is kept from a group whose answers run in parallel: these answers clearly go with what was played."
         for name in sorted(spared - set(raters))
     ]
-    kept = len(view.raters) - len(raters)
-    if raters and (len(raters) > policy.at_most_dropped * len(view.raters) or kept < policy.least_raters):
-        notes.append(
-            f"The policy would leave out {len(raters)} of {len(view.raters)} raters, beyond its limit of"
-            f" {policy.at_most_dropped:.0%} with at least {policy.least_raters} kept; nobody is left out. Look at the flags,"
-            " then raise at_most_dropped or name raters to exclude."
-        )
-        raters, batches = {}, {}
+    raters, batches, held = _within_limits(view, policy, raters, batches)
+    notes += held
     for name in stay:
         if raters.pop(name, None):
             notes.append(f"{name} is kept by hand.")
@@ -70,6 +65,34 @@ def decide(
         raters.setdefault(name, []).append(BY_HAND)
     batches = {key: why for key, why in batches.items() if key[0] not in raters}
     return Decision(raters, batches, notes)
+
+
+def _within_limits(
+    view: RatingsView,
+    policy: Policy,
+    raters: dict[str, list[str]],
+    batches: dict[tuple[str, str], list[str]],
+) -> tuple[dict[str, list[str]], dict[tuple[str, str], list[str]], list[str]]:
+    """What is left of a decision within the policy's limits, and notes on what was not carried out.
+
+    Raters who give one answer throughout do not count towards ``at_most_dropped``: they say nothing, however many they are.
+    """
+    lines = {name: rules for name, rules in raters.items() if StraightLining.name in rules}
+    others, among = len(raters) - len(lines), len(view.raters) - len(lines)
+    if raters and len(view.raters) - len(raters) < policy.least_raters:
+        note = (
+            f"The policy would leave out {len(raters)} of {len(view.raters)} raters and keep fewer than {policy.least_raters};"
+            " nobody is left out. Look at the flags, then lower least_raters or name raters to exclude."
+        )
+        return {}, {}, [note]
+    if others > policy.at_most_dropped * among:
+        note = (
+            f"The policy would leave out {others} of {among} raters, beyond its limit of"
+            f" {policy.at_most_dropped:.0%}; {'none of them' if lines else 'nobody'} is left out. Look at the flags,"
+            " then raise at_most_dropped or name raters to exclude."
+        )
+        return lines, {}, [note]
+    return raters, batches, []
 
 
 def _known(view: RatingsView, names: Iterable[str], what: str) -> list[str]:
@@ -83,7 +106,7 @@ def _known(view: RatingsView, names: Iterable[str], what: str) -> list[str]:
 
 
 def _sources(view: RatingsView, flags: pl.DataFrame, policy: Policy, seed: int) -> set[str]:
-    """Of each group of near copies, the rater whose answers go best with what was played, if they clearly do."""
+    """Of each group with parallel answers, the rater whose answers go best with what was played, if they clearly do."""
     joined = flags.filter((pl.col("rule") == "collusion") & pl.col("flagged"))
     if not policy.keep_source or policy.action("collusion") != "drop" or not joined.height:
         return set()

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.panel.copies import PAIR_COLUMNS, near_copies
+from heartfelt.panel.copies import PAIR_COLUMNS, parallel_pairs
 from heartfelt.panel.decide import decide, ledger_rows
 from heartfelt.panel.policy import Policy, parse_policy
 from heartfelt.panel.ranking import ranking
-from heartfelt.panel.rule import FLAGS
+from heartfelt.panel.rule import FLAGS, error_controlled_flags
 from heartfelt.panel.rules import RULES
 from heartfelt.panel.rules.collusion import Collusion
 from heartfelt.panel.view import RatingsView
@@ -85,18 +85,46 @@ class Panel:
         return [name for name in self.source.raters["rater"].to_list() if name not in gone]
 
     def flagged(self) -> dict[str, list[str]]:
-        """Every flagged rater with the reasons, most careless first; ``bias`` is a report and comes last."""
-        found = self.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+        """Raters flagged by a rule with error control, with the reasons, most evidence first."""
+        return self._reasons(error_controlled_flags(self.flags))
+
+    def flagged_by_standards(self) -> dict[str, list[str]]:
+        """Raters flagged by rules without error control: a standard, a limit the study set, or a report such as bias."""
+        return self._reasons(
+            self.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("error_controlled"))
+        )
+
+    def reasons(self) -> dict[str, list[str]]:
+        """Every flag of every rater, with or without error control."""
+        return self._reasons(self.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null()))
+
+    def _reasons(self, flags: pl.DataFrame) -> dict[str, list[str]]:
         reasons: dict[str, list[str]] = {}
-        for rater, rule, words in found.select("rater", "rule", "words").iter_rows():
+        for rater, rule, words in flags.select("rater", "rule", "words").iter_rows():
             reasons.setdefault(rater, []).append(f"{rule}: {words}")
         order = {name: place for place, name in enumerate(self.ranking["rater"].to_list())}
         return dict(sorted(reasons.items(), key=lambda item: order.get(item[0], len(order))))
 
+    def not_judged(self) -> pl.DataFrame:
+        """``rater, rule, why_missing`` of every rater a rule could not judge under any question.
+
+        A rule that could judge nobody has one row without a rater.
+        """
+        judged = self.flags.filter(pl.col("why_missing").is_null()).select("rater", "rule")
+        missing = self.flags.filter(pl.col("why_missing").is_not_null())
+        return (
+            missing.join(judged, on=["rater", "rule"], how="anti", maintain_order="left")
+            .select("rater", "rule", "why_missing")
+            .unique(["rater", "rule"], keep="first", maintain_order=True)
+        )
+
     def snapshot(self) -> Snapshot:
-        """A snapshot of what was kept, its ledger longer by what was not; the source itself if nothing was left out."""
+        """A snapshot of what was kept, its ledger longer by what was not; the source itself if nothing was left out.
+
+        Stimuli that the study sets aside as probes have done their work by now and are left out too.
+        """
         if not self.dropped and not self.dropped_batches:
-            return self.source
+            return self.source.without_probes
         source = self.source
         ledger = (
             pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
@@ -112,7 +140,7 @@ class Panel:
             fields=source.fields,
             means=source.means,
             ledger=ledger,
-        )
+        ).without_probes
 
     @property
     def counts(self) -> dict[str, int]:
@@ -124,6 +152,7 @@ class Panel:
             "kept": everyone - len(self.dropped),
             "dropped": len(self.dropped),
             "flagged": len(self.flagged()),
+            "flagged_by_standards": len(self.flagged_by_standards()),
             "ratings": self.source.found.ratings,
             "ratings_kept": kept,
         }
@@ -135,6 +164,7 @@ class Panel:
             "seed": self.seed,
             "counts": self.counts,
             "flagged": self.flagged(),
+            "flagged_by_standards": self.flagged_by_standards(),
             "dropped": {
                 row["rater"]: row["reason"]
                 for row in self.ledger.filter(pl.col("what") == "rater").iter_rows(named=True)
@@ -148,22 +178,28 @@ class Panel:
 
     def _rules(self) -> list[dict[str, Any]]:
         out = []
+        missing = self.not_judged()
+        everyone = len(self.view.raters)
         for name in self.flags["rule"].unique(maintain_order=True).to_list():
             rows = self.flags.filter(pl.col("rule") == name)
             judged = rows.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
-            missing = rows.filter(pl.col("why_missing").is_not_null())
             reasons = (
-                missing.group_by("why_missing", maintain_order=True)
-                .len("raters")
-                .sort("raters", descending=True)
+                missing.filter(pl.col("rule") == name)
+                .group_by("why_missing", maintain_order=True)
+                .agg(pl.col("rater").count().alias("raters"), pl.col("rater").is_null().any().alias("all"))
+                .with_columns(pl.when("all").then(everyone).otherwise("raters").alias("raters"))
+                .sort("raters", descending=True, maintain_order=True)
             )
             out.append(
                 {
                     "rule": name,
                     "about": RULES[name].about,
                     "action": self.policy.action(name),
+                    "error_controlled": bool(rows["error_controlled"].all()),
                     "judged": judged["rater"].n_unique(),
                     "flagged": rows.filter("flagged")["rater"].n_unique(),
+                    "not_judged": int(reasons["raters"].sum()),
+                    "why_not_judged": dict(reasons.select("why_missing", "raters").iter_rows()),
                     "why_missing": reasons["why_missing"].to_list(),
                 }
             )
@@ -234,7 +270,7 @@ def _copies(
     nothing = pl.DataFrame(schema=PAIR_COLUMNS)
     if policy.action("collusion") == "off" or not view.raters or not isinstance(rule, Collusion):
         return nothing, (), []
-    found = near_copies(view, rule.options(policy.options("collusion", seed)))
+    found = parallel_pairs(view, rule.options(policy.options("collusion", seed)))
     if isinstance(found, str):
         return nothing, (), []
     remark = []

@@ -41,8 +41,9 @@ class Policy:
     """What to do with flagged raters.
 
     ``level`` is the family-wise level of every rule. If more than the share ``at_most_dropped`` of the raters would be
-    left out, or fewer than ``least_raters`` would remain, nobody is: such a panel needs a person to look. Of a group
-    of near copies, ``keep_source`` keeps the one rater whose own answers clearly go with what was played, if there is one.
+    left out, or fewer than ``least_raters`` would remain, nobody is: such a panel needs a person to look. Raters who give
+    one answer throughout do not count towards that share. Of a group whose answers run in parallel, ``keep_source`` keeps
+    the one rater whose own answers clearly go with what was played, if there is one.
     """
 
     name: str
@@ -116,8 +117,8 @@ for _policy in (
     Policy("flag-only", "apply every rule and keep everybody", _actions()),
     Policy(
         "default",
-        "leave out raters whose answers carry no information about the stimuli, and near copies of other raters",
-        _actions(["informativeness", "collusion"]),
+        "leave out raters whose answers carry no information about the stimuli or run in parallel with another rater's",
+        _actions(["informativeness", "collusion", "straight-lining"]),
     ),
     Policy(
         "strict",

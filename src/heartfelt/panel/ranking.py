@@ -1,8 +1,8 @@
 """The joint ranking of raters by carelessness: how much evidence all rules together bring, and from where.
 
 Each rule that looks for carelessness gives a rater evidence in powers of ten, between 0 and 4: minus the logarithm of
-its p-value (the smallest over questions), the posterior odds of carrying no information, the adjusted p-value of a near copy,
-or 2 for a missed limit of the study. The score is the sum over rules. It is a ranking for a person to read from the
+its p-value (the smallest over questions), the posterior odds of carrying no information, the adjusted p-value of parallel
+answers, or 2 for a missed limit of the study. The score is the sum over rules. It is a ranking for a person to read from the
 top, not a test: rules overlap, so a score has no false-positive rate of its own. Bias, BT.500 and P.913 do not count.
 """
 

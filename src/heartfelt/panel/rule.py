@@ -41,6 +41,11 @@ FLAGS = Contract(
         Column("p", pl.Float64, "p-value of the rule's own test, as its page says", nullable=True),
         Column("flagged", pl.Boolean, "whether the rule flags the rater"),
         Column(
+            "error_controlled",
+            pl.Boolean,
+            "whether honest raters are flagged in at most the level's share of studies",
+        ),
+        Column(
             "evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4", nullable=True
         ),
         Column("words", pl.String, "what was found, in neutral words"),
@@ -65,12 +70,17 @@ class RuleOptions:
 
 
 class Rule:
-    """One way to look at raters. ``careless`` rules count towards the joint ranking."""
+    """One way to look at raters. ``careless`` rules count towards the joint ranking.
+
+    ``error_controlled`` rules flag any honest rater in at most ``level`` of all studies, so their flags can be counted as
+    findings. The others report a standard, a limit the study set, or a habit; a row may say so for itself.
+    """
 
     name: ClassVar[str]
     about: ClassVar[str]
     statistic: ClassVar[str]
     careless: ClassVar[bool] = True
+    error_controlled: ClassVar[bool] = True
     settings: ClassVar[Mapping[str, Setting]] = {}
 
     def apply(self, source: Snapshot | RatingsView, options: RuleOptions | None = None) -> pl.DataFrame:
@@ -111,6 +121,7 @@ class Rule:
             "rule": self.name,
             "statistic": self.statistic,
             "flagged": False,
+            "error_controlled": self.error_controlled,
             "words": "",
             "n": 0,
         }
@@ -128,3 +139,8 @@ class Rule:
 
 
 RULES: Registry[Rule] = Registry("rule")
+
+
+def error_controlled_flags(flags: pl.DataFrame) -> pl.DataFrame:
+    """The flags that count as findings: those of raters, by rules with error control."""
+    return flags.filter(pl.col("flagged") & pl.col("rater").is_not_null() & pl.col("error_controlled"))

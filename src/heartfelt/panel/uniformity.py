@@ -1,52 +1,72 @@
-"""How uniform a careful rater's answers may be, learnt from the panel.
+"""How uniform a rater's answers are, and how uniform a careful rater's may be.
 
-``match`` is the chance that two answers of a rater to one question, picked at random, are equal. Raters use a scale
-more or less widely, so the limit is not the average match but that of a plausible narrow rater: the panel's robust
-centre on the logit scale plus ``NARROW`` robust standard deviations. Only a minority beyond it is odd.
+The *modal share* is the share of a rater's most frequent answer to one question. Raters use a scale more or less widely,
+so the limit is not the average share but that of a plausible narrow rater: the centre, on the logit scale, of the raters
+whose answers vary, plus ``NARROW`` standard deviations between them. Raters who (nearly) always give one answer are no
+part of that norm, so it holds however many of them there are.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from heartfelt.panel.norm import LEAST_RATERS
 from heartfelt.panel.view import RatingsView
 from heartfelt.stats.triples import Floats
 
 NARROW = 2.33
+LEAST_SPREAD = 0.75
+"""The least spread between raters, in logits: styles differ at least that much."""
+NEARLY_ALL = 0.95
 LEAST_ANSWERS = 5
 
 
-def match_chances(view: RatingsView) -> tuple[Floats, Floats]:
-    """For each (question, rater): the chance that two of their answers are equal (NaN below 5), and how many there are."""
-    questions, raters = len(view.questions), len(view.raters)
+@dataclass(frozen=True, slots=True, eq=False)
+class ModalAnswers:
+    """For each (question, rater): how often the most frequent answer was given, which it is, and the answers in all."""
+
+    times: Floats
+    answer: Floats
+    n: Floats
+
+    @property
+    def share(self) -> Floats:
+        """The modal share; NaN without an answer."""
+        return np.divide(self.times, self.n, out=np.full(self.n.shape, np.nan), where=self.n > 0)
+
+    @property
+    def constant(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Where (nearly) all answers are the same, of at least ``LEAST_ANSWERS``."""
+        # A hair of tolerance: 57 of 60 is 0.95.
+        return (self.n >= LEAST_ANSWERS) & (self.times >= NEARLY_ALL * self.n - 1e-9)
+
+
+def modal_answers(view: RatingsView) -> ModalAnswers:
+    """The most frequent answer of every rater to every question, first presentations only."""
+    return view.remember(("modal answers",), lambda: _modal_answers(view))
+
+
+def _modal_answers(view: RatingsView) -> ModalAnswers:
+    shape = (len(view.questions), len(view.raters))
     rows = np.flatnonzero(view.first)
-    owner = view.question[rows] * raters + view.rater[rows]
-    _, level = np.unique(view.value[rows], return_inverse=True)
-    width = int(level.max()) + 1 if level.size else 1
-    _, where, times = np.unique(owner * width + level, return_index=True, return_counts=True)
-    pairs = np.bincount(owner[where], times * (times - 1.0), minlength=questions * raters)
-    n = np.bincount(owner, minlength=questions * raters).astype(np.float64)
-    match = np.where(n >= LEAST_ANSWERS, pairs / np.maximum(n * (n - 1), 1), np.nan)
-    return match.reshape(questions, raters), n.reshape(questions, raters)
+    owner = view.question[rows] * shape[1] + view.rater[rows]
+    levels, level = np.unique(view.value[rows], return_inverse=True)
+    width = max(levels.size, 1)
+    key, times = np.unique(owner * width + level, return_counts=True)
+    order = np.lexsort((-times, key // width))
+    key, times = key[order], times[order]
+    owners, first = np.unique(key // width, return_index=True)
+    most, answer, n = np.zeros(shape[0] * shape[1]), np.full(shape[0] * shape[1], np.nan), np.zeros(0)
+    most[owners], answer[owners] = times[first], levels[key[first] % width]
+    n = np.bincount(owner, minlength=shape[0] * shape[1]).astype(np.float64)
+    return ModalAnswers(most.reshape(shape), answer.reshape(shape), n.reshape(shape))
 
 
-def narrow_match(match: Floats, n: Floats) -> float | None:
-    """The match chance of a plausible narrow rater among ``match``; None if the raters give no norm."""
-    known = np.isfinite(match)
-    if np.count_nonzero(known) < LEAST_RATERS:
-        return None
-    pairs = n[known] * (n[known] - 1) / 2
-    share = (match[known] * pairs + 0.5) / (pairs + 1.0)
+def narrow_share(times: Floats, n: Floats) -> float:
+    """The modal share of a plausible narrow rater, from raters whose answers vary (at least one)."""
+    share = (times + 0.5) / (n + 1.0)
     logit = np.log(share / (1 - share))
     centre = float(np.median(logit))
     spread = 1.4826 * float(np.median(np.abs(logit - centre)))
-    if float(np.median(match[known])) >= 1.0:
-        return None
-    return float(1 / (1 + np.exp(-(centre + NARROW * max(spread, 0.1)))))
-
-
-def run_chance(run: Floats, n: Floats, match: float) -> Floats:
-    """The chance (at most) of a run of ``run`` equal answers somewhere in ``n``, when two answers match so often."""
-    expected = match ** np.maximum(run - 1, 0) * (1 + np.maximum(n - run, 0) * (1 - match))
-    return np.minimum(1.0, expected)
+    return float(1 / (1 + np.exp(-(centre + NARROW * max(spread, LEAST_SPREAD)))))

@@ -43,6 +43,7 @@ def cases(
     say); ``labelled=False`` also takes items without a label; ``limit`` stops after so many items. ``facts`` are columns of the
     stimuli that predictors may see: none are shown unasked, since a table may hold what people said (a published mean).
     """
+    source = source if isinstance(source, Benchmark) else source.without_probes
     if limit is not None and limit < 1:
         raise InputError(f"A limit of {limit} items leaves nothing to ask.", "Give at least 1, or no limit.")
     asked = (

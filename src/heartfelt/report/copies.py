@@ -1,4 +1,4 @@
-"""Near copies side by side: the answers of raters whose sequences run in parallel, lined up position by position."""
+"""Parallel answers side by side: the answers of raters whose sequences run in parallel, lined up position by position."""
 
 from __future__ import annotations
 

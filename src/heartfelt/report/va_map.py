@@ -27,7 +27,9 @@ def mapped_questions(snapshot: Snapshot) -> tuple[Question, Question] | None:
 
 def stimulus_means(snapshot: Snapshot, question: str) -> pl.DataFrame:
     """Mean, spread and count of a question's ratings for each stimulus; first presentations only."""
-    ratings = snapshot.scan_ratings().filter((pl.col("question") == question) & pl.col("value").is_not_null())
+    ratings = snapshot.without_probes.scan_ratings().filter(
+        (pl.col("question") == question) & pl.col("value").is_not_null()
+    )
     if "repeat" in ratings.collect_schema():
         ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
     return (

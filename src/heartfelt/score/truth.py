@@ -93,6 +93,7 @@ def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions)
     study = snapshot.study
     if options.part is not None:
         raise InputError("Only a frozen benchmark has parts.", "Leave out the part, or point to a benchmark.")
+    content, snapshot = snapshot.hash, snapshot.without_probes
     answers = first_answers(snapshot)
     made = made or labels(snapshot, answers=answers)
     table = made.table.select(
@@ -125,7 +126,7 @@ def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions)
     )
     table = pl.concat([table, written.with_columns(pl.lit("texts").alias("method"))], how="diagonal")
     table, facts = _with_facts(table, snapshot.stimuli, snapshot.items, study)
-    return Truth(study, table, votes, answers, told, facts, snapshot.hash, made.ledger, made.notes)
+    return Truth(study, table, votes, answers, told, facts, content, made.ledger, made.notes)
 
 
 def _sides(fallen: Buckets, study: Study, options: ScoreOptions) -> pl.DataFrame:

@@ -19,6 +19,7 @@ from heartfelt.files import Room
 from heartfelt.snapshot.check import check_ratings
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.media import AT_HAND
+from heartfelt.snapshot.probes import without_probes
 from heartfelt.snapshot.survey import Survey, survey, survey_on_the_way
 from heartfelt.study import Study
 from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
@@ -154,6 +155,14 @@ class Snapshot:
     def ledger(self) -> pl.DataFrame:
         """Everything left out so far, and why."""
         return self._tables["ledger"]
+
+    @cached_property
+    def without_probes(self) -> Snapshot:
+        """The snapshot without the stimuli its study sets aside as probes (anchors, practice), which only screening sees.
+
+        Labels, analyses, benchmarks and training all work on this; it is the snapshot itself where there are no probes.
+        """
+        return without_probes(self)
 
     def table(self, name: str) -> pl.DataFrame:
         """A table by its name, as stored."""

@@ -10,7 +10,11 @@ from heartfelt.study.model import Id, Part, Text
 
 
 class AnchorProbe(Part):
-    """A stimulus whose answer is known within limits, such as a real recording that must not score below 3."""
+    """Stimuli whose answers are known within limits, such as real recordings that must not score below 3.
+
+    Their ratings are used for screening and nothing else. Without limits raters are judged only by the limits on the mean
+    or sum that a screening policy sets, if it does.
+    """
 
     type: Literal["anchor"]
     id: Id
@@ -21,9 +25,9 @@ class AnchorProbe(Part):
     per_session: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
-    def _limited(self) -> AnchorProbe:
-        if self.at_least is None and self.at_most is None:
-            raise ValueError("an anchor needs at_least or at_most")
+    def _possible(self) -> AnchorProbe:
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("at_least cannot exceed at_most")
         return self
 
 

@@ -163,6 +163,15 @@ class Study(Part):
         """Every concrete question, with ``for_each`` spread out."""
         return [one for question in self.questions for one in question.spread()]
 
+    @property
+    def set_aside(self) -> dict[str, str]:
+        """Stimuli that test or prepare the rater, with what each is: anchors and practice stimuli."""
+        aside = dict.fromkeys(self.design.practice_stimuli, "practice stimulus")
+        for probe in self.probes:
+            if isinstance(probe, AnchorProbe):
+                aside |= dict.fromkeys(probe.stimuli, f"anchor of the probe '{probe.id}'")
+        return aside
+
     @cached_property
     def _asked_by_id(self) -> dict[str, Question]:
         return {question.id: question for question in self.asked}

@@ -121,7 +121,7 @@ def gather(
     questions = _questions(snapshot, recipe)
     trained = labels(kept, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
     wanted = set(trained.filter(pl.col("question").is_in(questions))["stimulus"].to_list())
-    facts = snapshot.stimuli.filter(pl.col("stimulus").is_in(sorted(wanted)))
+    facts = kept.stimuli.filter(pl.col("stimulus").is_in(sorted(wanted)))
     looked = _look(snapshot, facts, {recipe.embedding_of(name) for name in questions}, cache, progress)
     order = [name for name in facts["stimulus"].to_list() if name in looked.hashes]
     if len(order) < LEAST_STIMULI:

@@ -6,6 +6,7 @@ from heartfelt.panel.rules import (
     anchor,
     bias,
     bt500,
+    change,
     collusion,
     identical_answers,
     informativeness,
@@ -14,6 +15,7 @@ from heartfelt.panel.rules import (
     repeat_difference,
     response_time,
     spread,
+    straight_lining,
 )
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "anchor",
     "bias",
     "bt500",
+    "change",
     "collusion",
     "identical_answers",
     "informativeness",
@@ -30,4 +33,5 @@ __all__ = [
     "repeat_difference",
     "response_time",
     "spread",
+    "straight_lining",
 ]

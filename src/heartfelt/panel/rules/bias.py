@@ -31,6 +31,7 @@ class Bias(Rule):
     )
     statistic: ClassVar[str] = "mean difference to the leave-one-out means"
     careless: ClassVar[bool] = False
+    error_controlled: ClassVar[bool] = False
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
         """One row per rater and question with an order."""

@@ -22,6 +22,7 @@ class BT500(Rule):
     about: ClassVar[str] = "ratings outside the limits of ITU-R BT.500"
     statistic: ClassVar[str] = "share of outlying ratings"
     careless: ClassVar[bool] = False
+    error_controlled: ClassVar[bool] = False
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
         """One row per rater and question with an order."""

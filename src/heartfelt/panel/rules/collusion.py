@@ -13,12 +13,15 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from heartfelt.panel.copies import AlignmentOptions, Copies, near_copies
+from heartfelt.panel.copies import AlignmentOptions, Copies, parallel_pairs
 from heartfelt.panel.norm import evidence
 from heartfelt.panel.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions, Setting
 from heartfelt.panel.sequences import LEAST_TRIALS
 from heartfelt.panel.view import RatingsView
 from heartfelt.panel.words import chance, listed, number
+
+NEARLY_IDENTICAL = 0.9
+"""The share of equal answers from which two sequences are called nearly identical."""
 
 
 class Collusion(Rule):
@@ -32,7 +35,7 @@ class Collusion(Rule):
     settings: ClassVar[Mapping[str, Setting]] = {
         "band": (6, "largest offset, in trials, between two sequences"),
         "gap": (3.0, "price of a trial lost from one sequence, in nats"),
-        "rho": (0.7, "correlation of a near copy's answers"),
+        "rho": (0.7, "correlation of a copy's answers"),
         "block": (5, "trials in a block of the surrogates"),
         "draws": (299, "surrogates of each sequence of a pair"),
     }
@@ -51,7 +54,7 @@ class Collusion(Rule):
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
         """One row per rater."""
-        found = near_copies(view, self.options(options))
+        found = parallel_pairs(view, self.options(options))
         return self.cannot(found) if isinstance(found, str) else self._table(view, found)
 
     def _table(self, view: RatingsView, found: Copies) -> pl.DataFrame:
@@ -109,10 +112,12 @@ def _why_not(view: RatingsView, rater: int) -> str:
 def _sentence(others: list[str], pair: Mapping[str, object], questions: int) -> str:
     moved = "" if pair["first_offset"] == pair["last_offset"] == 0 else ", with small shifts"
     what = "the answers" if questions > 1 else "the answer"
+    near = " (nearly identical)" if float(str(pair["equal"])) >= NEARLY_IDENTICAL else ""
     return (
-        f"The answers run in parallel with those of {listed(others)}, about different stimuli: with {pair['other']} they"
+        f"The answers run in parallel with those of {listed(others)}{near}, about different stimuli: with {pair['other']} they"
         f" correlate {number(float(str(pair['correlation'])))} over {pair['trials']} positions{moved}, and {what} are equal in"
-        f" {100 * float(str(pair['equal'])):.0f}% ({chance(float(str(pair['p_adjusted'])))} over all pairs)."
+        f" {100 * float(str(pair['equal'])):.0f}%, where {100 * float(str(pair['expected_equal'])):.0f}% are expected by chance"
+        f" ({chance(float(str(pair['p_adjusted'])))} over all pairs)."
     )
 
 

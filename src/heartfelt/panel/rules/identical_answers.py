@@ -3,6 +3,10 @@
 Only questions on scales with the same ends are compared, and only trials on which at least two of them were
 answered. A careful rater's share depends on the questions, so it is held against the panel's norm on the logit
 scale, with the binomial sampling error. Unit: share of trials. Only a high share is flagged.
+
+A halo between questions and a coarse use of the scale are styles that raise the share. So a rater is flagged only if
+beyond the norm and at ``NEARLY_ALL`` of the trials or more, where the questions are no longer told apart. A rater whose
+own answers to each question would make them equal on ``BY_ITSELF`` of the trials, however they were paired, is not judged.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from heartfelt.panel.words import chance, listed
 from heartfelt.stats.triples import Floats
 
 LEAST_TRIALS = 8
+NEARLY_ALL = 0.9
+BY_ITSELF = 0.75
 
 
 class IdenticalAnswers(Rule):
@@ -40,7 +46,10 @@ class IdenticalAnswers(Rule):
         measures = [measure for measure in measures if measure.rater.size]
         if not measures:
             return self.cannot("no two questions of a trial share a scale of more than two points")
-        return hold(self, view, measures, "high", options.level)
+        table = hold(self, view, measures, "high", options.level)
+        # The shown value has half a trial added on each side; the share itself is what must be high.
+        share = (pl.col("value") * (pl.col("n") + 1) - 0.5) / pl.col("n")
+        return table.with_columns(pl.col("flagged") & (share >= NEARLY_ALL - 1e-9).fill_null(False))
 
 
 def _measure(view: RatingsView, members: list[int]) -> Measure:
@@ -62,8 +71,8 @@ def _measure(view: RatingsView, members: list[int]) -> Measure:
     asked = np.flatnonzero(n)
     n, hits = n[asked], hits[asked]
     share = (hits + 0.5) / (n + 1.0)
-    enough = n >= LEAST_TRIALS
-    logit = np.where(enough, np.log(share / (1 - share)), np.nan)
+    enough, pointless = n >= LEAST_TRIALS, _by_itself(view, members)[asked] >= BY_ITSELF
+    logit = np.where(enough & ~pointless, np.log(share / (1 - share)), np.nan)
     names = listed([f"'{view.questions[q]}'" for q in members])
 
     def back(numbers: Floats) -> Floats:
@@ -75,9 +84,31 @@ def _measure(view: RatingsView, members: list[int]) -> Measure:
             f" {100 * float(back(np.array([stand.centre]))[0]):.0f}% ({chance(float(stand.p[place]))})."
         )
 
-    why = [None if ok else f"fewer than {LEAST_TRIALS} trials with several answers" for ok in enough]
+    why = [
+        f"fewer than {LEAST_TRIALS} trials with several answers"
+        if not ok
+        else "nearly all answers to these questions are one value"
+        if alone
+        else None
+        for ok, alone in zip(enough.tolist(), pointless.tolist(), strict=True)
+    ]
     error = 1 / np.sqrt((n + 1.0) * share * (1 - share))
     return Measure(None, asked, logit, error, n, why, sentence, back)
+
+
+def _by_itself(view: RatingsView, members: list[int]) -> Floats:
+    """The share of trials on which each rater's answers would be equal if the questions had nothing to do with each other."""
+    rows = np.flatnonzero(view.first & np.isin(view.question, members))
+    levels, level = np.unique(view.value[rows], return_inverse=True)
+    width, raters = max(levels.size, 1), len(view.raters)
+    together = np.ones(raters * width)
+    for q in members:
+        mine = view.question[rows] == q
+        n = np.bincount(view.rater[rows][mine], minlength=raters)
+        times = np.bincount(view.rater[rows][mine] * width + level[mine], minlength=raters * width)
+        # A question the rater was not asked says nothing about the others.
+        together *= np.where(np.repeat(n, width) > 0, times / np.maximum(np.repeat(n, width), 1), 1.0)
+    return together.reshape(raters, width).sum(axis=1)
 
 
 RULES.add(IdenticalAnswers.name, IdenticalAnswers())

@@ -14,8 +14,8 @@ pairings. ``p`` is its p-value. A rater who reads a scale upside down is unlike 
 *Decision.* No evidence of dependence is not evidence of none: a rater with six answers can show nothing. So raters
 are taken as two kinds (``heartfelt.panel.mixture``), and one is flagged when the posterior chance of carrying no
 information is at least ``posterior`` and the test does not find a dependence at ``rescue``. Where the panel as a
-whole agrees on nothing, nobody is judged. A rater whose answers never change is flagged when that is too long a run
-for a careful rater. Range -1 to 1; 0 without information.
+whole agrees on nothing, nobody is judged; a rater whose answers never change is for the rule ``straight-lining``. Range
+-1 to 1; 0 without information.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ import polars as pl
 from heartfelt.panel.blocks import Block, blocks
 from heartfelt.panel.mixture import TwoKinds, two_kinds
 from heartfelt.panel.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions, Setting
-from heartfelt.panel.uniformity import match_chances, narrow_match
 from heartfelt.panel.view import Bools, RatingsView
 from heartfelt.panel.words import chance, number
 from heartfelt.stats.triples import Floats, Ints
@@ -39,7 +38,8 @@ from heartfelt.streams import derived_seed
 LEAST_WEIGHT = 3.0
 LEAST_TRIALS = 8
 LEAST_RATERS = 3
-PANEL_AGREES = 3.0
+AGREEMENT_NEEDED = 3.0
+NEVER_CHANGES = "all answers to a question are the same; see the rule straight-lining"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,22 +72,27 @@ class Informativeness(Rule):
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
         """One row per rater."""
-        found = self._effects(view, options)
+        found = self.effects(view, options)
+        nobody = _why_nobody(found)
+        if nobody is not None:
+            return self._nobody(view, found, nobody)
         known = np.array([reason is None for reason in found.why], dtype=bool)
-        if int(known.sum()) < LEAST_RATERS:
-            return self._nobody(view, found, f"fewer than {LEAST_RATERS} raters can be compared")
-        z = found.fisher[known] * np.sqrt(found.weight[known])
-        if float(z.sum() / np.sqrt(z.size)) < PANEL_AGREES:
-            return self._nobody(
-                view,
-                found,
-                "the raters as a whole do not agree about the stimuli, so there is nothing to hold a rater against",
-            )
         return self._table(view, found, known, options)
+
+    def no_information(self, view: RatingsView, options: RuleOptions) -> tuple[Floats, list[str | None]]:
+        """Each rater's posterior chance of carrying no information, and why it is not known (then NaN)."""
+        found = self.effects(view, options)
+        nobody = _why_nobody(found)
+        why = [reason or nobody for reason in found.why]
+        known = np.array([reason is None for reason in why], dtype=bool)
+        if not known.any():
+            return np.full(len(view.raters), np.nan), why
+        _, posterior = _posterior(found, known, self.number(options, "rescue"))
+        return np.where(known, posterior, np.nan), why
 
     def clearly_informative(self, view: RatingsView, options: RuleOptions) -> dict[str, float]:
         """Raters whose answers surely depend on what was played, with their mean correlation."""
-        found = self._effects(view, options)
+        found = self.effects(view, options)
         known = np.array([reason is None for reason in found.why], dtype=bool)
         if int(known.sum()) < LEAST_RATERS:
             return {}
@@ -96,7 +101,8 @@ class Informativeness(Rule):
         clear = known & (posterior < 1 - self.number(options, "posterior")) & (found.p < rescue)
         return {view.raters[rater]: float(found.r[rater]) for rater in np.flatnonzero(clear).tolist()}
 
-    def _effects(self, view: RatingsView, options: RuleOptions) -> Effects:
+    def effects(self, view: RatingsView, options: RuleOptions) -> Effects:
+        """Every rater's effect, computed once for a view."""
         draws = int(self.number(options, "draws"))
         return view.remember(("effects", draws, options.seed), lambda: effects(view, draws, options.seed))
 
@@ -109,30 +115,23 @@ class Informativeness(Rule):
         limit[known] = kinds.limit(found.weight[known], needed)
         odds = np.log10(np.maximum(posterior, 1e-12)) - np.log10(np.maximum(1 - posterior, 1e-12))
         weight = np.where(known, np.clip(odds, 0.0, MOST_EVIDENCE), np.nan)
-        why, still = list(found.why), _never_moves(view, found, options.level)
-        for rater in np.flatnonzero(still).tolist():
-            why[rater], weight[rater], flagged[rater] = None, MOST_EVIDENCE, True
         return self.rows(
             rater=list(view.raters),
-            value=np.where(still, 0.0, np.where(known, found.r, np.nan)),
+            value=np.where(known, found.r, np.nan),
             threshold=limit,
-            p=np.where(still, 1.0, np.where(known, found.p, np.nan)),
+            p=np.where(known, found.p, np.nan),
             flagged=flagged,
             evidence=weight,
             words=[
-                self._words(found, kinds, rater, bool(still[rater]), why[rater], float(posterior[rater]))
-                for rater in range(len(view.raters))
+                self._words(found, kinds, rater, float(posterior[rater])) for rater in range(len(view.raters))
             ],
             n=found.n,
-            why_missing=why,
+            why_missing=found.why,
         )
 
     @staticmethod
-    def _words(
-        found: Effects, kinds: TwoKinds, rater: int, still: bool, why: str | None, posterior: float
-    ) -> str:
-        if still:
-            return f"All {int(found.n[rater])} answers are the same for each question, so they say nothing about the stimuli."
+    def _words(found: Effects, kinds: TwoKinds, rater: int, posterior: float) -> str:
+        why = found.why[rater]
         if why is not None:
             return f"Not judged: {why}."
         return (
@@ -149,6 +148,17 @@ class Informativeness(Rule):
             n=found.n,
             why_missing=reasons,
         )
+
+
+def _why_nobody(found: Effects) -> str | None:
+    """Why no rater can be judged, if none can."""
+    known = np.array([reason is None for reason in found.why], dtype=bool)
+    if int(known.sum()) < LEAST_RATERS:
+        return f"fewer than {LEAST_RATERS} raters can be compared"
+    z = found.fisher[known] * np.sqrt(found.weight[known])
+    if float(z.sum() / np.sqrt(z.size)) < AGREEMENT_NEEDED:
+        return "the raters as a whole do not agree about the stimuli, so there is nothing to hold a rater against"
+    return None
 
 
 def _posterior(found: Effects, known: Bools, rescue: float) -> tuple[TwoKinds, Floats]:
@@ -183,7 +193,7 @@ def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float, s
     y, x = block.answers.copy(), block.predictions.copy()
     moves, differs = standardise(y, block.seen), standardise(x, block.seen)
     if not moves.any():
-        return 0.0, 0.0, 1.0, "all answers to a question are the same"
+        return 0.0, 0.0, 1.0, NEVER_CHANGES
     use = np.flatnonzero(moves & differs)
     if not use.size:
         return 0.0, 0.0, 1.0, "nothing the others said tells these stimuli apart"
@@ -197,18 +207,6 @@ def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float, s
     if weight < LEAST_WEIGHT:
         return 0.0, 0.0, 1.0, "too few answers to tell"
     return float((total - mean) / use.size), float(weight), float(p), None
-
-
-def _never_moves(view: RatingsView, found: Effects, level: float) -> Bools:
-    """Raters who gave one answer throughout to every question, for longer than a careful rater plausibly would."""
-    match, n = match_chances(view)
-    chance_of = np.ones(len(view.raters))
-    for q in range(len(view.questions)):
-        narrow = narrow_match(match[q], n[q])
-        uniform = np.zeros(len(view.raters)) if narrow is None else narrow ** np.maximum(n[q] - 1, 0)
-        chance_of = np.where(n[q] > 0, np.minimum(chance_of, np.where(uniform > 0, uniform, 1.0)), chance_of)
-    same = np.array([reason == "all answers to a question are the same" for reason in found.why], dtype=bool)
-    return same & (chance_of * len(view.raters) < level)
 
 
 RULES.add(Informativeness.name, Informativeness())

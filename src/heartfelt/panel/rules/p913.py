@@ -22,6 +22,7 @@ class P913(Rule):
     about: ClassVar[str] = "ratings outside the limits of ITU-T P.913 once biases are taken out"
     statistic: ClassVar[str] = "share of outlying ratings"
     careless: ClassVar[bool] = False
+    error_controlled: ClassVar[bool] = False
 
     def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
         """One row per rater and question with an order."""

@@ -98,6 +98,7 @@ class RepeatDifference(Rule):
             value=table["worst"],
             threshold=[limit] * table.height,
             flagged=flagged,
+            error_controlled=[False] * table.height,
             evidence=[MOST_EVIDENCE / 2 if one else 0.0 for one in flagged],
             words=words,
             n=table["n"],

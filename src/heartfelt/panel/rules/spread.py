@@ -3,6 +3,10 @@
 A rater who hardly moves along the scale says little. The logarithm of the spread is held against the panel's norm;
 its sampling variance is 1 / (2 (n - 1)). Half a step of rounding is added to the variance (Sheppard), so a rater who
 never moves has a small spread rather than none. Unit: scale points. Only a low spread is flagged.
+
+A narrow use of the scale is a common style. So a low spread is flagged only where the answers are also likely to say
+nothing: the posterior chance of no information (rule ``informativeness``) is at least ``LIKELY``, or the rater gives one
+answer throughout (rule ``straight-lining``). Where neither can be known, a rater with a low spread is not judged.
 """
 
 from __future__ import annotations
@@ -15,10 +19,15 @@ import polars as pl
 from heartfelt.panel.against_norm import Measure, hold
 from heartfelt.panel.norm import Standing
 from heartfelt.panel.rule import RULES, Rule, RuleOptions
+from heartfelt.panel.rules.informativeness import Informativeness
+from heartfelt.panel.rules.straight_lining import straight_lines
 from heartfelt.panel.view import RatingsView
 from heartfelt.panel.words import chance, number
 
 LEAST_ANSWERS = 5
+LIKELY = 0.5
+STYLE = " The answers follow the stimuli: a narrow use of the scale."
+UNKNOWN = "the spread is low, which may be a style, and whether the answers follow the stimuli is not known: "
 
 
 class Spread(Rule):
@@ -33,7 +42,48 @@ class Spread(Rule):
         measures = [_measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
         if not measures:
             return self.cannot("no question has answers in an order")
-        return hold(self, view, measures, "low", options.level)
+        table = hold(self, view, measures, "low", options.level)
+        return self._without_styles(view, table, RuleOptions(options.level, options.seed))
+
+    def _without_styles(self, view: RatingsView, table: pl.DataFrame, options: RuleOptions) -> pl.DataFrame:
+        """Keep the flags of raters whose answers are likely to say nothing; the others use the scale narrowly."""
+        if not table["flagged"].any():
+            return table
+        rule = RULES[Informativeness.name]
+        assert isinstance(rule, Informativeness)
+        posterior, why = rule.no_information(view, options)
+        constant = straight_lines(view, options).flagged
+        facts = pl.DataFrame(
+            {
+                "rater": list(view.raters),
+                "_empty": constant | (np.nan_to_num(posterior) >= LIKELY),
+                "_unknown": [
+                    None if one else reason for one, reason in zip(constant.tolist(), why, strict=True)
+                ],
+            },
+            schema={"rater": pl.String, "_empty": pl.Boolean, "_unknown": pl.String},
+        )
+        low, unknown = pl.col("flagged"), pl.col("_unknown").is_not_null()
+        missing = pl.concat_str(pl.lit(UNKNOWN), pl.col("_unknown"))
+        joined = table.join(facts, on="rater", how="left", maintain_order="left")
+        joined = joined.with_columns(
+            pl.when(low & unknown).then(missing).otherwise("why_missing").alias("why_missing"),
+            pl.when(low & unknown)
+            .then(pl.concat_str(pl.lit("Not judged: "), missing, pl.lit(".")))
+            .when(low & ~pl.col("_empty"))
+            .then(pl.concat_str("words", pl.lit(STYLE)))
+            .otherwise("words")
+            .alias("words"),
+            pl.when(low & ~pl.col("_empty")).then(0.0).otherwise("evidence").alias("evidence"),
+            (low & pl.col("_empty") & ~unknown).alias("flagged"),
+        )
+        # A row without a judgement holds no figures.
+        gone = joined["why_missing"].is_not_null()
+        figures = [
+            pl.when(gone).then(None).otherwise(name).alias(name)
+            for name in ("value", "threshold", "p", "evidence")
+        ]
+        return joined.with_columns(figures).select(table.columns)
 
 
 def _measure(view: RatingsView, q: int) -> Measure:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from heartfelt.panel.rule import error_controlled_flags
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
 from heartfelt.report.palette import FLAGGED, PLAIN
@@ -23,11 +24,11 @@ LEGEND = [
 
 
 class Raters(Figure):
-    """Information against bias, flagged raters marked, near copies linked."""
+    """Information against bias, flagged raters marked, parallel answers linked."""
 
     name: ClassVar[str] = "raters"
     about: ClassVar[str] = (
-        "information in each rater's answers against their bias; flagged raters marked, near copies linked"
+        "information in each rater's answers against their bias; flagged raters marked, parallel answers linked"
     )
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
@@ -82,8 +83,8 @@ def _mean(flags: pl.DataFrame, rule: str, name: str) -> pl.DataFrame:
 
 
 def _reasons(flags: pl.DataFrame) -> dict[str, list[str]]:
-    """The rules that flag each rater; bias is a report, not a fault."""
-    found = flags.filter(pl.col("flagged") & pl.col("rater").is_not_null() & (pl.col("rule") != BIAS))
+    """The rules with error control that flag each rater; the others report a standard or a habit, not a fault."""
+    found = error_controlled_flags(flags)
     table = found.group_by("rater", maintain_order=True).agg(pl.col("rule").unique(maintain_order=True))
     return dict(table.iter_rows())
 

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
+from heartfelt.analysis.screening import parallel_words
 from heartfelt.analysis.verdict_raters import flagged_raters
 from heartfelt.report.blocks import absent, figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
@@ -26,7 +27,7 @@ MOST_GROUPS = 12
 
 
 def raters(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
-    """Screening, near copies and sensitivity."""
+    """Screening, parallel answers and sensitivity."""
     parts = [
         _count(analysis),
         figure_block("raters", charts),
@@ -48,11 +49,17 @@ def _count(analysis: Analysis) -> Markup:
     left_out = inside(analysis, "screening", "dropped_by_default") or []
     total = int(inside(analysis, "counts", "raters") or 0)
     verb = "is" if len(flagged) == 1 else "are"
-    words = f"{number(len(flagged))} of {plural(total, 'rater')} {verb} flagged by at least one rule."
+    words = f"{number(len(flagged))} of {plural(total, 'rater')} {verb} flagged by at least one rule with error control."
+    others = set(inside(analysis, "screening", "flagged_by_standards") or {}) - set(flagged)
+    if others:
+        words += f" {number(len(others))} more stand out by an ITU standard, a limit of the study or bias only, which says"
+        words += " nothing about care."
     if groups:
         together = sum(map(len, groups))
         words += f" {plural(len(groups), 'group')} of raters ({number(together)} raters) answered in parallel about"
-        words += " different stimuli."
+        words += " different stimuli"
+        figures = parallel_words(inside(analysis, "screening", "parallel") or [])
+        words += f": {figures}." if figures else "."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
     words += f": {', '.join(map(str, left_out))}." if 0 < len(left_out) <= 40 else "."
     return Markup("<p>{}</p>").format(words)
@@ -93,7 +100,9 @@ def _rules(analysis: Analysis) -> Markup:
             row["judged"],
             row["flagged"],
             row["action"],
-            "; ".join(row["why_missing"][:2]) or None,
+            row["not_judged"] or None,
+            "; ".join(f"{why} ({number(raters)})" for why, raters in [*row["why_not_judged"].items()][:3])
+            or None,
         ]
         for row in (inside(analysis, "screening", "rules") or {}).values()
     ]
@@ -101,7 +110,7 @@ def _rules(analysis: Analysis) -> Markup:
         return Markup("")
     content = table(
         f"Rules of the policy '{analysis.panel.policy.name}'",
-        ["rule", "looks at", "raters judged", "flagged", "then", "not judged because"],
+        ["rule", "looks at", "raters judged", "flagged", "then", "not judged", "not judged because (raters)"],
         lines,
     )
     return folded("The rules that were applied", content, printed=False)

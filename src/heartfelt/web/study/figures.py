@@ -82,7 +82,7 @@ class Figures:
             reliability(material),
             system_means(material),
             panel.ranking,
-            panel.flagged(),
+            panel.reasons(),
             panel.notes,
         )
 
