@@ -14,7 +14,7 @@ from heartfelt.streams import stream
 from tests.score import made
 
 SOURCE = "simulation: models of known quality, and models that are equally good"
-OPTIONS = CompareOptions("t", "numbers", "pearson", resamples=100)
+OPTIONS = CompareOptions("t", "numbers", "pearson")
 
 
 def entrant(name: str, truth: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) -> Entrant:

@@ -56,10 +56,12 @@ def test_errors_by_hand() -> None:
     assert association.mse(x, y).value == pytest.approx(6 / 4)
     assert association.mae(x, y).value == pytest.approx(4 / 4)
     assert association.rmse(x, y).value == pytest.approx((6 / 4) ** 0.5)
-    half = float(stats.t.ppf(0.975, 3)) * np.std([1, 0, 4, 1], ddof=1) / 2
-    assert association.mse(x, y).high == pytest.approx(1.5 + half)
-    assert association.mse(x, y).low == 0.0
-    assert association.rmse(x, y).high == pytest.approx((1.5 + half) ** 0.5)
+    # Squares 1 0 4 1; without one of them their means are 5/3, 2, 2/3, 5/3. Half of n - 1 degrees of freedom.
+    moved = np.log(np.array([5 / 3, 2, 2 / 3, 5 / 3]) / 1.5)
+    half = float(stats.t.ppf(0.975, 1.5)) * np.sqrt(3 / 4 * np.sum(moved**2))
+    assert association.mse(x, y).high == pytest.approx(1.5 * np.exp(half))
+    assert association.mse(x, y).low == pytest.approx(1.5 * np.exp(-half))
+    assert association.rmse(x, y).high == pytest.approx((1.5 * np.exp(half)) ** 0.5)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_for_a_mean_it_is_the_paired_t_test() -> None:
     draw = stream(1, "tests", "paired")
     x = draw.normal(size=60)
     first, second = x + draw.normal(0, 0.5, 60), x + draw.normal(0.2, 0.6, 60)
-    found = metric_difference("mae", x, first, second, resamples=200)
+    found = metric_difference("mae", x, first, second)
     expected = ttest_rel(np.abs(first - x), np.abs(second - x))
     assert found.p.value == pytest.approx(float(expected.pvalue), rel=1e-9)
     assert found.standard_error == pytest.approx(abs(float(found.estimate) / float(expected.statistic)))
@@ -34,7 +34,7 @@ def test_the_level_is_kept_where_two_models_are_equally_good(metric: str) -> Non
         columns = [x + draw.normal(0, 1, 120) for _ in range(2)]
         if metric == "balanced_accuracy":
             x, columns = (x > 0.4).astype(int), [(c > 0.2).astype(int) for c in columns]
-        p = metric_difference(metric, x, *columns, resamples=100).p
+        p = metric_difference(metric, x, *columns).p
         hits += p.value is not None and p.value <= 0.05
     assert 0.02 <= hits / runs <= 0.085
 
@@ -47,7 +47,7 @@ def test_clusters_make_it_careful() -> None:
         x = draw.normal(size=240)
         first, second = (x + draw.normal(0, 1, 30)[group] for _ in range(2))
         for name, unit in (("rows", None), ("clusters", group)):
-            found = metric_difference("mse", x, first, second, group=unit, resamples=100)
+            found = metric_difference("mse", x, first, second, group=unit)
             hits[name] += float(found.p) <= 0.05
     assert hits["clusters"] / 150 <= 0.11 < hits["rows"] / 150
 
@@ -62,7 +62,7 @@ def test_the_plan_gives_its_power() -> None:
     for _ in range(300):
         y = draw.normal(size=planned)
         pair = y + draw.normal(0, 1.0, planned), y + draw.normal(0, 1.15, planned)
-        hits += float(metric_difference("pearson", y, *pair, resamples=100).p) <= 0.05
+        hits += float(metric_difference("pearson", y, *pair).p) <= 0.05
     assert 0.72 <= hits / 300 <= 0.88
 
 
@@ -70,18 +70,18 @@ def test_the_difference_is_that_of_the_two_metrics() -> None:
     draw = stream(5, "tests", "paired", "value")
     x = draw.normal(size=80)
     first, second = x + draw.normal(size=80), x + draw.normal(0, 2, 80)
-    found = metric_difference("kendall", x, first, second, resamples=300)
+    found = metric_difference("kendall", x, first, second)
     apart = [float(bootstrap_metric("kendall", x, y, interval="delta")) for y in (first, second)]
     assert found.estimate.value == pytest.approx(apart[0] - apart[1])
 
 
 def test_reasons_take_the_place_of_numbers() -> None:
     x = np.arange(10.0)
-    same = metric_difference("pearson", x, x**2, x**2, resamples=100)
+    same = metric_difference("pearson", x, x**2, x**2)
     assert same.p.why_missing == "the two predictions do not differ"
     assert same.needed().why_missing == "the two predictions do not differ"
-    flat = metric_difference("pearson", x, np.ones(10), x, resamples=100)
+    flat = metric_difference("pearson", x, np.ones(10), x)
     assert "does not vary" in str(flat.p.why_missing)
-    few = metric_difference("mae", x, x + 1, x - 2, group=np.repeat([0, 1], 5), resamples=100)
-    assert few.p.why_missing == "2 to resample; at least 3 are needed"
+    few = metric_difference("mae", x, x + 1, x - 2, group=np.repeat([0, 1], 5))
+    assert few.p.why_missing == "2 clusters; at least 3 are needed"
     assert few.to_json()["p"]["value"] is None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heartfelt.report.bench import BenchOptions
     from heartfelt.report.bench.bench import Bench
     from heartfelt.snapshot import Snapshot
+    from heartfelt.stats.estimate import Estimate
 
 _ITEMS, _ASKING, _SCORING = "Which items", "Asking", "Scoring"
 
@@ -213,23 +214,36 @@ def _show(done: Bench) -> None:
         title = METRICS[task.headline].title
         found = {rank: scores.find(task.id, rank.model) for rank in scores.ranked(task.id)}
         ceilings = [one.ceiling for one in found.values() if one is not None]
+        chances = [one.chance for one in found.values() if one is not None]
         grid = Table(
-            title=f"{task.id}: {title}, ceiling {ceilings[0] if ceilings else '–'}", title_justify="left"
+            title=f"{task.id}: {title}, chance {_level(chances)}, ceiling {ceilings[0] if ceilings else '–'}",
+            title_justify="left",
         )
-        for name in ("rank", "model", title, "failures counted", "share of ceiling", "answered"):
+        names = ("rank", "model", title, "answered", "answered only", "chance to ceiling")
+        for name in names:
             grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
         for rank, one in found.items():
             covered = scores.coverage[rank.model][task.id]
             if one is not None:
-                counted = f"{one.with_failures}" if covered["answered"] < covered["items"] else "–"
+                blind = rank.beats_chance is False
+                alone = f"{one.estimate}" if covered["answered"] < covered["items"] else "–"
                 answered = f"{covered['answered']:,} of {covered['items']:,}"
-                grid.add_row(
-                    rank.words, rank.model, f"{one.estimate}", counted, f"{one.of_ceiling:.2f}", answered
-                )
+                share = "does not beat chance" if blind else f"{one.of_ceiling:.2f}"
+                grid.add_row(rank.words, rank.model, f"{one.with_failures}", answered, alone, share)
         screen.out.print(grid)
+    screen.out.print(
+        "Ranked with failures counted (a failed or missing prediction counts as the task's fallback); 'answered only' is"
+        " secondary. The last column is (score − chance) / (ceiling − chance).",
+        markup=False,
+    )
     for note in scores.notes:
         screen.out.print(f"• {note}", markup=False)
     screen.out.print(f"Report: {done.folder / 'report.html'}", markup=False)
+
+
+def _level(chances: list[Estimate]) -> str:
+    """The chance level in three digits, or a dash."""
+    return f"{chances[0].value:.3f}" if chances and chances[0].value is not None else "–"
 
 
 def leaderboard(

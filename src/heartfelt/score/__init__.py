@@ -3,7 +3,7 @@
 from heartfelt.score.metrics import FAILURES, METRICS, MetricFacts
 from heartfelt.score.options import ScoreOptions, Selection
 from heartfelt.score.score import score
-from heartfelt.score.scores import Comparison, Rank, Score, Scores, Slice
+from heartfelt.score.scores import Comparison, ModelInfo, Rank, Score, Scores, Slice, SystemComparison
 from heartfelt.score.tasks import Task, tasks_of
 from heartfelt.score.truth import Truth, truth_of
 
@@ -12,12 +12,14 @@ __all__ = [
     "METRICS",
     "Comparison",
     "MetricFacts",
+    "ModelInfo",
     "Rank",
     "Score",
     "ScoreOptions",
     "Scores",
     "Selection",
     "Slice",
+    "SystemComparison",
     "Task",
     "Truth",
     "score",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from heartfelt.score.chance import Chance
 from heartfelt.score.measure import Measure, Pairing
 from heartfelt.score.scores import Score
 from heartfelt.score.sheet import Floats, Sheet
@@ -22,7 +24,7 @@ def categories(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score
     """Accuracy, macro F1, top-k, divergence from the votes, and the confusion behind them."""
     x, codes = sheet.truth, np.array(sorted(sheet.task.scale.labels()))
     place = np.searchsorted(codes, x)
-    filled = np.where(np.isfinite(sheet.code), sheet.code, codes[(place + 1) % codes.size])
+    filled = np.where(np.isfinite(sheet.code), sheet.code, wrong_category(sheet))
     out = [
         measure.score(sheet, Pairing(name, x, sheet.code, filled))
         for name in ("accuracy", "balanced_accuracy", "macro_f1")
@@ -35,7 +37,8 @@ def categories(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score
             hit = np.full(x.size, np.nan)
             if shares is not None and known.any():
                 hit[known] = top_k(place[known], shares[known], k)
-            out.append(measure.score(sheet, _mean(f"top_{k}", hit, 0.0, why)))
+            pairing = replace(_mean(f"top_{k}", hit, 0.0, why), share=True, chance=_top_chance(place, k))
+            out.append(measure.score(sheet, pairing))
     out.append(measure.score(sheet, _divergence(sheet, truth, codes, shares, why)))
     rows = sheet.answered
     names = np.array([sheet.task.scale.labels()[code] for code in codes], dtype=object)
@@ -43,9 +46,30 @@ def categories(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score
     return out, {"confusion": confusion(names[place[rows]], names[said]).to_json()}
 
 
+def wrong_category(sheet: Sheet) -> Floats:
+    """A category other than the label, for every row: what a failed prediction counts as."""
+    codes = np.array(sorted(sheet.task.scale.labels()))
+    return np.asarray(codes[(np.searchsorted(codes, sheet.truth) + 1) % codes.size])
+
+
+def furthest_degree(sheet: Sheet) -> Floats:
+    """The category furthest from the label, for every row: what a failed prediction counts as."""
+    codes = sorted(sheet.task.scale.labels())
+    return np.where(np.abs(sheet.truth - codes[0]) > np.abs(sheet.truth - codes[-1]), codes[0], codes[-1])
+
+
 def _mean(metric: str, values: Floats, worst: float, why: str | None) -> Pairing:
     filled = np.where(np.isfinite(values), values, worst)
     return Pairing(metric, np.zeros(values.size), values, filled, mean=True, why_none=why)
+
+
+def _top_chance(place: npt.NDArray[np.int64], k: int) -> Chance:
+    """Always naming the k most frequent labels."""
+    if not place.size:
+        return Chance(None, "there are no labels")
+    frequent = np.argsort(-np.bincount(place), kind="stable")[:k]
+    hit = np.isin(place, frequent).astype(np.float64)
+    return Chance(float(hit.mean()), f"always the {k} most frequent labels", hit)
 
 
 def _divergence(
@@ -55,11 +79,16 @@ def _divergence(
     if why is None and not votes.height:
         why = "the source gives labels, not votes"
     values = np.full(sheet.rows.height, np.nan)
+    chance = Chance(None, why or "")
     if why is None and shares is not None:
         table = _votes(sheet, votes, codes)
-        both = np.isfinite(shares).all(axis=1) & (table.sum(axis=1) > 0)
+        voted = table.sum(axis=1) > 0
+        both = np.isfinite(shares).all(axis=1) & voted
         values[both] = jensen_shannon(shares[both], table[both])
-    return _mean("divergence", values, 1.0, why)
+        blind = np.ones(values.size)
+        blind[voted] = jensen_shannon(np.broadcast_to(table.sum(axis=0), table[voted].shape), table[voted])
+        chance = Chance(float(blind.mean()), "always the distribution of all votes", blind)
+    return replace(_mean("divergence", values, 1.0, why), chance=chance)
 
 
 def _votes(sheet: Sheet, votes: pl.DataFrame, codes: Floats) -> npt.NDArray[np.float64]:
@@ -73,9 +102,9 @@ def _votes(sheet: Sheet, votes: pl.DataFrame, codes: Floats) -> npt.NDArray[np.f
 
 def ordinal(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]]:
     """Quadratic kappa of the nearest category, and Spearman's correlation of the number itself."""
-    x, codes = sheet.truth, np.array(sorted(sheet.task.scale.labels()))
-    nearest = np.where(np.isfinite(sheet.code), _nearest(sheet.code, codes), np.nan)
-    furthest = np.where(np.abs(x - codes[0]) > np.abs(x - codes[-1]), codes[0], codes[-1])
+    x = sheet.truth
+    nearest = nearest_degree(sheet)
+    furthest = furthest_degree(sheet)
     why = None if sheet.on_scale else "the model gives scores, not degrees"
     order = sheet.code if sheet.on_scale else sheet.score
     known = np.isfinite(nearest)
@@ -85,6 +114,10 @@ def ordinal(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]
     return [measure.score(sheet, kappa), measure.score(sheet, rank)], {}
 
 
-def _nearest(values: Floats, codes: Floats) -> Floats:
-    values = np.where(np.isfinite(values), values, codes[0])
-    return np.asarray(codes[np.abs(values[:, None] - codes[None, :]).argmin(axis=1)])
+def nearest_degree(sheet: Sheet) -> Floats:
+    """The category nearest to each number the model gave; NaN where it gave none."""
+    codes = np.array(sorted(sheet.task.scale.labels()))
+    given = np.isfinite(sheet.code)
+    values = np.where(given, sheet.code, codes[0])
+    nearest = codes[np.abs(values[:, None] - codes[None, :]).argmin(axis=1)]
+    return np.where(given, nearest, np.nan)

@@ -1,8 +1,8 @@
 """emolia-bench's own benchmark files: predictions, metrics by slice, a summary and a report, its faults mended.
 
-Headline is balanced accuracy on ``majority_present`` at the fixed threshold, in bands: below .55 bad, .65 weak, .75
-medium, .85 good, else excellent. Failed rows stay in ``predictions.csv`` and are counted in every table; beside each figure
-over answered rows stands the one that counts them as wrong. Tied items have no majority and are in no figure, unless ties go
+Headline is balanced accuracy on ``majority_present`` at the fixed threshold with failures counted as wrong, in bands: below .55
+bad, .65 weak, .75 medium, .85 good, else excellent. Failed rows stay in ``predictions.csv`` and are counted in every table; next
+to it stands the figure over answered rows. Tied items have no majority and are in no figure, unless ties go
 to the smaller label.
 """
 
@@ -168,13 +168,15 @@ def _summary(
         "selection": options.selection.to_json(),
         **counts,
         **{name: value.value for name, value in estimates.items()},
-        "band": band(found["balanced_accuracy"].value),
+        "band": band(found["balanced_accuracy_with_failures"].value),
         "estimates": {name: value.to_json() for name, value in estimates.items()},
     }
     if own is not None:
         said["balanced_accuracy_resampled_over_stimuli"] = own.estimate.to_json()
         said["ceiling"] = own.ceiling.to_json()
         said["share_of_ceiling"] = own.of_ceiling.to_json()
+        said["chance"] = own.chance.to_json()
+        said["p_chance"] = own.p_chance.to_json()
     if held is not None:
         said["balanced_accuracy_at_held_out_threshold"] = held.estimate.to_json()
     errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)
@@ -186,8 +188,8 @@ def _report(said: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
     parts = [
         f"# {said['subset']}: {said['model']}",
         f"Balanced accuracy on `majority_present` at threshold {said['threshold']:g}: "
-        f"**{number(found['balanced_accuracy'])}** ({said['band'] or 'no band'}). "
-        f"With failures counted as wrong: {number(found['balanced_accuracy_with_failures'])}.",
+        f"**{number(found['balanced_accuracy_with_failures'])}** with failures counted as wrong ({said['band'] or 'no band'}); "
+        f"{number(found['balanced_accuracy'])} on the rows that were answered.",
         f"{said['n']:,} items were asked; {said['n_tied']:,} are tied and in no figure, {said['n_failed']:,} failed, "
         f"{said['n_scored']:,} are scored.",
     ]

@@ -16,6 +16,7 @@ Kind: TypeAlias = Literal["binary", "categories", "ordinal", "numbers", "text"]
 class MetricFacts:
     """One metric as pages and tables name it.
 
+    ``chance`` is the score of a prediction that says nothing, where it is a fixed number; ``chance_rule`` says what it is.
     ``base`` is the ceiling of :func:`heartfelt.stats.ceiling` it is made from, ``from_base`` how.
     """
 
@@ -25,6 +26,7 @@ class MetricFacts:
     base: str | None = None
     from_base: Callable[[float], float] | None = None
     note: str = ""
+    chance_rule: str = "no chance level is defined"
 
 
 def _concordance(correlation: float) -> float:
@@ -36,40 +38,72 @@ def _tau(correlation: float) -> float:
 
 
 _NORMAL = "for normally distributed labels"
+_DEALT = "the model's own texts dealt out to other items"
+_CLIMATE = "the distribution of all labels"
 
 METRICS: dict[str, MetricFacts] = {
-    "balanced_accuracy": MetricFacts("balanced accuracy", chance=0.5, base="balanced_accuracy"),
-    "accuracy": MetricFacts("accuracy", base="accuracy"),
-    "precision": MetricFacts("precision"),
+    "balanced_accuracy": MetricFacts(
+        "balanced accuracy",
+        chance=0.5,
+        base="balanced_accuracy",
+        chance_rule="1 / categories among the labels",
+    ),
+    "accuracy": MetricFacts("accuracy", base="accuracy", chance_rule="share of the most frequent label"),
+    "precision": MetricFacts("precision", chance_rule="share of labels that are present"),
     "recall": MetricFacts("recall"),
-    "f1": MetricFacts("F1"),
-    "macro_f1": MetricFacts("macro F1"),
-    "auroc": MetricFacts("area under the ROC curve", chance=0.5),
-    "average_precision": MetricFacts("average precision"),
-    "brier": MetricFacts("Brier score", higher=False),
-    "top_2": MetricFacts("top-2 accuracy"),
-    "top_3": MetricFacts("top-3 accuracy"),
-    "divergence": MetricFacts("Jensen-Shannon divergence from the votes (bits)", higher=False),
-    "quadratic_kappa": MetricFacts("quadratic-weighted kappa", chance=0.0),
-    "pearson": MetricFacts("Pearson correlation (LCC)", chance=0.0, base="correlation"),
+    "f1": MetricFacts("F1", chance_rule="always saying present"),
+    "macro_f1": MetricFacts("macro F1", chance_rule="1 / categories among the labels"),
+    "auroc": MetricFacts("area under the ROC curve", chance=0.5, chance_rule="0.5"),
+    "average_precision": MetricFacts("average precision", chance_rule="share of labels that are present"),
+    "brier": MetricFacts(
+        "Brier score", higher=False, chance_rule="always the share of labels that are present"
+    ),
+    "top_2": MetricFacts("top-2 accuracy", chance_rule="share of the 2 most frequent labels"),
+    "top_3": MetricFacts("top-3 accuracy", chance_rule="share of the 3 most frequent labels"),
+    "divergence": MetricFacts(
+        "Jensen-Shannon divergence from the votes (bits)",
+        higher=False,
+        chance_rule="always the distribution of all votes",
+    ),
+    "quadratic_kappa": MetricFacts("quadratic-weighted kappa", chance=0.0, chance_rule="0"),
+    "pearson": MetricFacts("Pearson correlation (LCC)", chance=0.0, base="correlation", chance_rule="0"),
     "spearman": MetricFacts(
         "Spearman correlation (SRCC)",
         chance=0.0,
         base="correlation",
         note="the ceiling of Pearson's correlation",
+        chance_rule="0",
     ),
     "kendall": MetricFacts(
-        "Kendall's tau (KTAU)", chance=0.0, base="correlation", from_base=_tau, note=_NORMAL
+        "Kendall's tau (KTAU)", chance=0.0, base="correlation", from_base=_tau, note=_NORMAL, chance_rule="0"
     ),
-    "ccc": MetricFacts("concordance (CCC)", chance=0.0, base="correlation", from_base=_concordance),
-    "mse": MetricFacts("mean squared error", higher=False, base="rmse", from_base=lambda e: e * e),
-    "rmse": MetricFacts("root mean squared error", higher=False, base="rmse"),
-    "mae": MetricFacts("mean absolute error", higher=False, base="mae", note=_NORMAL),
+    "ccc": MetricFacts(
+        "concordance (CCC)", chance=0.0, base="correlation", from_base=_concordance, chance_rule="0"
+    ),
+    "mse": MetricFacts(
+        "mean squared error",
+        higher=False,
+        base="rmse",
+        from_base=lambda e: e * e,
+        chance_rule="always the mean label",
+    ),
+    "rmse": MetricFacts(
+        "root mean squared error", higher=False, base="rmse", chance_rule="always the mean label"
+    ),
+    "mae": MetricFacts(
+        "mean absolute error", higher=False, base="mae", note=_NORMAL, chance_rule="always the median label"
+    ),
     "bleu_1": MetricFacts("BLEU-1"),
     "bleu_4": MetricFacts("BLEU-4"),
-    "rouge_l": MetricFacts("ROUGE-L"),
-    "cider": MetricFacts("CIDEr-D"),
-    "bert_score": MetricFacts("BERTScore (MiniLM)"),
+    "rouge_l": MetricFacts("ROUGE-L", chance_rule=_DEALT),
+    "cider": MetricFacts("CIDEr-D", chance_rule=_DEALT),
+    "interval_coverage": MetricFacts("coverage of the predictor's intervals"),
+    "interval_width": MetricFacts("mean width of the predictor's intervals", higher=False),
+    "interval_score": MetricFacts(
+        "interval score of the predictor's intervals", higher=False, chance_rule=_CLIMATE
+    ),
+    "crps": MetricFacts("CRPS, normal with the interval's width", higher=False, chance_rule=_CLIMATE),
+    "bert_score": MetricFacts("BERTScore (MiniLM)", chance_rule=_DEALT),
 }
 
 HEADLINES: dict[Kind, str] = {

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from heartfelt.score.ceilings import WITHIN
-from heartfelt.score.measure import Measure, Pairing, of_ceiling
+from heartfelt.score.measure import Measure, Pairing, Ways, of_ceiling
 from heartfelt.score.metrics import NUMBERS
+from heartfelt.score.prediction_intervals import interval_scores
 from heartfelt.score.scores import Score
 from heartfelt.score.sheet import Flags, Floats, Sheet
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import Spread
 
 ERRORS = ("ccc", "rmse", "mse", "mae")
 SYSTEM = "system"
@@ -37,7 +39,11 @@ def numbers(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]
         out.append(measure.score(sheet, Pairing(name, x, y, fills[name], why_none=why)))
     out += _by_system(sheet, measure, y, fills)
     out += _within_cells(sheet, measure, y, fills["pearson"])
-    return out, {"mean_prediction": middle if known.size else None}
+    details: dict[str, Any] = {"mean_prediction": middle if known.size else None}
+    given, facts = interval_scores(sheet, measure)
+    if facts is not None:
+        details["intervals"] = facts
+    return out + given, details
 
 
 def _why_none(sheet: Sheet, metric: str) -> str | None:
@@ -63,13 +69,32 @@ def _by_system(sheet: Sheet, measure: Measure, y: Floats, fills: Mapping[str, Fl
     everything = np.ones(y.size, np.bool_)
     for name in NUMBERS:
         why = _why_none(sheet, name)
-        one = two = _systems_number(measure, name, answered, why)
-        if not sheet.answered.all():
-            two = _systems_number(measure, name, system_means(sheet, fills[name], everything, given), why)
-        ceiling = measure.ceilings.of(sheet.task, name, SYSTEM)
-        share = of_ceiling(name, one, ceiling)
-        out.append(Score(sheet.model, sheet.task.id, SYSTEM, name, "", one, two, one, ceiling, share))
+        means = answered if sheet.answered.all() else system_means(sheet, fills[name], everything, given)
+        full, spread = _systems_number(measure, name, means, why)
+        own = full if sheet.answered.all() else _systems_number(measure, name, answered, why)[0]
+        out.append(
+            _score(
+                sheet,
+                measure,
+                SYSTEM,
+                Pairing(name, means[0], means[1], means[1]),
+                Ways(own, full, full, spread),
+            )
+        )
     return out
+
+
+def _score(
+    sheet: Sheet, measure: Measure, level: str, pairing: Pairing, ways: Ways, group: Any = None
+) -> Score:
+    """A score whose numbers are known, with its ceiling and chance."""
+    name = pairing.metric
+    ceiling = measure.ceilings.of(sheet.task, name, level)
+    above = measure.above_chance(pairing, ways, group)
+    return Score(
+        sheet.model, sheet.task.id, level, name, "", ways.estimate, ways.full, ways.systems, ceiling,
+        of_ceiling(name, ways.full, ceiling, above), above.chance, above.beyond, above.p,
+    )  # fmt: skip
 
 
 def system_means(sheet: Sheet, y: Floats, rows: Flags, given: Any = None) -> tuple[Floats, Floats]:
@@ -89,30 +114,39 @@ def system_means(sheet: Sheet, y: Floats, rows: Flags, given: Any = None) -> tup
     return truth[known], said_by[known]
 
 
-def _systems_number(measure: Measure, metric: str, means: tuple[Floats, Floats], why: str | None) -> Estimate:
-    truth, told = means
+def _systems_number(
+    measure: Measure, metric: str, means: tuple[Floats, Floats], why: str | None
+) -> tuple[Estimate, Spread | None]:
+    truth, predicted = means
     if why is None and truth.size < 3:
         why = f"{truth.size} systems; at least 3 are needed" if truth.size else "no systems"
     if why:
-        return Estimate.missing(why, metric)
-    found = measure.number(metric, truth, told)
-    counts = {("systems" if name == "pairs" else name): count for name, count in found.counts.items()}
-    return replace(found, counts=counts)
+        return Estimate.missing(why, metric), None
+    result, spread = measure.numbers(metric, truth, predicted, [None])[0]
+    counts = {("systems" if name == "pairs" else name): count for name, count in result.counts.items()}
+    return replace(result, counts=counts), spread
 
 
 def _within_cells(sheet: Sheet, measure: Measure, y: Floats, filled: Floats) -> list[Score]:
     """Correlation of what is left of label and prediction when the means of their cell are taken off both."""
     out = []
     answered = _residuals(sheet, y, sheet.answered)
-    full = answered if sheet.answered.all() else _residuals(sheet, filled, np.ones(y.size, np.bool_))
+    every = sheet.answered.all() or not sheet.answered.any()
+    full = answered if every else _residuals(sheet, filled, np.ones(y.size, np.bool_))
     for name in ("pearson", "spearman"):
-        one = two = _cells_number(measure, name, answered)
-        if full is not answered and sheet.answered.any():
-            two = _cells_number(measure, name, full)
-        ceiling = measure.ceilings.of(sheet.task, name, WITHIN)
+        two, spread = _cells_number(measure, name, full)
+        one = two if full is answered else _cells_number(measure, name, answered)[0]
         gone = Estimate.missing("cells lie inside systems; see the interval over cells", name)
-        share = of_ceiling(name, one, ceiling)
-        out.append(Score(sheet.model, sheet.task.id, WITHIN, name, "", one, two, gone, ceiling, share))
+        out.append(
+            _score(
+                sheet,
+                measure,
+                WITHIN,
+                Pairing(name, full[0], full[1], full[1]),
+                Ways(one, two, gone, spread),
+                full[2],
+            )
+        )
     return out
 
 
@@ -130,13 +164,14 @@ def _residuals(sheet: Sheet, y: Floats, rows: Flags) -> tuple[Floats, Floats, An
     return x[several], y[several], codes[several]
 
 
-def _cells_number(measure: Measure, metric: str, found: tuple[Floats, Floats, Any]) -> Estimate:
-    x, y, codes = found
+def _cells_number(
+    measure: Measure, metric: str, columns: tuple[Floats, Floats, Any]
+) -> tuple[Estimate, Spread | None]:
+    x, y, codes = columns
     cells = np.unique(codes).size
     if cells < 2:
         why = "only one cell holds several answered items" if cells else "no cell holds two answered items"
-        return Estimate.missing(why, metric)
-    scale = float(np.abs(y).max())
-    if scale <= 1e-12:
-        return Estimate.missing("the predictions do not vary within cells", metric)
-    return measure.number(metric, x, y, codes)
+        return Estimate.missing(why, metric), None
+    if float(np.abs(y).max()) <= 1e-12:
+        return Estimate.missing("the predictions do not vary within cells", metric), None
+    return measure.numbers(metric, x, y, [codes])[0]

@@ -96,6 +96,10 @@ class ScoreOptions:
     systems: Mapping[str, Mapping[str, float]] | None = None
     systems_from: str = "the scored clips"
     ceilings: bool = True
+    interval_confidence: float = 0.9
+    """The confidence that predictors' own intervals claim, where a model does not say."""
+    claimed: Mapping[str, float] = field(default_factory=dict)
+    """The confidence a model's own intervals claim, by model."""
 
     def __post_init__(self) -> None:
         if self.folds < 2:
@@ -108,6 +112,12 @@ class ScoreOptions:
             )
         if not 0 < self.level < 1:
             raise InputError("The level must lie between 0 and 1.", "Use 0.95.")
+        for name, claim in {"": self.interval_confidence, **self.claimed}.items():
+            if not 0 < claim < 1:
+                raise InputError(
+                    f"The confidence of predicted intervals{f' of {name}' if name else ''} must lie between 0 and 1.",
+                    "Use 0.9.",
+                )
         if self.ties not in ("missing", "lowest"):
             raise InputError(
                 f"There is no way to treat ties called '{self.ties}'.", "Use 'missing' or 'lowest'."
@@ -125,4 +135,5 @@ class ScoreOptions:
             "ties": self.ties,
             "part": self.part,
             "system_truth": self.systems_from,
+            "interval_confidence": self.interval_confidence,
         }

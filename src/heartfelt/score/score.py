@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ from heartfelt.errors import InputError
 from heartfelt.label import Benchmark, Labels
 from heartfelt.predict.predictor import PREDICTIONS
 from heartfelt.score.binary import binary, decided
-from heartfelt.score.categories import categories, ordinal
+from heartfelt.score.categories import categories, furthest_degree, nearest_degree, ordinal, wrong_category
 from heartfelt.score.ceilings import Ceilings
 from heartfelt.score.compare import ELSEWHERE, CompareOptions, Entrant, compare, ranks
 from heartfelt.score.measure import Measure
 from heartfelt.score.numbers import numbers
 from heartfelt.score.numbers import said as numbers_said
 from heartfelt.score.options import ScoreOptions
-from heartfelt.score.scores import Comparison, Rank, Score, Scores, Slice
+from heartfelt.score.scores import Comparison, ModelInfo, Rank, Score, Scores, Slice
 from heartfelt.score.sheet import Floats, Sheet, sheet_of
 from heartfelt.score.slices import columns_of, slices
 from heartfelt.score.tasks import Task, tasks_of
@@ -39,9 +40,16 @@ def score(
     *,
     snapshot: Snapshot | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, ModelInfo] | None = None,
 ) -> Scores:
-    """Score a table of predictions (``heartfelt.predict.predictor.PREDICTIONS``) of one or more models."""
+    """Score a table of predictions (``heartfelt.predict.predictor.PREDICTIONS``) of one or more models.
+
+    ``about`` says what is known of the models; it is written to ``scores.json``.
+    """
     options = options or ScoreOptions()
+    about = about or {}
+    claims = {name: info.interval_confidence for name, info in about.items() if info.interval_confidence}
+    options = replace(options, claimed={**claims, **options.claimed})
     truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
     predictions = PREDICTIONS.check(predictions, "predictions")
     models = predictions["model"].unique(maintain_order=True).to_list()
@@ -76,7 +84,8 @@ def score(
             done += 1
             if progress is not None:
                 progress("scoring", done, total)
-    return made.scores(models, tasks, [*truth.notes, *notes, *made.notes])
+    done_scores = made.scores(models, tasks, [*truth.notes, *notes, *made.notes])
+    return replace(done_scores, about=about)
 
 
 def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
@@ -110,7 +119,8 @@ class _Made:
         for sheet in sheets:
             made, details = self._scores(sheet)
             self.found += made
-            rows = _rows(sheet, self._said(sheet))
+            said = self._said(sheet)
+            rows = _rows(sheet, np.where(sheet.answered, said, np.nan), self._counted(sheet, said))
             entrants.append(_entrant(sheet, rows, next(one for one in made if one.metric == task.headline)))
             self.details[task.id]["models"][sheet.model] = details
             self.coverage.setdefault(sheet.model, {})[task.id] = sheet.coverage
@@ -118,9 +128,7 @@ class _Made:
             self.notes += _one_sided(sheet, options.threshold)
             self.rows.append(rows)
             yield
-        asked = CompareOptions(
-            task.id, task.kind, task.headline, options.resamples, options.seed, options.level
-        )
+        asked = CompareOptions(task.id, task.kind, task.headline, options.level)
         pairs = compare(entrants, asked)
         self.comparisons += pairs
         self.ranks += ranks(entrants, pairs, asked)
@@ -146,11 +154,20 @@ class _Made:
         elif sheet.task.kind == "numbers":
             said = numbers_said(sheet)
         elif sheet.task.kind == "text":
-            texts = [text or "" for text in sheet.rows["answer"].to_list()]
+            texts = [
+                text or "" if ok else ""
+                for text, ok in zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
+            ]
             said = cider(texts, [self.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()])
         else:
-            said = sheet.code
-        return np.where(sheet.answered, said, np.nan)
+            said = nearest_degree(sheet) if sheet.task.kind == "ordinal" else sheet.code
+        return said
+
+    def _counted(self, sheet: Sheet, said: Floats) -> Floats:
+        """The same, with failed and missing predictions at the fallback of the headline."""
+        if sheet.task.kind == "text":
+            return said
+        return np.where(sheet.answered, said, headline_fallback(sheet, said))
 
     def scores(self, models: Sequence[str], tasks: Sequence[Task], notes: Sequence[str]) -> Scores:
         """All of it."""
@@ -178,8 +195,22 @@ def _one_sided(sheet: Sheet, threshold: float) -> list[str]:
     ]
 
 
-def _rows(sheet: Sheet, said: Floats) -> pl.DataFrame:
-    """A sheet as the page shows it; ``said`` is what the headline is made of."""
+def headline_fallback(sheet: Sheet, said: Floats) -> Floats:
+    """What a failed prediction counts as in the headline: the wrong side or category, the furthest degree, or the mean of the
+    model's own predictions.
+    """
+    if sheet.task.kind == "binary":
+        return 1.0 - sheet.truth
+    if sheet.task.kind == "categories":
+        return wrong_category(sheet)
+    if sheet.task.kind == "ordinal":
+        return furthest_degree(sheet)
+    known = said[sheet.answered]
+    return np.full(said.size, float(known.mean()) if known.size else np.nan)
+
+
+def _rows(sheet: Sheet, said: Floats, counted: Floats) -> pl.DataFrame:
+    """A sheet as the page shows it; ``said`` is what the headline is made of, ``counted`` the same with failures counted."""
     return sheet.rows.select(
         pl.lit(sheet.task.id).alias("task"),
         pl.lit(sheet.model).alias("model"),
@@ -191,11 +222,15 @@ def _rows(sheet: Sheet, said: Floats) -> pl.DataFrame:
         "score",
         "answer",
         pl.Series("said", said).fill_nan(None),
+        pl.Series("counted", counted).fill_nan(None),
         pl.Series("answered", sheet.answered),
         "problem",
     )
 
 
 def _entrant(sheet: Sheet, rows: pl.DataFrame, headline: Score) -> Entrant:
-    why = ELSEWHERE if sheet.held_elsewhere else headline.estimate.why_missing
-    return Entrant(sheet.model, rows.filter(pl.col("said").is_not_null()), headline.estimate.value, why)
+    ranked = headline.with_failures
+    why = ELSEWHERE if sheet.held_elsewhere else ranked.why_missing
+    return Entrant(
+        sheet.model, rows, ranked.value, why, headline.beyond_chance.value, headline.p_chance.value
+    )

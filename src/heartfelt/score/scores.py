@@ -8,10 +8,18 @@ from typing import Any
 
 import polars as pl
 
+from heartfelt import __version__
 from heartfelt.representation import ShortRepr
 from heartfelt.score.metrics import FAILURES, METRICS
 from heartfelt.score.tasks import Task
 from heartfelt.stats.estimate import Estimate
+
+NO_CHANCE_BEATEN = "it does not beat chance"
+OTHER_SYSTEMS = "other systems"
+OTHER_CLIPS = "other clips of these systems"
+OTHER_STIMULI = "other stimuli like these"
+RANKED_BY = "the headline with failures counted: every item counts, failed and missing predictions at the task's fallback"
+_NO_CHANCE = Estimate.missing("no chance level is known", "chance level")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +27,11 @@ class Score:
     """One metric of one model.
 
     ``level`` is ``item``, ``system`` (means per system first) or ``within cells`` (what is left when the means of system
-    and intent are taken off); ``at`` says at which threshold. ``estimate`` is over answered items with an interval over
-    stimuli, ``with_failures`` counts failed predictions, ``over_systems`` has an interval over systems.
+    and intent are taken off); ``at`` says at which threshold. ``with_failures`` is what models are ranked by: every item
+    counts, failed and missing predictions at the fallback that ``FAILURES`` names, with an interval over stimuli.
+    ``estimate`` is over answered items only. ``over_systems`` is ``with_failures`` with an interval over systems.
+    ``of_ceiling`` is how much of the way from ``chance`` to ``ceiling`` the score with failures goes; ``beyond_chance`` is how
+    far it is from chance (above 0 is better), ``p_chance`` the p-value of that.
     """
 
     model: str
@@ -33,6 +44,9 @@ class Score:
     over_systems: Estimate
     ceiling: Estimate
     of_ceiling: Estimate
+    chance: Estimate = _NO_CHANCE
+    beyond_chance: Estimate = _NO_CHANCE
+    p_chance: Estimate = _NO_CHANCE
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -42,12 +56,13 @@ class Score:
             "level": self.level,
             "metric": self.metric,
             "at": self.at,
-            "estimate": self.estimate.to_json(),
-            "with_failures": self.with_failures.to_json(),
-            "over_systems": self.over_systems.to_json(),
-            "ceiling": self.ceiling.to_json(),
-            "of_ceiling": self.of_ceiling.to_json(),
+            **{name: getattr(self, name).to_json() for name in _ESTIMATES},
         }
+
+
+_ESTIMATES = (
+    "estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance", "beyond_chance", "p_chance",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +87,33 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
+class SystemComparison:
+    """Two models compared over systems: whole systems are left out in turn, so that it speaks of other systems.
+
+    ``difference`` is at the usual confidence for this pair alone, ``p`` belongs to it; ``p_adjusted`` is Holm's.
+    """
+
+    difference: Estimate
+    p: Estimate
+    p_adjusted: float | None = None
+    apart: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "difference": self.difference.to_json(), "p": self.p.to_json(), "p_adjusted": self.p_adjusted,
+            "apart": self.apart,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two models on the items both answered; ``p_adjusted`` is Holm's over all pairs of the task."""
+    """Two models on the items both were asked about, failures counted.
+
+    ``difference`` (95% for this pair alone) and ``p`` come from one method and agree. ``p_adjusted`` is Holm's over the
+    ``pairs`` of the task, and ``difference_adjusted`` the interval at the confidence that correction leaves this pair: it
+    leaves out 0 exactly where ``p_adjusted`` is below .05. ``answered`` is the difference on the items both answered.
+    """
 
     task: str
     metric: str
@@ -83,22 +123,49 @@ class Comparison:
     p: Estimate
     p_adjusted: float | None
     apart: bool
-    """Whether the data can tell the two apart."""
+    """Whether the data show a difference, after Holm's correction, between clips of these systems."""
     more_stimuli: Estimate
-    """How many more stimuli would tell them apart, were the difference as large as it looks."""
+    """How many more stimuli would show the difference, if it is as large as it looks."""
+    difference_adjusted: Estimate
+    answered: Estimate
+    over_systems: SystemComparison
+    system_means: SystemComparison
+    """The same metric on the means of systems (questions answered with numbers)."""
+    pairs: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
             "task": self.task, "metric": self.metric, "first": self.first, "second": self.second,
             "difference": self.difference.to_json(), "p": self.p.to_json(), "p_adjusted": self.p_adjusted,
-            "apart": self.apart, "more_stimuli": self.more_stimuli.to_json(),
+            "p_adjusted_by": f"Holm over {self.pairs} pair{'' if self.pairs == 1 else 's'}", "n_pairs_compared": self.pairs,
+            "difference_adjusted": self.difference_adjusted.to_json(),
+            "apart": self.apart, "more_stimuli": self.more_stimuli.to_json(), "answered": self.answered.to_json(),
+            "over_systems": self.over_systems.to_json(), "system_means": self.system_means.to_json(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRank:
+    """The ranks that comparisons over systems leave open, or why there are none."""
+
+    best: int | None = None
+    worst: int | None = None
+    why_none: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "best": self.best, "worst": self.worst, "why_none": self.why_none, "generalises_to": OTHER_SYSTEMS,
         }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Where a model stands: ``best`` to ``worst`` are the ranks the data leave open."""
+    """Where a model stands by the score with failures counted: ``best`` to ``worst`` are the ranks the data leave open.
+
+    A model that does not beat chance (Holm's correction over the models of the task) has no rank.
+    """
 
     task: str
     model: str
@@ -106,6 +173,10 @@ class Rank:
     best: int | None
     worst: int | None
     why_none: str | None = None
+    beats_chance: bool | None = None
+    p_chance_adjusted: float | None = None
+    over_systems: SystemRank = field(default_factory=SystemRank)
+    generalises_to: str = OTHER_STIMULI
 
     @property
     def words(self) -> str:
@@ -118,7 +189,30 @@ class Rank:
         """Plain data."""
         return {
             "task": self.task, "model": self.model, "place": self.place, "best": self.best, "worst": self.worst,
-            "why_none": self.why_none,
+            "why_none": self.why_none, "beats_chance": self.beats_chance, "p_chance_adjusted": self.p_chance_adjusted,
+            "generalises_to": self.generalises_to, "over_systems": self.over_systems.to_json(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model: how it was asked for, and which weights, version and settings answered."""
+
+    spec: str
+    display_name: str
+    predictor: str | None = None
+    version: str | None = None
+    hash: str | None = None
+    identity: str | None = None
+    """Everything that decides its answers, as the predictor names it."""
+    interval_confidence: float | None = None
+    """The confidence its own intervals claim, where it says so."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "spec": self.spec, "display_name": self.display_name, "predictor": self.predictor, "version": self.version,
+            "hash": self.hash, "identity": self.identity, "interval_confidence": self.interval_confidence,
         }  # fmt: skip
 
 
@@ -141,6 +235,7 @@ class Scores(ShortRepr):
     notes: tuple[str, ...]
     ledger: pl.DataFrame
     rows: pl.DataFrame = field(repr=False)
+    about: Mapping[str, ModelInfo] = field(default_factory=dict)
 
     def find(
         self, task: str, model: str, metric: str | None = None, level: str = "item", at: str | None = None
@@ -172,10 +267,13 @@ class Scores(ShortRepr):
         """Plain data for strict JSON."""
         return {
             "heartfelt_scores": 1,
+            "heartfelt_version": __version__,
             "study": self.study,
             "title": self.title,
             "source": self.hash,
             "models": list(self.models),
+            "model_info": {name: self.about.get(name, ModelInfo(name, name)).to_json() for name in self.models},
+            "ranked_by": RANKED_BY,
             "options": dict(self.options),
             "tasks": [
                 {
@@ -185,7 +283,9 @@ class Scores(ShortRepr):
                 for task in self.tasks
             ],
             "metrics": {
-                name: {"title": METRICS[name].title, "higher_is_better": METRICS[name].higher}
+                name: {
+                    "title": METRICS[name].title, "higher_is_better": METRICS[name].higher, "chance": METRICS[name].chance_rule,
+                }
                 for name in METRICS
                 if any(one.metric == name for one in self.scores)
             },
@@ -205,10 +305,12 @@ def _json(many: Sequence[Any]) -> list[dict[str, Any]]:
 
 def _flat(one: Score) -> dict[str, Any]:
     out: dict[str, Any] = {name: getattr(one, name) for name in ("model", "task", "level", "metric", "at")}
-    for name in ("estimate", "with_failures", "over_systems", "ceiling", "of_ceiling"):
+    for name in _ESTIMATES[:-1]:
         found: Estimate = getattr(one, name)
         head = "" if name == "estimate" else f"{name}_"
         out |= {f"{head}value": found.value, f"{head}low": found.low, f"{head}high": found.high}
+    out["p_chance"] = one.p_chance.value
     out["n"] = one.estimate.counts.get("pairs")
+    out["n_with_failures"] = one.with_failures.counts.get("pairs")
     out["why_missing"] = one.estimate.why_missing
     return out

@@ -1,6 +1,6 @@
 """Slices: the same metrics on the items of one system, intent, task type, bucket, language and so on.
 
-Intervals of slices are the delta method's (influence values), over stimuli: they draw nothing, so that there can be many.
+Slices are over answered items, with intervals over stimuli.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def slices(sheet: Sheet, measure: Measure, columns: Sequence[str]) -> Iterator[S
                 group = None if sheet.stimulus is None or not kept.any() else sheet.stimulus[kept]
                 if group is not None and np.unique(group).size == group.size:
                     group = None
-                found = measure.number(metric, sheet.truth[kept], y[kept], group, interval="delta")
+                found = measure.number(metric, sheet.truth[kept], y[kept], group)
                 yield Slice(
                     sheet.model, sheet.task.id, column, value, metric, int(rows.sum()), int(kept.sum()), found
                 )

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import HeartfeltError
+from heartfelt.score.chance import Chance
 from heartfelt.score.measure import Measure, Pairing
 from heartfelt.score.scores import Score
 from heartfelt.score.sheet import Floats, Sheet
 from heartfelt.score.truth import ITEM, Truth
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.text import bleu, cider, lexical, rouge_l
+from heartfelt.streams import stream
 
 _NONE = "not computed for texts"
 
@@ -30,17 +32,27 @@ def words(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], di
     own, theirs = [said[place] for place in kept], [references[place] for place in kept]
     told = [text if ok else "" for text, ok in zip(said, answered, strict=True)]
     out = []
+    dealt = _dealt(len(said), measure.options.seed)
     alike, why_not = _likeness()
     for name, compute in (("cider", cider), ("rouge_l", rouge_l), ("bert_score", alike)):
-        values, full = np.full(len(said), np.nan), np.zeros(len(said))
+        values, full, blind = np.full(len(said), np.nan), np.zeros(len(said)), np.zeros(len(said))
         if kept and compute is not None:
             values[kept] = compute(own, theirs)
             full = compute(told, references)
+            blind = compute([told[place] for place in dealt], references)
         why = (None if kept else "no text was given") if compute is not None else why_not
         if name == "cider" and len(kept) == 1:
             why = "one item: nothing to be particular about"
+        chance = (
+            Chance(float(blind.mean()), "its own texts dealt out to other items", blind)
+            if len(said) > 1
+            else None
+        )
         out.append(
-            measure.score(sheet, Pairing(name, np.zeros(values.size), values, full, mean=True, why_none=why))
+            measure.score(
+                sheet,
+                Pairing(name, np.zeros(values.size), values, full, mean=True, why_none=why, chance=chance),
+            )
         )
     out += [_bleu(sheet, measure, order, (own, theirs), (told, references)) for order in (1, 4)]
     figures = asdict(lexical(own))
@@ -48,6 +60,14 @@ def words(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], di
         "lexical": figures,
         "lexical_of_people": asdict(lexical([t for own in references for t in own])),
     }
+
+
+def _dealt(items: int, seed: int) -> list[int]:
+    """For every item another item, each once."""
+    order = stream(seed, "score", "dealt texts").permutation(items)
+    out = np.empty(items, np.int64)
+    out[order] = np.roll(order, 1)
+    return [int(place) for place in out]
 
 
 def _likeness() -> tuple[Callable[..., Floats] | None, str]:

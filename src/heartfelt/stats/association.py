@@ -5,15 +5,15 @@ need three pairs and two columns that vary; errors are in the unit of the column
 and need two pairs. Intervals are analytic and named; where pairs come in clusters (several clips of one
 system), use ``resample.bootstrap_metric(..., group=...)`` instead.
 
-Sources: Fisher (1921) for Pearson; Bonett and Wright (2000) for Spearman; Kendall's tau-b with the
-delta-method error of its influence values (Samara and Randles 1988 is the same variance); Lin (1989) for
-the concordance correlation, with variances over n.
+Sources: Fisher (1921) for Pearson; Bonett and Wright (2000) for Spearman; Lin (1989) for the concordance correlation, with
+variances over n; ``heartfelt.stats.jackknife`` for the intervals of Kendall's tau-b, the concordance and the errors, which
+hold with 15 items where Lin's variance and Student's t on the errors did not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from heartfelt.stats import _bounds, _influence
 from heartfelt.stats._metrics import METRICS, Rows
 from heartfelt.stats._paired import Column, Pairs, pairs
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import jackknife_metric
 from heartfelt.stats.triples import Floats
 
 Correlation = Literal["pearson", "spearman", "kendall"]
@@ -50,53 +51,36 @@ def spearman(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
 
 
 def kendall(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
-    """Tau-b with a delta-method interval on Fisher's scale."""
-    data = pairs(x, y)
-    why = _undefined("kendall", data)
-    if why:
-        return Estimate.missing(why, "Kendall tau-b", data.counts)
-    first, second = _influence.sort_rows(data.x), _influence.sort_rows(data.y)
-    value = kendall_value(first, second)
-    plain = Estimate(value, method="Kendall tau-b", counts=data.counts)
-    error = _bounds.influence_error(_influence.kendall(first, second))
-    bounds = _bounds.delta(value, error, level, "fisher")
-    return _bounds.bounded(plain, bounds, "delta method, Fisher z scale", level, _why_flat(value))
+    """Tau-b with a jackknife interval on Fisher's scale."""
+    return _jackknifed("kendall", "Kendall tau-b", x, y, level)
 
 
 def ccc(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
     """Lin's concordance correlation: closeness to the line y = x, so bias and scale count against it."""
-    data = pairs(x, y)
-    name = "Lin's concordance correlation"
-    why = _undefined("ccc", data)
-    if why:
-        return Estimate.missing(why, name, data.counts)
-    value = ccc_value(data.x, data.y)
-    plain = Estimate(value, method=name, counts=data.counts)
-    bounds = _bounds.delta(value, _lin_error(data, value), level, "fisher") if data.n > 2 else None
-    return _bounds.bounded(plain, bounds, "Lin's variance, Fisher z scale", level, _why_flat(value))
+    return _jackknifed("ccc", "Lin's concordance correlation", x, y, level)
 
 
 def mse(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
-    """The mean squared difference, with a Student t interval over the pairs."""
-    return _error(x, y, "mean squared error", level, lambda gap: gap * gap)
+    """The mean squared difference, with a jackknife interval on the log scale."""
+    return _jackknifed("mse", "mean squared error", x, y, level)
 
 
 def mae(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
-    """The mean absolute difference, with a Student t interval over the pairs."""
-    return _error(x, y, "mean absolute error", level, np.abs)
+    """The mean absolute difference, with a jackknife interval on the log scale."""
+    return _jackknifed("mae", "mean absolute error", x, y, level)
 
 
 def rmse(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
     """The root of ``mse``, its interval the roots of that interval's bounds."""
-    squared = mse(x, y, level=level)
-    name = "root mean squared error"
-    if squared.value is None:
-        return Estimate.missing(squared.why_missing or "", name, squared.counts)
-    root = Estimate(math.sqrt(squared.value), method=name, counts=squared.counts)
-    if squared.low is None or squared.high is None:
-        return _bounds.bounded(root, None, "", level, squared.why_no_interval or "")
-    bounds = (math.sqrt(squared.low), math.sqrt(squared.high))
-    return _bounds.bounded(root, bounds, "Student t on squared errors, root taken", level, "")
+    return _jackknifed("rmse", "root mean squared error", x, y, level)
+
+
+def _jackknifed(metric: str, name: str, x: Column, y: Column, level: float) -> Estimate:
+    data = pairs(x, y)
+    if METRICS[metric].undefined(Rows(data.x, data.y, data.kept)):
+        return Estimate.missing(_undefined(metric, data) or "", name, data.counts)
+    found = jackknife_metric(metric, data.x, data.y, confidence=level)
+    return replace(found, method=name, counts=data.counts)
 
 
 def pearson_value(x: Floats, y: Floats) -> float:
@@ -147,32 +131,3 @@ def _fisher(plain: Estimate, n: int, factor: float, interval: str, level: float)
         return _bounds.bounded(plain, None, interval, level, _why_flat(value))
     bounds = _bounds.fisher(value, math.sqrt(factor / (n - 3)), level)
     return _bounds.bounded(plain, bounds, interval, level, "")
-
-
-def _lin_error(data: Pairs, value: float) -> float:
-    """Lin's standard error of the coefficient, from the delta method under bivariate normality."""
-    spread_x, spread_y = float(np.std(data.x)), float(np.std(data.y))
-    if spread_x == 0 or spread_y == 0:
-        return 0.0
-    r = pearson_value(data.x, data.y)
-    shift = float(data.x.mean() - data.y.mean()) ** 2 / (spread_x * spread_y)
-    accuracy = 2 / (spread_x / spread_y + spread_y / spread_x + shift)
-    squared = value * value
-    variance = (
-        (1 - r * r) * accuracy**2 * (1 - squared)
-        + 2 * squared * accuracy * (1 - value) * shift
-        - squared * accuracy**2 * shift**2 / 2
-    ) / (data.n - 2)
-    return math.sqrt(max(variance, 0.0))
-
-
-def _error(x: Column, y: Column, name: str, level: float, loss: Callable[[Floats], Floats]) -> Estimate:
-    data = pairs(x, y)
-    if data.n < 2:
-        return Estimate.missing(f"{data.n} pairs; at least 2 are needed", name, data.counts)
-    values = loss(data.x - data.y)
-    plain = Estimate(float(values.mean()), method=name, counts=data.counts)
-    bounds = _bounds.t_mean(values, level)
-    if bounds is not None:
-        bounds = (max(bounds[0], 0.0), bounds[1])
-    return _bounds.bounded(plain, bounds, "Student t on the errors", level, "")

@@ -15,6 +15,7 @@ category values; Brier (1950); Naeini et al. (2015) for the expected calibration
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ import numpy as np
 from heartfelt.stats import _bounds, _influence
 from heartfelt.stats._metrics import METRICS, Rows, rows
 from heartfelt.stats._paired import Categories, Column, as_flags, categories, counted
-from heartfelt.stats.association import ccc_value
 from heartfelt.stats.confusion_table import Confusion
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import jackknife_metric
 from heartfelt.stats.probability import Calibration, brier, calibration, expected_calibration_error
 from heartfelt.stats.triples import Floats, Ints
 
@@ -136,8 +137,8 @@ def quadratic_kappa(label: Column, predicted: Column, *, level: float = 0.95) ->
     why = METRICS["quadratic_kappa"].undefined(data)
     if why:
         return Estimate.missing(why, name, _counts(data))
-    plain = Estimate(ccc_value(data.x, data.y), method=name, counts=_counts(data))
-    return _delta(plain, _influence.ccc(data.x, data.y), "fisher", level)
+    found = jackknife_metric("quadratic_kappa", data.x, data.y, confidence=level)
+    return replace(found, method=name, counts=_counts(data))
 
 
 def _class_counts(data: Categories) -> tuple[Ints, Ints, Ints]:
@@ -189,7 +190,8 @@ def _scored(
         error = _influence.delong_error(influence, data.x)
         bounds = _bounds.delta(value, error, level, "logit")
         return _bounds.bounded(plain, bounds, "DeLong, logit scale", level, "the classes do not overlap")
-    return _delta(plain, influence, "logit", level)
+    found = jackknife_metric(metric, data.x, data.y, confidence=level)
+    return replace(found, value=value, method=name, counts=counts)
 
 
 def _auroc_value(by: _influence.Sorted, positive: _influence.Flags) -> tuple[float, Floats]:

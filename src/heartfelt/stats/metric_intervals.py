@@ -1,66 +1,41 @@
-"""One metric with several intervals: over rows, over stimuli, over systems.
-
-Each is what ``bootstrap_metric`` gives. Where there are so many rows that all of them come from influence values, those are
-computed once.
-"""
+"""One metric with several intervals: over rows, over stimuli, over systems. Each is what ``jackknife_metric`` gives."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.stats import _bounds
 from heartfelt.stats._metrics import metric_called, rows
-from heartfelt.stats._paired import Column, coded, counted
-from heartfelt.stats._replicates import Sample, condense, full_value
+from heartfelt.stats._paired import Column, counted
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.resample import _NAMES, PLAIN_LIMIT, Interval, _cluster_sums, bootstrap_metric
-from heartfelt.stats.triples import as_array
+from heartfelt.stats.jackknife import Basis, Spread, metric_spread, unit_codes
 
 
 def metric_over(
-    metric: str,
-    x: Column,
-    y: Column,
-    groups: Sequence[Column | None],
-    *,
-    resamples: int = 10_000,
-    seed: int = 0,
-    interval: Interval = "auto",
-    level: float = 0.95,
-    limit: int = PLAIN_LIMIT,
+    metric: str, x: Column, y: Column, groups: Sequence[Column | None], *, confidence: float = 0.95
 ) -> list[Estimate]:
-    """The metric once for each of ``groups`` (None: over rows), each with its own interval.
+    """The metric once for each of ``groups`` (None: over rows), each with its own interval."""
+    return [
+        plain if spread is None else spread.estimate(plain, confidence)
+        for plain, spread in spreads_over(metric, x, y, groups)
+    ]
 
-    Where rows times resamples pass ``limit``, ``auto`` takes influence values; equal pairs that can be folded together are
-    drawn whatever their number, since that costs nothing per row.
-    """
 
-    def alone(group: Column | None, how: Interval) -> Estimate:
-        return bootstrap_metric(
-            metric, x, y, group=group, resamples=resamples, seed=seed, interval=how, level=level
-        )
-
-    if interval != "auto" or as_array(x).size * resamples <= limit:
-        return [alone(group, interval) for group in groups]
+def spreads_over(
+    metric: str, x: Column, y: Column, groups: Sequence[Column | None]
+) -> list[tuple[Estimate, Spread | None]]:
+    """The metric and its spread once for each of ``groups``; the rows are cleaned once."""
     chosen = metric_called(metric)
     data = rows(chosen, x, y)
-    if not data.kept.all() or chosen.undefined(data) or condense(data).copies is not None:
-        return [alone(group, "auto" if group is None else "delta") for group in groups]
-    value = full_value(chosen, Sample(data))
-    pull = chosen.influence(data)
-    out = []
+    why = chosen.undefined(data)
+    basis = Basis(chosen, data)
+    out: list[tuple[Estimate, Spread | None]] = []
     for group in groups:
-        counts, units, unit = counted(data.n, 0), 0, None
-        if group is not None:
-            names, unit, _ = coded(group, "group")
-            units = len(names)
-            counts |= {"clusters": units}
-        plain = Estimate(value, method=chosen.name, counts=counts)
-        if unit is not None and units < 2:
-            out.append(_bounds.bounded(plain, None, "", level, "one cluster: nothing to resample"))
+        unit, units = unit_codes(data.kept.size, data.kept, group)
+        counts = counted(data.n, int(data.kept.size - data.n))
+        counts |= {"clusters": units} if unit is not None else {}
+        if why:
+            out.append((Estimate.missing(why, chosen.name, counts), None))
             continue
-        error = _bounds.influence_error(_cluster_sums(pull, unit, units))
-        bounds = _bounds.delta(value, error, level, chosen.transform)
-        label = _NAMES["delta"] + (" over clusters" if unit is not None else "")
-        out.append(_bounds.bounded(plain, bounds, label, level, "the influence values do not vary"))
+        spread = metric_spread(basis, unit, units)
+        out.append((Estimate(spread.value, method=chosen.name, counts=counts), spread))
     return out

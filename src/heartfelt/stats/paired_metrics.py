@@ -1,37 +1,61 @@
-"""Two predictions of the same labels: how much their metric differs, whether that can be told, and what would tell.
+"""Two predictions of the same labels: how much their metric differs, whether the data show it, and how many more would.
 
-The difference has the interval of ``bootstrap_difference``. Its standard error comes from the influence values of both
-(each row's, or each cluster's where ``group`` is given), and the test is Student's t on it with one degree of freedom
-less than there are rows or clusters. ``needed`` is how many of them would show a difference of the size seen with the
-given power, were the spread to stay as it is; it says nothing where the difference is 0.
+Interval and p-value come from one spread (``heartfelt.stats.jackknife``): rows, or whole clusters where ``group`` is given,
+are left out one at a time, and the difference has a Student t interval and test with the same standard error and degrees of
+freedom. So p < .05 exactly when the 95% interval leaves out 0. For a metric that is a mean this is the paired t test.
+``needed`` is how many units would show a difference of the size seen with the given power, if the spread stays as it is.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import metric_called
-from heartfelt.stats._paired import Column
+from heartfelt.stats._metrics import Metric, Rows, metric_called, rows
+from heartfelt.stats._paired import Column, counted
+from heartfelt.stats._replicates import Sample, full_value
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.resample import _cluster_sums, _common_rows, _grouped, bootstrap_difference
+from heartfelt.stats.jackknife import (
+    EXACT_LIMIT,
+    FEW_UNITS,
+    LEAST_UNITS,
+    Spread,
+    cluster_df,
+    cluster_sums,
+    leave_out,
+    unit_codes,
+)
+from heartfelt.stats.triples import Ints, as_array
 
 POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The metric of the first less that of the second, its test, and how many units would tell them apart."""
+    """The metric of the first less that of the second, its test, and how many units would show it."""
 
     estimate: Estimate
     p: Estimate
     standard_error: float | None
     units: int
-    """Rows, or clusters: what was resampled."""
+    """Rows, or clusters: what was left out in turn."""
+    df: float | None = None
+    spread: Spread | None = None
+    metric: Metric | None = None
+
+    def at(self, confidence: float, label: str = "") -> Estimate:
+        """The difference with an interval at another confidence; ``label`` says what for."""
+        if self.spread is None or self.spread.why_none or self.estimate.value is None:
+            return self.estimate
+        plain = replace(self.estimate, low=None, high=None, counts=dict(self.estimate.counts))
+        found = self.spread.estimate(plain, confidence)
+        found = found if self.metric is None else _possible(found, self.metric)
+        name = found.interval + (f", {label}" if label else "")
+        return replace(found, interval=name, counts=dict(found.counts))
 
     def needed(self, alpha: float = 0.05, power: float = POWER) -> Estimate:
         """How many units in all would show a difference of this size, two-sided at ``alpha``."""
@@ -55,6 +79,7 @@ class Difference:
             "difference": self.estimate.to_json(),
             "p": self.p.to_json(),
             "standard_error": self.standard_error,
+            "df": self.df,
             "n_units": self.units,
         }
 
@@ -66,32 +91,63 @@ def metric_difference(
     second: Column,
     *,
     group: Column | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Difference:
     """Compare two predictions against the same labels ``x``; rows that lack either are left out of both."""
     chosen = metric_called(metric)
-    estimate = bootstrap_difference(
-        metric, x, first, second, group=group, resamples=resamples, seed=seed, level=level
-    )
-    name = f"p-value, t test on influence values, {chosen.name}"
-    if estimate.value is None:
-        gone = Estimate.missing(estimate.why_missing or "", name, estimate.counts)
-        return Difference(estimate, gone, None, 0)
-    one, two, kept = _common_rows(chosen, x, first, second, group)
-    data, unit, units = _grouped(chosen, *one, kept)
-    other, _, _ = _grouped(chosen, *two, kept)
-    pull = _cluster_sums(chosen.influence(data) - chosen.influence(other), unit, units)
-    if pull.size < 3:
-        gone = Estimate.missing(f"{pull.size} to resample; at least 3 are needed", name, estimate.counts)
-        return Difference(estimate, gone, None, int(pull.size))
-    error = _bounds.influence_error(pull)
-    if not (math.isfinite(error) and error > 1e-12 * max(1.0, float(np.abs(pull).max()))):
-        gone = Estimate.missing("the two predictions do not differ", name, estimate.counts)
-        return Difference(estimate, gone, None, int(pull.size))
-    from scipy.special import stdtr
+    name, test = f"difference of {chosen.name}", f"p-value of the difference of {chosen.name}"
+    label, one, two = as_array(x), as_array(first), as_array(second)
+    both = rows(chosen, label, one).kept & rows(chosen, label, two).kept
+    data, other = rows(chosen, label[both], one[both]), rows(chosen, label[both], two[both])
+    unit, units = unit_codes(both.size, both, group)
+    counts = counted(data.n, int(both.size - data.n)) | ({"clusters": units} if unit is not None else {})
+    why = chosen.undefined(data) or chosen.undefined(other)
+    if why:
+        return Difference(Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0)
+    value = full_value(chosen, Sample(data)) - full_value(chosen, Sample(other))
+    plain = Estimate(value, method=name, counts=counts)
+    spread = _spread(chosen, value, (data, other), unit, units)
+    found = _possible(spread.estimate(plain, confidence), chosen)
+    p = spread.p(0.0)
+    if p is None:
+        gone = Estimate.missing(spread.why_none or "", test, counts)
+        return Difference(found, gone, None, units, spread=spread, metric=chosen)
+    tested = Estimate(p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
+    return Difference(found, tested, spread.error, units, spread.df, spread, chosen)
 
-    p = 2 * float(stdtr(pull.size - 1, -abs(float(estimate)) / error))
-    value = Estimate(p, method=name, counts=estimate.counts, why_no_interval="a p-value")
-    return Difference(estimate, value, error, int(pull.size))
+
+def _possible(found: Estimate, metric: Metric) -> Estimate:
+    """Bounds no further out than the metric's range allows: 2 for correlations, 1 for shares."""
+    most = {"fisher": 2.0, "logit": 1.0}.get(metric.transform)
+    if most is None or found.low is None or found.high is None:
+        return found
+    return found.with_interval(max(found.low, -most), min(found.high, most), found.interval, found.level)
+
+
+def _spread(metric: Metric, value: float, both: tuple[Rows, Rows], unit: Ints | None, units: int) -> Spread:
+    data, other = both
+    what = "pair" if unit is None else "cluster"
+    if units < LEAST_UNITS:
+        why = f"{units} {what}{'' if units == 1 else 's'}; at least {LEAST_UNITS} are needed"
+        return Spread(value, "identity", units, why_none=why)
+    exact = units <= FEW_UNITS or data.n * units <= EXACT_LIMIT
+    if exact:
+        left = [leave_out(metric, side, unit, units) for side in both]
+        moved = left[0] - left[1] - value
+        if not np.isfinite(moved).all():
+            why = f"without one of the {what}s the metric is undefined"
+            return Spread(value, "identity", units, why_none=why)
+        error = math.sqrt((units - 1) / units * float(moved @ moved))
+    else:
+        moved = cluster_sums(metric.influence(data) - metric.influence(other), unit, units)
+        error = _bounds.influence_error(moved)
+    if not error > 1e-12 * max(1.0, abs(value)):
+        why = (
+            "the two predictions do not differ"
+            if abs(value) < 1e-12
+            else f"every {what} shows the same difference"
+        )
+        return Spread(value, "identity", units, why_none=why)
+    df = units - 1.0 if unit is None else cluster_df(np.bincount(unit, minlength=units))
+    how = ("jackknife" if exact else "influence values") + (" over clusters" if unit is not None else "")
+    return Spread(value, "identity", units, error, df, how=how)

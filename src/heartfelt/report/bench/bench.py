@@ -18,10 +18,10 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.label import Benchmark, labels
 from heartfelt.label.emolia_outputs.subset import subsets_of
-from heartfelt.predict import Run, RunOptions, cases, predictor_from, run
+from heartfelt.predict import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.bench.write import PAGE, fill_bench
-from heartfelt.score import ScoreOptions, Scores, Truth, score, truth_of
+from heartfelt.score import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.score.emolia import write_emolia_bench
 from heartfelt.score.musiceval import no_numbers, write_musiceval
 from heartfelt.score.truth import ITEM
@@ -79,18 +79,42 @@ def run_bench(
     made = [predictor_from(name) for name in models]
     put = cases(source, items=asked)
     known = source.items if isinstance(source, Benchmark) else labels(source).table
-    runs = []
+    runs, about = [], {}
     for predictor in made:
         with predictor:
             predictor.learn(source, known)
             place = target / RUNS / re.sub(r"[^\w.-]+", "_", predictor.asked)[:120]
-            runs.append(run(predictor, put, place, options.run, progress))
+            done = run(predictor, put, place, options.run, progress)
+            runs.append(done)
+            about[done.model] = model_info(predictor, done)
     predictions = pl.concat([one.table for one in runs], how="vertical")
-    scores = score(truth, predictions, options.score, progress=progress)
+    scores = score(truth, predictions, options.score, progress=progress, about=about)
     unused = pl.concat([scores.ledger, *(one.ledger for one in runs)], how="diagonal")
     scores = replace(scores, notes=(*options.notes, *_left(runs), *scores.notes), ledger=unused)
     _write(source, scores, predictions, target, options)
     return Bench(scores, tuple(runs), target)
+
+
+def model_info(predictor: Predictor, done: Run) -> ModelInfo:
+    """What is known of the model that answered: its spec, name, version and hash, and the confidence of its intervals."""
+    from heartfelt.predict.trained.predictor import TrainedPredictor
+
+    version = hashed = claimed = None
+    name = done.model
+    if isinstance(predictor, TrainedPredictor):
+        name, hashed = predictor.model.name, predictor.model.hash
+        claims = {output.level for output in predictor.model.outputs}
+        claimed = claims.pop() if len(claims) == 1 else None
+    else:
+        named = re.search(r"version ([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
+        version = next((part for part in named.groups() if part), None) if named else None
+        # A predictor made of the study's own labels names these, which are no weights of its own.
+        own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
+        digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
+        hashed = digest[1] if digest else None
+    return ModelInfo(
+        predictor.asked or done.model, name, predictor.name, version, hashed, done.identity, claimed
+    )
 
 
 def _left(runs: Sequence[Run]) -> list[str]:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.report.bench.told import Told, rank_words
+from heartfelt.report.bench.told import NO_CHANCE, Told, below_chance, rank_words
 from heartfelt.report.chart import Chart, axis
 from heartfelt.report.figures.ranking import tied_runs
 from heartfelt.report.figures.rows import numbers, panel_of, row_of
 from heartfelt.report.palette import COLOURS, SHAPES
 from heartfelt.report.reading import value_of
 from heartfelt.report.words import interval, number, plain
-from heartfelt.score import METRICS
 from heartfelt.streams import stream
 
 MOST_POINTS = 1200
@@ -28,32 +27,44 @@ def leaderboard(told: Told, task: Mapping[str, Any]) -> Chart | None:
     colour = {model: COLOURS[place % len(COLOURS)] for place, model in enumerate(told.models)}
     made, ranked, table = [], [], []
     for rank in told.ranks(name):
-        found = told.headline(task, rank["model"])
-        if value_of(found["estimate"]) is None:
+        found = told.headline(task, rank["model"])["with_failures"]
+        if value_of(found) is None:
             continue
-        tied = told.tied_with(name, rank["model"])
+        tied = told.tied_with(name, rank["model"]) if rank["place"] else []
+        answered, items = told.coverage(name, rank["model"])
         note = f"rank {rank_words(rank)}" if rank["place"] else f"not ranked: {rank['why_none']}"
+        note += f"\nanswered {number(answered)} of {number(items)} items"
         note += f"\nnot told apart from {', '.join(tied)}" if tied else ""
-        made.append(row_of(rank["model"], found["estimate"], colour[rank["model"]], note))
+        label = rank["model"] + (f" ({NO_CHANCE})" if below_chance(rank) else "")
+        made.append(row_of(label, found, colour[rank["model"]], note))
         ranked.append({"system": rank["model"], "tied_with": tied})
-        table.append({"model": rank["model"], "rank": rank_words(rank), **_ends(found["estimate"])})
+        table.append(
+            {
+                "model": rank["model"],
+                "rank": rank_words(rank),
+                **_ends(found),
+                "answered": answered,
+                "items": items,
+            }
+        )
     if not made:
         return None
-    lines = _lines(told, task, metric)
+    lines = _lines(told, task)
     scale = axis(told.named(metric), [*numbers(made), *(line["at"] for line in lines)])
     lines = _apart(lines, 0.12 * (scale["high"] - scale["low"]))
     panel = panel_of("", made, scale, ties=tied_runs(ranked), lines=lines)
     caption = (
-        f"{_capital(told.named(metric))} of each model over the items it answered, with intervals over stimuli. Models beside"
-        " one grey bar cannot be told apart (paired, corrected for their number)."
+        f"{_capital(told.named(metric))} of each model over all items, failed and missing predictions counted, with 95%"
+        " intervals over stimuli. Models beside one grey bar cannot be told apart (paired, corrected for their number); a"
+        " model that does not beat chance has no rank."
     )
     return Chart("intervals", f"Leaderboard: {plain(name)}", caption, [panel], table)
 
 
-def _lines(told: Told, task: Mapping[str, Any], metric: str) -> list[dict[str, Any]]:
+def _lines(told: Told, task: Mapping[str, Any]) -> list[dict[str, Any]]:
     lines = []
     for label, at in (
-        ("chance", METRICS[metric].chance if metric in METRICS else None),
+        ("chance", value_of(told.chance(task))),
         ("one rater", value_of(told.human(task))),
         ("ceiling", value_of(told.ceiling(task))),
     ):
@@ -74,21 +85,23 @@ def _apart(lines: list[dict[str, Any]], room: float) -> list[dict[str, Any]]:
 
 
 def shares(told: Told, task: Mapping[str, Any]) -> Chart | None:
-    """How much of the ceiling each model reaches, as bars."""
+    """How much of the way from chance to the ceiling each model goes, as bars."""
     made, table = [], []
     for rank in told.ranks(task["task"]):
         found = told.headline(task, rank["model"])["of_ceiling"]
         if value_of(found) is None:
             continue
-        made.append(row_of(rank["model"], found, COLOURS[0]))
+        label = rank["model"] + (f" ({NO_CHANCE})" if below_chance(rank) else "")
+        made.append(row_of(label, found, COLOURS[0]))
         table.append({"model": rank["model"], **_ends(found)})
     if not made:
         return None
-    scale = axis("share of the ceiling", numbers(made), include=(0.0, 1.0))
-    panel = panel_of("", made, scale, bars=True, lines=[{"at": 1.0, "label": "ceiling"}])
+    scale = axis("share of the way from chance to the ceiling", numbers(made), include=(0.0, 1.0))
+    lines = [{"at": 0.0, "label": "chance"}, {"at": 1.0, "label": "ceiling"}]
+    panel = panel_of("", made, scale, bars=True, lines=lines)
     caption = (
-        "Headline over its ceiling: 1 is as good as anything can be expected to do against these labels. The interval holds"
-        " the uncertainty of both."
+        "(Score − chance) / (ceiling − chance), failures counted: 0 is chance, 1 is as good as anything can be expected to do"
+        " against these labels. The interval holds the uncertainty of score and ceiling."
     )
     return Chart("intervals", f"Share of the ceiling: {plain(task['task'])}", caption, [panel], table)
 

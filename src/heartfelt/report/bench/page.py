@@ -35,6 +35,7 @@ def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
         sections.slices(told),
         sections.all_scores(told),
         sections.failures(told),
+        sections.models(told),
         sections.method(told),
     ]
     data: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from heartfelt.report.bench.told import Told, rank_words
+from heartfelt.report.bench.told import NO_CHANCE, Told, below_chance, rank_words
 from heartfelt.report.blocks import absent, folded, joined
 from heartfelt.report.chart import Chart
 from heartfelt.report.page import Section
@@ -46,19 +46,27 @@ def verdict(told: Told) -> Section:
 
 def sentences(told: Told, task: Mapping[str, Any]) -> list[str]:
     """A task's outcome: who is ahead, how far from the ceiling, and what failed."""
-    name, ranked = str(task["task"]), [rank for rank in told.ranks(task["task"]) if rank["place"]]
-    if not ranked:
-        return [f"{plain(name)}: no model has a {told.named(task['headline'])}."]
-    best = ranked[0]
-    found = told.headline(task, best["model"])
-    tied = told.tied_with(name, best["model"])
-    text = f"{plain(name)}: {best['model']} has the best {told.named(task['headline'])}, {interval(found['estimate'])}"
-    text += f", not told apart from {', '.join(tied)}." if tied else "."
-    ceiling, share = told.ceiling(task), value_of(found["of_ceiling"])
-    if value_of(ceiling) is not None:
-        text += f" The ceiling of these labels is {interval(ceiling)}"
-        text += f"; that is {100 * share:.0f}% of it." if share is not None else "."
-    out = [text]
+    name, ranks = str(task["task"]), told.ranks(task["task"])
+    ranked = [rank for rank in ranks if rank["place"]]
+    blind = [str(rank["model"]) for rank in ranks if below_chance(rank)]
+    out = []
+    if ranked:
+        out += _leading(told, task, ranked)
+    elif blind:
+        title, chance = told.named(task["headline"]), told.chance(task)
+        top = told.headline(task, blind[0])["with_failures"]
+        out.append(
+            f"{plain(name)}: no model beats chance. {blind[0]} comes closest with a {title} of {interval(top)};"
+            f" chance is {interval(chance)}."
+        )
+    else:
+        out.append(f"{plain(name)}: no model has a {told.named(task['headline'])}.")
+    if ranked and blind:
+        verb = "does" if len(blind) == 1 else "do"
+        out.append(
+            f"{plain(name)}: {', '.join(blind)} {verb} not beat chance"
+            f" ({interval(told.chance(task))}) and {'has' if len(blind) == 1 else 'have'} no rank."
+        )
     for rank in ranked:
         reach = told.headline(task, rank["model"])["of_ceiling"]
         if (reach.get("low") or 0.0) > 1:
@@ -68,14 +76,58 @@ def sentences(told: Told, task: Mapping[str, Any]) -> list[str]:
             out.append(
                 f"{plain(name)}: {rank['model']} scores above the ceiling these labels should set: {why}"
             )
+    return out + _failed(told, task)
+
+
+def _leading(told: Told, task: Mapping[str, Any], ranked: list[dict[str, Any]]) -> list[str]:
+    """Who is ahead, by the score with failures counted."""
+    name, best = str(task["task"]), ranked[0]
+    found = told.headline(task, best["model"])
+    answered, items = told.coverage(name, best["model"])
+    tied = told.tied_with(name, best["model"])
+    text = f"{plain(name)}: {best['model']} has the best {told.named(task['headline'])}, {interval(found['with_failures'])}"
+    text += (
+        f" (answered {number(answered)} of {number(items)} items, failures counted)"
+        if answered < items
+        else ""
+    )
+    text += f", not told apart from {', '.join(tied)}." if tied else "."
+    ceiling, share, chance = told.ceiling(task), value_of(found["of_ceiling"]), told.chance(task)
+    if value_of(ceiling) is not None:
+        text += f" The ceiling of these labels is {interval(ceiling)}"
+        at = f" from chance ({interval(chance)})" if value_of(chance) is not None else ""
+        text += f"; that is {100 * share:.0f}% of the way{at} to it." if share is not None else "."
+    if len(ranked) > 1 or best.get("generalises_to"):
+        text += f" {_reach(best)}"
+    return [text]
+
+
+def _reach(best: Mapping[str, Any]) -> str:
+    """What the ranks speak of."""
+    to = str(best.get("generalises_to") or "other stimuli like these")
+    systems = best.get("over_systems") or {}
+    text = f"Ranks speak of {to}"
+    if systems.get("best") is not None:
+        low, high = systems["best"], systems["worst"]
+        range_ = str(low) if low == high else f"{low}–{high}"
+        return f"{text}; for other systems its rank is {range_}."
+    if "systems" in to:
+        return f"{text}; they say nothing of other systems ({systems.get('why_none') or 'no comparison over systems'})."
+    return f"{text}."
+
+
+def _failed(told: Told, task: Mapping[str, Any]) -> list[str]:
+    """A sentence for every model that did not answer everything."""
+    out, name = [], str(task["task"])
     for model in told.models:
-        covered = told.said["coverage"][model].get(name)
-        if covered and covered["answered"] < covered["items"]:
-            failed = covered["items"] - covered["answered"]
-            both = told.headline(task, model)["with_failures"]
+        answered, items = told.coverage(name, model)
+        if answered < items:
+            found = told.headline(task, model)
+            failed = items - answered
             out.append(
-                f"{plain(name)}: {model} failed on {plural(failed, 'item')} of {number(covered['items'])}; with those counted its"
-                f" {told.named(task['headline'])} is {interval(both)}."
+                f"{plain(name)}: {model} failed on {plural(failed, 'item')} of {number(items)}; with those counted its"
+                f" {told.named(task['headline'])} is {interval(found['with_failures'])}, which is what it is ranked by; on the"
+                f" {number(answered)} it answered it is {interval(found['estimate'])}."
             )
     return out
 
@@ -94,8 +146,9 @@ def leaderboards(told: Told, charts: Mapping[str, Chart | None]) -> Section:
         parts.append(leaderboard_table(told, task))
         parts.append(drawn(f"shares-{place}", charts.get(f"shares-{place}")))
     lead = (
-        "Ranks are ranges where the data cannot tell models apart. Failed predictions count against coverage, and every"
-        " score is given both ways."
+        "Models are ranked by the score with failures counted: every item counts, and a failed or missing prediction counts"
+        " as the task's fallback says. Ranks are ranges where the data cannot tell models apart; a model that does not beat"
+        " chance has none. The score on answered items alone is secondary."
     )
     return Section("leaderboard", "Leaderboard", lead, html=joined(*parts), short="Leaderboard")
 
@@ -105,28 +158,32 @@ def leaderboard_table(told: Told, task: Mapping[str, Any]) -> Markup:
     name = str(task["task"])
     more = _beside(told, task)
     columns = [
-        "model",
-        "rank",
-        told.named(task["headline"]),
-        "failures counted",
-        "over systems",
-        "share of the ceiling",
-        "answered",
-    ]
+        "model", "rank", "rank for other systems", told.named(task["headline"]), "answered", "on answered items only",
+        "over systems", "chance", "share of the way from chance to the ceiling",
+    ]  # fmt: skip
     rows = []
     for rank in told.ranks(name):
         found = told.headline(task, rank["model"])
-        covered = told.said["coverage"][rank["model"]].get(name, {})
+        answered, items = told.coverage(name, rank["model"])
         own = [one for key in more for one in told.scores(name, model=rank["model"], **dict(key))]
+        share = NO_CHANCE if below_chance(rank) else found["of_ceiling"]
         rows.append(
             [
-                rank["model"], rank_words(rank), found["estimate"], found["with_failures"], found["over_systems"],
-                found["of_ceiling"], f"{number(covered.get('answered'))} of {number(covered.get('items'))}",
-                *(one["estimate"] for one in own),
+                rank["model"], rank_words(rank), _system_rank(rank), found["with_failures"],
+                f"{number(answered)} of {number(items)}", found["estimate"] if answered < items else "the same",
+                found["over_systems"], found.get("chance"), share, *(one["with_failures"] for one in own),
             ]
         )  # fmt: skip
     columns += [_column(told, dict(key)) for key in more]
     return table(f"{plain(name)}: every model", columns, rows)
+
+
+def _system_rank(rank: Mapping[str, Any]) -> str:
+    """The rank that comparisons over systems leave open."""
+    known = rank.get("over_systems") or {}
+    if known.get("best") is None:
+        return "–"
+    return str(known["best"]) if known["best"] == known["worst"] else f"{known['best']}–{known['worst']}"
 
 
 def _beside(told: Told, task: Mapping[str, Any]) -> list[tuple[tuple[str, str], ...]]:
@@ -158,8 +215,8 @@ def all_scores(told: Told) -> Section:
     for task in told.tasks:
         rows = [
             [
-                one["model"], told.named(one["metric"]), one["level"], one["at"], one["estimate"], one["with_failures"],
-                one["over_systems"], one["ceiling"], one["of_ceiling"],
+                one["model"], told.named(one["metric"]), one["level"], one["at"], one["with_failures"], one["estimate"],
+                one["over_systems"], one.get("chance"), one["ceiling"], one["of_ceiling"],
             ]
             for one in told.scores(task["task"])
         ]  # fmt: skip
@@ -168,11 +225,12 @@ def all_scores(told: Told) -> Section:
             "metric",
             "level",
             "decided by",
-            "score",
-            "failures counted",
+            "score, failures counted",
+            "on answered items only",
             "over systems",
+            "chance",
             "ceiling",
-            "share of the ceiling",
+            "share of the way from chance to the ceiling",
         )
         grid = table(f"{plain(task['task'])}: every score", columns, rows, more="all are in scores.json")
         parts.append(folded(f"{plain(task['task'])}: {len(rows)} scores ({task['failures']})", grid))
@@ -186,28 +244,82 @@ def comparisons(told: Told) -> Section | None:
         return None
     parts = []
     for task in told.tasks:
+        pairs = told.comparisons(task["task"])
+        if not pairs:
+            continue
+        title = told.named(task["headline"])
         rows = [
             [
-                f"{pair['first']} − {pair['second']}", pair["difference"],
-                None if pair["p_adjusted"] is None else Chance(pair["p_adjusted"]), Verdict(pair["apart"]),
-                _whole(pair["more_stimuli"]),
+                f"{pair['first']} − {pair['second']}", pair["difference"], _p(pair["p"]),
+                None if pair["p_adjusted"] is None else Chance(pair["p_adjusted"]), pair.get("difference_adjusted"),
+                Verdict(pair["apart"]), _whole(pair["more_stimuli"]),
             ]
-            for pair in told.comparisons(task["task"])
+            for pair in pairs
         ]  # fmt: skip
-        if rows:
-            columns = (
-                "pair",
-                f"difference in {told.named(task['headline'])}",
-                "p (Holm)",
-                "told apart",
-                "more stimuli needed",
-            )
-            parts.append(table(plain(task["task"]), columns, rows))
+        columns = (
+            "pair",
+            f"difference in {title} (95%, this pair alone)",
+            "p (this pair alone)",
+            f"p (Holm over {len(pairs)})",
+            "difference at the confidence Holm leaves it",
+            "told apart (Holm)",
+            "more stimuli needed",
+        )
+        parts.append(table(f"{plain(task['task'])}: for other clips like these", columns, rows))
+        parts.append(_over_systems(task, title, pairs))
     lead = (
-        "Pairs are compared on the items both answered. The last column plans: how many more stimuli would tell the two apart"
-        " four times in five, were the difference as large as it looks."
+        "Pairs are compared on the items both were asked about, failures counted; interval and p come from one method and"
+        " agree. The first table speaks of other clips of the same systems, the second of other systems: errors that clips of"
+        " a system share count there. The last column of the first plans: how many more stimuli would show the difference"
+        " four times in five, if it is as large as it looks."
     )
     return Section("comparison", "Which differences are real", lead, html=joined(*parts), short="Comparison")
+
+
+def _over_systems(task: Mapping[str, Any], title: str, pairs: list[dict[str, Any]]) -> Markup:
+    """The same pairs over systems, and by the means of systems; a sentence where there are too few."""
+    known = [
+        pair
+        for pair in pairs
+        if (pair.get("over_systems") or {}).get("difference", {}).get("value") is not None
+    ]
+    if not known:
+        why = next(
+            (pair["over_systems"]["p"].get("why_missing") for pair in pairs if pair.get("over_systems")), None
+        )
+        if why in (None, "no systems"):
+            return Markup("")
+        return absent(f"{plain(task['task'])}: no comparison over systems: {why}.")
+    rows = []
+    for pair in known:
+        row: list[Any] = [f"{pair['first']} − {pair['second']}"]
+        for key in ("over_systems", "system_means"):
+            part = pair[key]
+            holm = part["p_adjusted"]
+            row += [
+                part["difference"],
+                _p(part["p"]),
+                None if holm is None else Chance(holm),
+                Verdict(part["apart"]),
+            ]
+        rows.append(row if task["kind"] == "numbers" else row[:5])
+    columns = [
+        "pair", f"difference in {title} (95%, this pair alone, over systems)", "p (this pair alone)",
+        f"p (Holm over {len(known)})", "told apart (Holm)",
+    ]  # fmt: skip
+    if task["kind"] == "numbers":
+        columns += [
+            "difference on system means (95%)",
+            "p",
+            f"p (Holm over {len(known)}) ",
+            "told apart on system means",
+        ]
+    return table(f"{plain(task['task'])}: for other systems", columns, rows)
+
+
+def _p(estimate: Mapping[str, Any]) -> Any:
+    value = value_of(estimate)
+    return None if value is None else Chance(value)
 
 
 def _whole(estimate: Mapping[str, Any]) -> Any:
@@ -230,7 +342,7 @@ def slices(told: Told) -> Section | None:
         ]
     if not parts:
         return None
-    lead = "The headline on the items of one kind; intervals by the delta method, over stimuli. Small slices say little."
+    lead = "The headline on the answered items of one kind, with intervals over stimuli. Small slices say little."
     return Section("slices", "Where models do well and badly", lead, html=joined(*parts), short="Slices")
 
 
@@ -284,9 +396,13 @@ def method(told: Told) -> Section:
     """How the figures were made."""
     options = told.said["options"]
     lines = [
-        f"Intervals are at {100 * options['level']:.0f}%, from {number(options['resamples'])} resamples of stimuli with"
-        f" all their items (seed {options['seed']}); where resamples times rows pass 100 million, from influence values."
-        " Those over systems resample whole systems.",
+        f"Intervals are at {100 * options['level']:.0f}%, from leaving out one stimulus with all its items at a time (the"
+        " jackknife; influence values for very many), with Student's t. Those over systems leave out whole systems. Interval and"
+        f" p-value of a difference come from the same standard error and degrees of freedom. BLEU and calibration resample"
+        f" {number(options['resamples'])} times at most (seed {options['seed']}).",
+        "Models are ranked by the score with failures counted. A model beats chance where that score is better than chance,"
+        " corrected by Holm for the number of models.",
+        *_levels_of_chance(told),
         f"Scores are cut at {options['threshold']:g}, and at a threshold chosen on the other {options['folds'] - 1} of"
         f" {options['folds']} folds of stimuli.",
         f"System truth is {_truth(options['system_truth'])}.",
@@ -302,6 +418,36 @@ def method(told: Told) -> Section:
     return Section(
         "method", "How this was made", html=Markup("<ul>\n{}\n</ul>").format(items), short="Method"
     )
+
+
+def _levels_of_chance(told: Told) -> list[str]:
+    """What chance is for the headline of every task."""
+    out = []
+    for task in told.tasks:
+        found = told.chance(task)
+        if value_of(found) is not None:
+            what = str(found.get("method", "")).partition(": ")[2]
+            out.append(
+                f"{plain(task['task'])}: chance is {interval(found)}" + (f" ({what})." if what else ".")
+            )
+        else:
+            out.append(f"{plain(task['task'])}: no chance level: {found.get('why_missing')}.")
+    return out
+
+
+def models(told: Told) -> Section | None:
+    """Which models answered, and which version of heartfelt scored them."""
+    info = told.said.get("model_info") or {}
+    if not info:
+        return None
+    rows = [
+        [name, one["display_name"], one["predictor"] or "–", one["version"] or "–", (one["hash"] or "–")[:16],
+         one["identity"] or "–"]
+        for name, one in info.items()
+    ]  # fmt: skip
+    grid = table("Models", ("asked for as", "name", "predictor", "version", "hash", "identity"), rows)
+    lead = f"Scored by heartfelt {told.said.get('heartfelt_version')} on source {str(told.said.get('source'))[:12]}."
+    return Section("models", "Models", lead, html=joined(grid), short="Models")
 
 
 def _truth(words: str) -> str:

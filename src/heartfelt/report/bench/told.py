@@ -81,6 +81,20 @@ class Told:
         """A model's score by the task's headline."""
         return self.scores(task["task"], model=model, metric=task["headline"], level="item")[0]
 
+    def chance(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        """The chance level of the task's headline."""
+        known = [
+            one.get("chance") for one in self.scores(task["task"], metric=task["headline"], level="item")
+        ]
+        return dict(
+            next((one for one in known if one), {"value": None, "why_missing": "no chance level is known"})
+        )
+
+    def coverage(self, task: str, model: str) -> tuple[int, int]:
+        """How many items a model answered, and how many there were."""
+        covered = self.said["coverage"].get(model, {}).get(task) or {}
+        return int(covered.get("answered") or 0), int(covered.get("items") or 0)
+
     def ranks(self, task: str) -> list[dict[str, Any]]:
         """The ranks of a task, best first, those without one last."""
         mine = [rank for rank in self.said["ranks"] if rank["task"] == task]
@@ -114,8 +128,18 @@ class Told:
         return self.said["details"].get(task["task"], {}).get("models", {}).get(model, {}).get(name)
 
 
+NO_CHANCE = "does not beat chance"
+
+
+def below_chance(rank: Mapping[str, Any]) -> bool:
+    """Whether a model was found not to beat chance."""
+    return rank.get("beats_chance") is False
+
+
 def rank_words(rank: Mapping[str, Any]) -> str:
-    """``2``, or ``1–3`` where the data leave it open."""
+    """``2``, or ``1–3`` where the data leave it open; a dash, or ``does not beat chance``, for a model without a rank."""
+    if below_chance(rank):
+        return NO_CHANCE
     best, worst = rank["best"], rank["worst"]
     if best is None:
         return "–"

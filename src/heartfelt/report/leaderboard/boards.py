@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from heartfelt import __version__
 from heartfelt.report.bench.told import Told
 from heartfelt.report.leaderboard.runs import BenchRun
 from heartfelt.score.compare import CompareOptions, Entrant, compare, ranks
-
-RESAMPLES = 2000
+from heartfelt.score.scores import RANKED_BY
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,15 +25,15 @@ class Board:
     notes: tuple[str, ...]
 
 
-def boards_of(runs: Sequence[BenchRun], seed: int = 0) -> list[Board]:
+def boards_of(runs: Sequence[BenchRun]) -> list[Board]:
     """A board a source, in the order they first come."""
     by_source: dict[str, list[BenchRun]] = {}
     for run in runs:
         by_source.setdefault(str(run.told.said.get("source")), []).append(run)
-    return [_board(source, mine, seed) for source, mine in by_source.items()]
+    return [_board(source, mine) for source, mine in by_source.items()]
 
 
-def _board(source: str, runs: Sequence[BenchRun], seed: int) -> Board:
+def _board(source: str, runs: Sequence[BenchRun]) -> Board:
     tasks: dict[str, dict[str, Any]] = {}
     for run in runs:
         for task in run.told.tasks:
@@ -42,16 +42,18 @@ def _board(source: str, runs: Sequence[BenchRun], seed: int) -> Board:
         "heartfelt_scores": 1, "study": runs[0].told.said["study"], "title": runs[0].told.title, "source": source,
         "models": [], "tasks": list(tasks.values()), "metrics": {}, "coverage": {}, "ranks": [], "scores": [],
         "comparisons": [], "slices": [], "details": {}, "options": runs[0].told.said["options"], "notes": [],
+        "heartfelt_version": __version__, "model_info": {}, "ranked_by": RANKED_BY,
     }  # fmt: skip
     notes = [run.why_no_items for run in runs if run.why_no_items]
+    notes += [run.why_answered_only for run in runs if run.why_answered_only]
     for run in runs:
         said["metrics"] |= run.told.said["metrics"]
     for task in tasks.values():
-        notes += _add(said, task, runs, seed)
+        notes += _add(said, task, runs)
     return Board(source, Told(said), tuple(runs), tuple(dict.fromkeys(notes)))
 
 
-def _add(said: dict[str, Any], task: dict[str, Any], runs: Sequence[BenchRun], seed: int) -> list[str]:
+def _add(said: dict[str, Any], task: dict[str, Any], runs: Sequence[BenchRun]) -> list[str]:
     """Put one task of all runs into the joint scores."""
     name, notes = str(task["task"]), []
     names = [model for run in runs for model in run.told.models]
@@ -67,16 +69,21 @@ def _add(said: dict[str, Any], task: dict[str, Any], runs: Sequence[BenchRun], s
             if shown not in said["models"]:
                 said["models"].append(shown)
             said["scores"].append({**found, "model": shown})
+            info = (run.told.said.get("model_info") or {}).get(model)
+            if info:
+                said["model_info"][shown] = info
             said["coverage"].setdefault(shown, {})[name] = run.told.said["coverage"][model].get(name)
             ceilings.add(found["ceiling"].get("value"))
             rows = run.items.filter((pl.col("task") == name) & (pl.col("model") == model))
-            rows = rows.filter(pl.col("said").is_not_null())
-            why = rank["why_none"] or (run.why_no_items if not rows.height else None)
-            entrants.append(Entrant(shown, rows, found["estimate"].get("value"), why))
+            beyond, p = (found.get(key, {}).get("value") for key in ("beyond_chance", "p_chance"))
+            # Whether a model beats chance is decided anew, corrected for all models of the board.
+            why = None if rank.get("beats_chance") is False else rank["why_none"]
+            why = why or (run.why_no_items if not rows.height else None)
+            entrants.append(Entrant(shown, rows, found["with_failures"].get("value"), why, beyond, p))
         said["details"].setdefault(name, {"one_rater": run.told.human(task), "models": {}})
     if len(ceilings - {None}) > 1:
         notes.append(f"{name}: runs scored different items, so their ceilings differ; the first is drawn.")
-    options = CompareOptions(name, task["kind"], task["headline"], RESAMPLES, seed)
+    options = CompareOptions(name, task["kind"], task["headline"])
     pairs = compare(entrants, options)
     said["comparisons"] += [pair.to_json() for pair in pairs]
     said["ranks"] += [rank.to_json() for rank in ranks(entrants, pairs, options)]

@@ -15,6 +15,7 @@ _COLUMNS = {
     "task": pl.String, "model": pl.String, "stimulus": pl.String, "question": pl.String, "truth": pl.Float64,
     "said": pl.Float64,
 }  # fmt: skip
+_FURTHER = {"counted": pl.Float64, "system": pl.String}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +27,8 @@ class BenchRun:
     told: Told
     items: pl.DataFrame
     why_no_items: str | None = None
+    why_answered_only: str | None = None
+    """Set where the run's file does not say what failures count as: its pairs are then compared on answered items."""
 
     @property
     def report(self) -> Path | None:
@@ -54,8 +57,17 @@ def _read(path: Path, folder: Path) -> BenchRun:
     name = home.relative_to(folder).as_posix() if home != folder else folder.resolve().name
     told = Told.read(path)
     try:
-        items = pl.read_parquet(home / ITEMS, columns=list(_COLUMNS)).cast(_COLUMNS)  # type: ignore[arg-type]  # polars' own alias is narrower
+        table = pl.read_parquet(home / ITEMS)
+        known = {
+            name: kind
+            for name, kind in {**_COLUMNS, **_FURTHER}.items()
+            if name in {*_COLUMNS, *table.columns}
+        }
+        items = table.select(list(known)).cast(known)  # type: ignore[arg-type]  # polars' own alias is narrower
     except (OSError, pl.exceptions.PolarsError):
         nothing = pl.DataFrame(schema=_COLUMNS)
         return BenchRun(name, home, told, nothing, f"{name} has no readable {ITEMS}")
+    if "counted" not in items.columns:
+        why = f"{name} was scored by an earlier version: its pairs are compared on answered items; score it again"
+        return BenchRun(name, home, told, items, why_answered_only=why)
     return BenchRun(name, home, told, items)

@@ -97,7 +97,11 @@ def _index(boards: list[Board], runs: list[BenchRun], pages: dict[str, str], tit
         "media": {},
     }
     named = title or (boards[0].told.title + ": leaderboard" if len(boards) == 1 else "Leaderboard")
-    return Page(named, "Predictors against people, under the ceiling their labels set.", shown, data, facts)
+    lead = (
+        "Predictors against people, between chance and the ceiling their labels set. Ranked with failures counted: a failed or"
+        " missing prediction counts as the task's fallback. A model that does not beat chance has no rank."
+    )
+    return Page(named, lead, shown, data, facts)
 
 
 def _runs_section(runs: list[BenchRun], pages: dict[str, str]) -> Section:
@@ -140,6 +144,7 @@ def _run_page(run: BenchRun, target: Path) -> Page:
         sections.slices(told),
         sections.all_scores(told),
         sections.failures(told),
+        sections.models(told),
         sections.method(told),
     ]
     data: dict[str, Any] = {

@@ -1,0 +1,300 @@
+"""Intervals and tests of a metric from leaving out one row, or one whole cluster, at a time.
+
+The same spread gives the interval and the p-value, so that p < .05 exactly when the 95% interval leaves out the value that is
+tested. It comes from the jackknife (leave one unit out; for a mean this is the classical standard error, for regression CR3);
+where rows times units pass ``EXACT_LIMIT``, from influence values, which agree with it for that many units.
+
+Scales: correlations on Fisher's z, errors on the logarithm, shares by Wilson's score interval at the effective sample size
+``p (1 - p) / error²`` (Korn and Graubard 1998), differences as they are. Quantiles are Student's t. Degrees of freedom:
+- one less than there are units; fewer where clusters differ in size (Satterthwaite's approximation for the variance of a mean
+  of cluster means, Bell and McCaffrey 2002);
+- for one metric at most ``units / (kurtosis - 1)`` of the leave-one-out values: where a few units decide, their spread is
+  little known itself. Half of Satterthwaite's figure, because the kurtosis of a small sample is too low;
+- for one metric over clusters at most half the clusters, and for errors at most half of one less than the units: few systems
+  rarely show how far off a system can be, and squares are skewed.
+
+MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluster jackknife; Miller (1974), *Biometrika* 61.
+``docs/stats/association.md`` has the simulated coverage and the variants that were compared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+from heartfelt.stats import _bounds
+from heartfelt.stats._metrics import Metric, Rows, metric_called, rows
+from heartfelt.stats._paired import Column, coded, counted
+from heartfelt.stats._replicates import Sample, full_value
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ints, as_array
+
+Scale = Literal["identity", "fisher", "log", "share"]
+
+EXACT_LIMIT = 4_000_000
+"""Rows times units up to which every unit is left out in turn."""
+FEW_UNITS = 40
+"""Units that are left out in turn however many rows there are: here the jackknife and influence values differ."""
+LEAST_UNITS = 3
+_SCALES: dict[str, Scale] = {"identity": "identity", "fisher": "fisher", "log": "log", "logit": "share"}
+_SCALE_NAMES = {
+    "identity": "Student t",
+    "fisher": "Student t on Fisher's z scale",
+    "log": "Student t on the log scale",
+    "share": "Wilson at the effective sample size, Student t",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none is known.
+
+    ``effective`` is the effective sample size of a share.
+    """
+
+    value: float
+    scale: Scale
+    units: int
+    error: float = 0.0
+    df: float = 1.0
+    effective: float = 0.0
+    how: str = "jackknife"
+    why_none: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The method, as an estimate's ``interval`` names it."""
+        return f"{self.how}, {_SCALE_NAMES[self.scale]} ({self.df:.3g} df)"
+
+    def bounds(self, confidence: float) -> _bounds.Bounds | None:
+        """The interval."""
+        if self.why_none:
+            return None
+        quantile = _bounds.t_quantile(confidence, self.df)
+        if self.scale == "share":
+            return _wilson(self.value, self.effective, quantile)
+        centre, half = _forward(self.scale, self.value), quantile * self.error
+        return _backward(self.scale, centre - half), _backward(self.scale, centre + half)
+
+    def p(self, at: float) -> float | None:
+        """Two-sided p-value of the hypothesis that the true value is ``at``: below 1 - confidence where ``bounds`` leave it out."""
+        if self.why_none:
+            return None
+        from scipy.special import stdtr
+
+        if self.scale == "share":
+            spread = math.sqrt(max(at * (1 - at), 0.0) / self.effective)
+            gap = abs(self.value - at)
+        else:
+            spread, gap = self.error, abs(_forward(self.scale, self.value) - _forward(self.scale, at))
+        if spread == 0:
+            return 0.0 if gap > 0 else 1.0
+        return 2 * float(stdtr(self.df, -gap / spread))
+
+    def estimate(self, plain: Estimate, confidence: float) -> Estimate:
+        """The estimate with this spread's interval, or the reason it has none."""
+        return _bounds.bounded(plain, self.bounds(confidence), self.name, confidence, self.why_none or "")
+
+
+def _wilson(share: float, n: float, quantile: float) -> _bounds.Bounds:
+    square = quantile * quantile
+    centre = share + square / (2 * n)
+    half = quantile * math.sqrt(max(share * (1 - share), 0.0) / n + square / (4 * n * n))
+    low, high = (centre - half) / (1 + square / n), (centre + half) / (1 + square / n)
+    return (0.0 if share <= 0 else max(low, 0.0)), (1.0 if share >= 1 else min(high, 1.0))
+
+
+def _forward(scale: Scale, value: float) -> float:
+    if scale == "fisher":
+        return math.atanh(min(max(value, -1 + 1e-15), 1 - 1e-15))
+    return math.log(max(value, 1e-300)) if scale == "log" else value
+
+
+def _backward(scale: Scale, value: float) -> float:
+    if scale == "fisher":
+        return math.tanh(value)
+    return math.exp(min(value, 700.0)) if scale == "log" else value
+
+
+def _forward_all(scale: Scale, values: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if scale == "fisher":
+            return np.asarray(np.arctanh(values))
+        return np.asarray(np.log(values)) if scale == "log" else values
+
+
+def cluster_df(sizes: npt.NDArray[Any]) -> float:
+    """Degrees of freedom of the jackknife variance of a mean of clusters of these sizes, were cluster means equally uncertain.
+
+    One less than the number of clusters where all are of one size.
+    """
+    w = np.asarray(sizes, np.float64) / float(np.sum(sizes))
+    c = (w / (1 - w)) ** 2
+    ww, cw, s = float(w @ w), float(c @ w), float(c.sum())
+    trace = s - 2 * cw + s * ww
+    square = (
+        float(c @ c) + 2 * (cw * cw + float(c @ c) * ww) + (s * ww) ** 2
+        - 4 * float((c * c) @ w) + 2 * s * float(c @ (w * w)) - 4 * s * cw * ww
+    )  # fmt: skip
+    return trace * trace / square
+
+
+def leave_out(metric: Metric, data: Rows, unit: Ints | None, units: int) -> Floats:
+    """The metric without each unit in turn; NaN where it is then undefined."""
+    lanes = metric.lanes(data)
+    rows_at = np.arange(data.n) if unit is None else unit
+    kind = np.float32 if data.n < 2_000_000 else np.float64
+    out = np.empty(units)
+    step = max(min(32, units), 1) if data.n > 50_000 else min(units, 512)
+    for start in range(0, units, step):
+        stop = min(start + step, units)
+        counts = np.ones((data.n, stop - start), kind)
+        mine = (rows_at >= start) & (rows_at < stop)
+        counts[np.flatnonzero(mine), rows_at[mine] - start] = 0
+        out[start:stop] = lanes(counts)
+    return out
+
+
+def unit_codes(size: int, kept: npt.NDArray[np.bool_], group: Column | None) -> tuple[Ints | None, int]:
+    """Each kept row's cluster as a code, and how many clusters there are; None and the number of rows without ``group``."""
+    if group is None:
+        return None, int(np.count_nonzero(kept))
+    ids = as_array(group)
+    if ids.size != size:
+        raise InputError(
+            f"The column of clusters has {ids.size} rows, the others {size}.", "Pass one cluster id per pair."
+        )
+    names, codes, there = coded(ids[kept], "group")
+    if not there.all():
+        raise InputError("A pair has no cluster id.", "Give every pair an id, or leave out those without.")
+    return codes, len(names)
+
+
+class Basis:
+    """A metric on some rows, with what several spreads of it share, computed once."""
+
+    def __init__(self, metric: Metric, data: Rows) -> None:
+        self.metric, self.data = metric, data
+
+    @cached_property
+    def value(self) -> float:
+        """The metric itself; correlations within their range, which rounding can leave."""
+        value = full_value(self.metric, Sample(self.data))
+        return min(max(value, -1.0), 1.0) if self.metric.transform == "fisher" else value
+
+    @cached_property
+    def influence(self) -> Floats:
+        """Each row's influence value."""
+        return self.metric.influence(self.data)
+
+
+def metric_spread(basis: Basis, unit: Ints | None, units: int) -> Spread:
+    """The spread of a metric that is defined on these rows, over rows or over clusters (``unit``)."""
+    metric, data, value = basis.metric, basis.data, basis.value
+    scale = _SCALES[metric.transform]
+    what = "pair" if unit is None else "cluster"
+    why = _why_no_spread(metric, data, unit, units) or _at_its_end(scale, value)
+    if why:
+        return Spread(value, scale, units, why_none=why)
+    exact = units <= FEW_UNITS or data.n * units <= EXACT_LIMIT
+    if exact:
+        moved = _forward_all(scale, leave_out(metric, data, unit, units)) - _forward(scale, value)
+        if not np.isfinite(moved).all():
+            return Spread(
+                value, scale, units, why_none=f"without one of the {what}s it is perfect or undefined"
+            )
+        error = math.sqrt((units - 1) / units * float(moved @ moved))
+    else:
+        moved = cluster_sums(basis.influence, unit, units) * _slope(scale, value)
+        error = _bounds.influence_error(moved)
+    end = scale == "share" and not 0 < value < 1
+    if not end and not error > 1e-13 * max(abs(value), 1e-300):
+        return Spread(value, scale, units, why_none=f"leaving out any one {what} changes nothing")
+    df = units - 1.0 if unit is None else min(cluster_df(np.bincount(unit, minlength=units)), units / 2)
+    df = max(min(df, _df_of_spread(moved), max((units - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
+    how = ("jackknife" if exact else "influence values") + (" over clusters" if unit is not None else "")
+    if scale != "share":
+        return Spread(value, scale, units, error, df, how=how)
+    size = _size_at_the_end(metric, data) * units / data.n if end else value * (1 - value) / error**2
+    return Spread(value, scale, units, error, units - 1.0 if end else df, size, how)
+
+
+def jackknife_metric(
+    metric: str, x: Column, y: Column, *, group: Column | None = None, confidence: float = 0.95
+) -> Estimate:
+    """A named metric of labels ``x`` and predictions ``y`` with a jackknife interval over rows, or over clusters (``group``)."""
+    plain, spread = spread_of(metric, x, y, group=group)
+    return plain if spread is None else spread.estimate(plain, confidence)
+
+
+def spread_of(
+    metric: str, x: Column, y: Column, *, group: Column | None = None
+) -> tuple[Estimate, Spread | None]:
+    """The metric without an interval, and its spread where it has a value."""
+    chosen = metric_called(metric)
+    data = rows(chosen, x, y)
+    unit, units = unit_codes(data.kept.size, data.kept, group)
+    counts = counted(data.n, int(data.kept.size - data.n)) | ({"clusters": units} if unit is not None else {})
+    why = chosen.undefined(data)
+    if why:
+        return Estimate.missing(why, chosen.name, counts), None
+    spread = metric_spread(Basis(chosen, data), unit, units)
+    return Estimate(spread.value, method=chosen.name, counts=counts), spread
+
+
+def cluster_sums(influence: Floats, unit: Ints | None, units: int) -> Floats:
+    """Influence per independent unit, scaled so that the mean over units moves the statistic."""
+    if unit is None:
+        return influence
+    return np.asarray(np.bincount(unit, weights=influence, minlength=units) * (units / influence.size))
+
+
+def _why_no_spread(metric: Metric, data: Rows, unit: Ints | None, units: int) -> str | None:
+    what = "pair" if unit is None else "cluster"
+    if units < LEAST_UNITS:
+        return f"{units} {what}{'' if units == 1 else 's'}; at least {LEAST_UNITS} are needed for an interval"
+    if metric.name in ("balanced_accuracy", "macro_f1"):
+        label = data.x.astype(np.int64)
+        in_units = label if unit is None else np.unique(label * units + unit) // units
+        times = np.bincount(in_units)
+        if int(times[times > 0].min()) < 2:
+            return f"a category occurs in one {what} only, so its share of hits has no known spread"
+    return None
+
+
+def _at_its_end(scale: Scale, value: float) -> str | None:
+    if scale == "fisher" and abs(value) >= 1 - 1e-14:
+        return "perfect correlation: its scale is unbounded"
+    return "there is no error to be uncertain about" if scale == "log" and value <= 0 else None
+
+
+def _slope(scale: Scale, value: float) -> float:
+    if scale == "fisher":
+        return 1 / (1 - value * value)
+    return 1 / value if scale == "log" else 1.0
+
+
+def _df_of_spread(moved: Floats) -> float:
+    """Degrees of freedom that the heaviness of the tails leaves."""
+    centred = moved - moved.mean()
+    square = float(np.mean(centred**2))
+    kurtosis = float(np.mean(centred**4)) / square**2 if square > 0 else 1.0
+    return moved.size / (kurtosis - 1) if kurtosis > 1 + 1e-9 else math.inf
+
+
+def _size_at_the_end(metric: Metric, data: Rows) -> float:
+    """How many rows decide a share of 0 or 1."""
+    if metric.name == "accuracy":
+        return float(data.n)
+    if metric.name in ("precision", "recall", "f1"):
+        side = {"precision": data.y, "recall": data.x, "f1": data.x | data.y}[metric.name]
+        return float(np.count_nonzero(side))
+    # The variance of a mean of k shares at the same value, each of its own number of rows.
+    sizes = np.unique(data.x, return_counts=True)[1]
+    return float(sizes.size**2 / np.sum(1 / sizes))
