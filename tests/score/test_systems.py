@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from heartfelt.report.bench import Told
-from heartfelt.report.bench.sections import comparisons, sentences
+from heartfelt.report.bench.comparing import comparisons
+from heartfelt.report.bench.sections import sentences
 from heartfelt.score import ScoreOptions, score
 from heartfelt.score.compare import CompareOptions, Entrant, compare, ranks
 from heartfelt.stats.paired_metrics import metric_difference
