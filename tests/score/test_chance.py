@@ -77,6 +77,9 @@ def test_a_model_that_does_not_beat_chance_has_no_rank(both: Scores) -> None:
     assert (rank["good"].place, rank["good"].beats_chance) == (1, True)
     assert (rank["sham"].place, rank["sham"].best, rank["sham"].beats_chance) == (None, None, False)
     assert rank["sham"].why_none == "it does not beat chance"
+    leader = both.leader("presence")
+    assert leader is not None
+    assert leader.model == "good"
     said = both.to_json()
     mine = next(r for r in said["ranks"] if r["model"] == "sham" and r["task"] == "presence")
     assert mine["beats_chance"] is False
@@ -85,7 +88,9 @@ def test_a_model_that_does_not_beat_chance_has_no_rank(both: Scores) -> None:
 
 def test_alone_it_is_not_called_best_either(both: Scores) -> None:
     snapshot, _ = made.presence(stimuli=80)
-    alone = Told(score(snapshot, sham(snapshot, 5), ScoreOptions(slices=())).to_json())
+    scores = score(snapshot, sham(snapshot, 5), ScoreOptions(slices=()))
+    assert scores.leader("presence") is None
+    alone = Told(scores.to_json())
     for told in (alone, Told(both.to_json())):
         for task in told.tasks:
             for sentence in sentences(told, task):

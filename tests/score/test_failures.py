@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -54,7 +56,7 @@ def test_eight_of_120_do_not_rank_first() -> None:
     assert covered["problems"] == {"not sure": 52, "no prediction was given": 60}
 
 
-def test_json_page_terminal_and_leaderboard_say_so(tmp_path: pytest.TempPathFactory) -> None:
+def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
     found, table = numbers()
     said = found.to_json()
     assert "failures counted" in said["ranked_by"]
@@ -62,11 +64,11 @@ def test_json_page_terminal_and_leaderboard_say_so(tmp_path: pytest.TempPathFact
     words = sentences(told, told.tasks[0])
     assert words[0].startswith("valence: answers has the best")
     assert any("abstains failed on 112 items of 120" in text and "ranked by" in text for text in words)
-    page = render(bench_page(found, None, tmp_path / "report.html"))  # type: ignore[operator]  # a folder
+    page = render(bench_page(found, None, tmp_path / "report.html"))
     assert "ranked by the score with failures counted" in page
     assert "8 of 120" in page
-    write_bench(found, table, tmp_path / "benches" / "one")  # type: ignore[operator]  # a folder
-    site = write_leaderboard(tmp_path / "benches")  # type: ignore[operator]  # a folder
+    write_bench(found, table, tmp_path / "benches" / "one")
+    site = write_leaderboard(tmp_path / "benches")
     board = (site / "index.html").read_text()
     assert "8 of 120" in board
     assert "failures counted" in board

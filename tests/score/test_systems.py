@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from heartfelt.report.bench import Told
-from heartfelt.report.bench.sections import comparisons, sentences
+from heartfelt.report.bench.comparing import comparisons
+from heartfelt.report.bench.sections import sentences
 from heartfelt.score import ScoreOptions, score
 from heartfelt.score.compare import CompareOptions, Entrant, compare, ranks
 from heartfelt.stats.paired_metrics import metric_difference
@@ -115,8 +116,8 @@ def test_holm_and_its_interval_agree() -> None:
         assert adjusted.level >= alone.level
         assert adjusted.low <= alone.low + 1e-12  # type: ignore[operator]  # checked above
         kinds.add(outside)
-        said = pair.to_json()
-        assert said["p_adjusted_by"] == "Holm over 6 pairs"
+        plain = pair.to_json()
+        assert plain["p_adjusted_by"] == "Holm over 6 pairs"
     assert kinds == {True, False}
 
 

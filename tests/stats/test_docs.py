@@ -14,7 +14,7 @@ from heartfelt.stats import classify, inference, resample
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "stats"
 ASSOCIATION = ["ccc", "kendall", "mae", "mse", "pearson", "rmse", "spearman"]
 RESAMPLE = ["bootstrap", "bootstrap_difference", "bootstrap_metric", "metric_names"]
-OTHERS = ["ellipse", "overlap", "overlap_of", "shrinkage_slope"]
+OTHERS = ["jackknife_metric", "metric_difference", "ellipse", "overlap", "overlap_of", "shrinkage_slope"]
 
 
 def _text(page: str) -> str:

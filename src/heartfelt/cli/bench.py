@@ -110,9 +110,21 @@ def bench(
         typer.Option("--slice", help="Slice by this column. May be repeated.", rich_help_panel=_SCORING),
     ] = None,
     resamples: Annotated[
-        int, typer.Option(help="Resamples of every interval.", rich_help_panel=_SCORING)
+        int,
+        typer.Option(
+            help="Resamples of BLEU and calibration intervals; others draw none.", rich_help_panel=_SCORING
+        ),
     ] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of all resampling.", rich_help_panel=_SCORING)] = 0,
+    interval_confidence: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            max=0.999,
+            help="Confidence that predictors' own intervals claim, where a model does not say.",
+            rich_help_panel=_SCORING,
+        ),
+    ] = 0.9,
 ) -> None:
     """Ask predictors about everything people rated, and score them against the labels and their ceiling."""
     from heartfelt.cli import screen
@@ -128,6 +140,7 @@ def bench(
         selection=Selection(full_coverage, unanimous, exclude_flagged, limit),
         ties=ties,  # type: ignore[arg-type]  # checked by the options themselves
         part=part,
+        interval_confidence=interval_confidence,
         **_system_truth(systems),  # type: ignore[arg-type]  # two fields of the options
     )
     asking = RunOptions(

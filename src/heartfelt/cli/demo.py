@@ -137,9 +137,11 @@ def score(demo: Demo) -> str:
     with progress_bar("scoring predictors") as report:
         made = run_bench(demo.frozen(), demo.predictors, demo.folder / "bench", options, report)
     first = made.scores.tasks[0]
-    best = made.scores.ranked(first.id)[0]
-    found = made.scores.find(first.id, best.model)
-    said = f"; best on {first.id}: {best.model}, {found.estimate}, ceiling {found.ceiling}" if found else ""
+    best = made.scores.leader(first.id)
+    found = None if best is None else made.scores.find(first.id, best.model)
+    said = f"; no predictor beats chance on {first.id}"
+    if best is not None and found is not None:
+        said = f"; best on {first.id}: {best.model}, {found.with_failures}, ceiling {found.ceiling}"
     return f"{len(demo.predictors)} predictors{said}; {demo.folder / 'bench' / 'report.html'}"
 
 

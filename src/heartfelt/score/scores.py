@@ -259,6 +259,10 @@ class Scores(ShortRepr):
         mine = [rank for rank in self.ranks if rank.task == task]
         return sorted(mine, key=lambda rank: (rank.place is None, rank.place or 0))
 
+    def leader(self, task: str) -> Rank | None:
+        """The model ranked first; None where no model has a rank, as when none beats chance."""
+        return next((rank for rank in self.ranked(task) if rank.place is not None), None)
+
     def table(self) -> pl.DataFrame:
         """The scores as a flat table."""
         return pl.DataFrame([_flat(one) for one in self.scores], infer_schema_length=None)

@@ -60,7 +60,9 @@ if TYPE_CHECKING:
         tukey,
     )
     from heartfelt.stats.inference.anova import anova
+    from heartfelt.stats.jackknife import jackknife_metric
     from heartfelt.stats.noise_ceiling import ceiling
+    from heartfelt.stats.paired_metrics import metric_difference
     from heartfelt.stats.probability import brier, calibration, expected_calibration_error
     from heartfelt.stats.regression import shrinkage_slope
     from heartfelt.stats.reliability.components import variance_components
@@ -89,6 +91,8 @@ _HOMES = {
         "permutation_correlation", "permutation_paired", "permutation_two_sample", "prediction_powered_mean",
         "prediction_powered_slope", "tukey",
     ),
+    "jackknife": ("jackknife_metric",),
+    "paired_metrics": ("metric_difference",),
     "regression": ("shrinkage_slope",),
     "reliability": ("icc", "raters_needed", "reliability_with", "split_half", "variance_components"),
     "resample": ("bootstrap", "bootstrap_difference", "bootstrap_metric"),
@@ -98,8 +102,8 @@ __all__ = [
     "Estimate", "accuracy", "alpha", "anova", "auroc", "average_precision", "balanced_accuracy", "bootstrap",
     "bootstrap_difference", "bootstrap_metric", "brier", "bt500", "calibration", "ccc", "ceiling", "cohen_kappa", "confusion",
     "dawid_skene", "ellipse", "equivalence_correlation", "equivalence_mean", "exact_agreement", "expected_calibration_error",
-    "f1", "fleiss_kappa", "fleiss_kappa_counts", "games_howell", "gwet_ac1", "gwet_ac2", "holm", "icc", "kendall",
-    "leave_one_out", "macro_f1", "mae", "mean", "median", "mixed_model", "mode", "mse", "overlap", "p910", "p913",
+    "f1", "fleiss_kappa", "fleiss_kappa_counts", "games_howell", "gwet_ac1", "gwet_ac2", "holm", "icc", "jackknife_metric", "kendall",
+    "leave_one_out", "macro_f1", "mae", "mean", "median", "metric_difference", "mixed_model", "mode", "mse", "overlap", "p910", "p913",
     "pairwise_accuracy", "pairwise_balanced_accuracy", "pearson", "permutation_correlation", "permutation_paired",
     "permutation_two_sample", "precision", "prediction_powered_mean", "prediction_powered_slope",
     "prior_against_majority", "quadratic_kappa", "raters_needed", "recall", "reliability_with", "rmse", "shrinkage_slope",

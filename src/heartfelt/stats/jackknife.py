@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +129,7 @@ def _forward_all(scale: Scale, values: Floats) -> Floats:
         return np.asarray(np.log(values)) if scale == "log" else values
 
 
-def cluster_df(sizes: Floats) -> float:
+def cluster_df(sizes: npt.NDArray[Any]) -> float:
     """Degrees of freedom of the jackknife variance of a mean of clusters of these sizes, were cluster means equally uncertain.
 
     One less than the number of clusters where all are of one size.

@@ -108,7 +108,9 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
     else:
         named = re.search(r"version ([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
         version = next((part for part in named.groups() if part), None) if named else None
-        digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", done.identity)
+        # A predictor made of the study's own labels names these, which are no weights of its own.
+        own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
+        digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
         hashed = digest[1] if digest else None
     return ModelInfo(
         predictor.asked or done.model, name, predictor.name, version, hashed, done.identity, claimed

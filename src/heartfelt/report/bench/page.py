@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt.report.bench import figures, sections
+from heartfelt.report.bench.comparing import comparisons
 from heartfelt.report.bench.misses import misses
 from heartfelt.report.bench.sections import drawn
 from heartfelt.report.bench.told import Told
@@ -31,7 +32,7 @@ def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
         _scatter(told, charts),
         _misses(told, scores, media),
         _certainty(told, charts),
-        sections.comparisons(told),
+        comparisons(told),
         sections.slices(told),
         sections.all_scores(told),
         sections.failures(told),

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_json, write_text
 from heartfelt.report.bench import figures, sections
+from heartfelt.report.bench.comparing import comparisons
 from heartfelt.report.bench.sections import drawn
 from heartfelt.report.blocks import joined
 from heartfelt.report.chart import Chart
@@ -140,7 +141,7 @@ def _run_page(run: BenchRun, target: Path) -> Page:
     shown = [
         opened,
         sections.leaderboards(told, charts),
-        sections.comparisons(told),
+        comparisons(told),
         sections.slices(told),
         sections.all_scores(told),
         sections.failures(told),
