@@ -199,7 +199,9 @@ def test_musicevals_eight_figures_from_an_answer_file(tmp_path: Path, given: boo
     write_musiceval(scores, tmp_path)
     told = strict(tmp_path / "musiceval.json")
     assert told["system_truth"] == ("the file system_mos_phase1.csv" if given else "the scored clips")
-    assert told["models"][model]["impression"]["coverage"]["answered"] == 30
+    mine = told["models"][model]["impression"]
+    assert mine["coverage"]["answered"] == 30
+    assert mine["with_failures"]["U_LCC"] == mine["U_LCC"]
     assert (
         (tmp_path / "musiceval.csv")
         .read_text()

@@ -53,13 +53,15 @@ def eight_figures(scores: Scores) -> dict[str, dict[str, dict[str, Estimate]]]:
     return out
 
 
-def _figures(scores: Scores, model: str, task: str) -> dict[str, Estimate]:
+def _figures(scores: Scores, model: str, task: str, counted: bool = False) -> dict[str, Estimate]:
+    """The eight figures over answered clips, or with failures ``counted``."""
     out = {}
     for short, level in _LEVELS.items():
         for name, metric in _METRICS.items():
             found = scores.find(task, model, metric, level)
             gone = Estimate.missing("it was not scored", metric)
-            out[f"{short}_{name}"] = gone if found is None else found.estimate
+            known = None if found is None else found.with_failures if counted else found.estimate
+            out[f"{short}_{name}"] = known or gone
     return out
 
 
@@ -88,6 +90,10 @@ def write_musiceval(scores: Scores, folder: Path) -> None:
                         name: scores.coverage[model][task][name] for name in ("items", "answered", "share")
                     },
                     **{name: estimate.to_json() for name, estimate in found.items()},
+                    "with_failures": {
+                        name: estimate.to_json()
+                        for name, estimate in _figures(scores, model, task, counted=True).items()
+                    },
                 }
                 for task, found in tasks.items()
             }
