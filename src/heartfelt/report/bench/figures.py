@@ -103,7 +103,7 @@ def shares(told: Told, task: Mapping[str, Any]) -> Chart | None:
         "(Score − chance) / (ceiling − chance), failures counted: 0 is chance, 1 is as good as anything can be expected to do"
         " against these labels. The interval holds the uncertainty of score and ceiling."
     )
-    return Chart("intervals", f"Share of the ceiling: {plain(task['task'])}", caption, [panel], table)
+    return Chart("intervals", f"From chance to the ceiling: {plain(task['task'])}", caption, [panel], table)
 
 
 def scatter(told: Told, task: Mapping[str, Any], rows: pl.DataFrame, seed: int = 0) -> Chart | None:

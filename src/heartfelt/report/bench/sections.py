@@ -64,7 +64,7 @@ def sentences(told: Told, task: Mapping[str, Any]) -> list[str]:
     if ranked and blind:
         verb = "does" if len(blind) == 1 else "do"
         out.append(
-            f"{plain(name)}: {', '.join(blind)} {verb} not beat chance"
+            f"{plain(name)}: {_listed(blind)} {verb} not beat chance"
             f" ({interval(told.chance(task))}) and {'has' if len(blind) == 1 else 'have'} no rank."
         )
     for rank in ranked:
@@ -77,6 +77,11 @@ def sentences(told: Told, task: Mapping[str, Any]) -> list[str]:
                 f"{plain(name)}: {rank['model']} scores above the ceiling these labels should set: {why}"
             )
     return out + _failed(told, task)
+
+
+def _listed(names: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _leading(told: Told, task: Mapping[str, Any], ranked: list[dict[str, Any]]) -> list[str]:
