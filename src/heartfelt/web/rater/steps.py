@@ -43,7 +43,7 @@ def step_json(step: Step, blinding: Blinding) -> dict[str, Any]:
 
 
 def _trial(step: ShowTrial, blinding: Blinding) -> dict[str, Any]:
-    names = {q: blinding.question(step.trial, place, q) for place, q in enumerate(step.questions)}
+    names = blinding.names(step.trial, step.questions)
     return {
         "kind": "trial",
         "sort": "practice" if step.kind == "practice" else "rating",
