@@ -52,7 +52,9 @@ METRICS: dict[str, MetricFacts] = {
     "precision": MetricFacts("precision", chance_rule="share of labels that are present"),
     "recall": MetricFacts("recall"),
     "f1": MetricFacts("F1", chance_rule="always saying present"),
-    "macro_f1": MetricFacts("macro F1", base="macro_f1", chance_rule="1 / categories among the labels"),
+    "macro_f1": MetricFacts(
+        "macro F1", base="macro_f1", chance_rule="1 / categories among the labels"
+    ),
     "auroc": MetricFacts("area under the ROC curve", chance=0.5, chance_rule="0.5"),
     "average_precision": MetricFacts("average precision", chance_rule="share of labels that are present"),
     "brier": MetricFacts(
