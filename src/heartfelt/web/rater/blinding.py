@@ -16,7 +16,7 @@ from typing import Any
 from heartfelt.collect.errors import OffScale, Unanswered
 from heartfelt.study import Study
 from heartfelt.study.model import say
-from heartfelt.study.probe import HeadphoneProbe
+from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
 from heartfelt.web.rater.present import form_numbers
 
 _QUESTION_BYTES = 8
@@ -75,6 +75,17 @@ class Blinding:
         if hidden is None or not (trial.isascii() and trial.isdecimal()) or len(trial) > 16:
             return None
         return _xor(hidden, self._digest("media", trial)).hex()
+
+    def words(self, told: str, language: str) -> str:
+        """What an attention trial says, in another language than the one the rater came in."""
+        for probe in self._study.probes:
+            if (
+                isinstance(probe, AttentionProbe)
+                and isinstance(probe.text, dict)
+                and told in probe.text.values()
+            ):
+                return say(probe.text, language)
+        return told
 
     def probe_of(self, name: str) -> str:
         """The headphone probe behind the one name there is for it."""
