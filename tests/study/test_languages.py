@@ -16,6 +16,7 @@ from heartfelt.study.languages import check_texts, missing_texts, texts_of
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.recipes import RECIPES, recipe_study
 from heartfelt.web.rater.texts import check_languages
+from heartfelt.web.serve import ServeOptions, prepare
 
 
 def study(languages: str) -> Study:
@@ -78,3 +79,5 @@ def test_check_says_so(tmp_path: Path) -> None:
     error = result.exception
     assert isinstance(error, StudyError)
     assert "'fr'" in error.problem
+    with pytest.raises(StudyError, match="'fr'"):
+        prepare(folder, ServeOptions())

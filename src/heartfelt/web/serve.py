@@ -69,9 +69,11 @@ def web_options(options: ServeOptions, keys: Keys) -> WebOptions:
 def prepare(folder: Path, options: ServeOptions, progress: Callable[[int, int], None] | None = None) -> Keys:
     """Find out whether the study can be served so, and make the keys it needs; ``progress`` hears of probed media."""
     from heartfelt.collect import Collection
+    from heartfelt.web.rater.texts import check_languages
     from heartfelt.web.security.keys import keys_of
 
     with Collection.open(folder, database=options.database, progress=progress) as collection:
+        check_languages(collection.study, collection.folder)
         keys = keys_of(collection)
     web_options(options, keys)
     _free(options)

@@ -23,6 +23,7 @@ heartfelt: 1
 name: blind
 title: A study
 media: {media}
+languages: [en, ko]
 systems: [{{id: Quillbox}}, {{id: Marrowtone}}]
 intents: [{{id: zestful, reference: {{mood: 3}}}}, {{id: forlorn}}]
 prompts: [{{id: secretprompt, text: "a hidden prompt of {{intent}}"}}]
@@ -34,7 +35,7 @@ questions:
 probes:
   - {{type: anchor, id: anchorprobe, stimuli: [known], question: otherquestion, at_least: 2}}
   - {{type: repeat, id: repeatprobe, gap: 1}}
-  - {{type: attention, id: lookprobe, text: "Please choose 4.", question: otherquestion, answer: 4}}
+  - {{type: attention, id: lookprobe, text: {{en: "Please choose 4.", ko: "4를 고르세요."}}, question: otherquestion, answer: 4}}
   - {{type: headphones, id: phonesprobe, trials: 1, pass_at: 1}}
 consent: {{text: You may stop at any time.}}
 design: {{ratings_per_item: 30, practice: 1, listening: free, expected_seconds: 5}}
@@ -155,6 +156,16 @@ def test_every_trial_looks_like_every_other(client: TestClient) -> None:
     assert len(set(media)) == len(media), "a repeat has another address"
     names = [name for trial in trials for name in trial["questions"]]
     assert len(set(names)) == len(names)
+
+
+def test_an_attention_trial_speaks_the_language_the_rater_reads_now(client: TestClient) -> None:
+    _, trials = walk(client)
+    assert [trial["words"] for trial in trials if trial["words"]] == ["Please choose 4."]
+    client.cookies.clear()
+    client.get("/", headers={"accept-language": "en"})
+    client.headers["accept-language"] = "ko"
+    _, trials = walk(client)
+    assert [trial["words"] for trial in trials if trial["words"]] == ["4를 고르세요."]
 
 
 def test_only_the_probes_own_answer_of_an_attention_trial_is_kept(

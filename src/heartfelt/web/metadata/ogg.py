@@ -23,7 +23,7 @@ def _table() -> tuple[int, ...]:
 _CRC = _table()
 
 
-def checksum(page: bytes) -> int:
+def checksum(page: bytes | bytearray) -> int:
     """The checksum of a page whose checksum field is zero."""
     value = 0
     for byte in page:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from heartfelt.collect.errors import OffScale, Unanswered
 from heartfelt.study import Study
 from heartfelt.study.model import say
-from heartfelt.study.probe import HeadphoneProbe
+from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
 from heartfelt.web.rater.present import form_numbers
 
 _QUESTION_BYTES = 8
 _MEDIA_BYTES = 12
+_REMEMBERED = 10_000
 HEADPHONES = "headphones"
 
 
@@ -33,6 +35,8 @@ class Blinding:
         self._questions = {digest: question for question, digest in self._digests.items()}
         self._forms = form_numbers(study)
         self._headphones = next((p.id for p in study.probes if isinstance(p, HeadphoneProbe)), "")
+        # A trial is sent ahead twice before it is shown: its names are made once.
+        self.names = lru_cache(_REMEMBERED)(self._names)
 
     def _digest(self, *words: str) -> bytes:
         return hmac.digest(self._secret, "\0".join(("blinding", *words)).encode(), hashlib.sha256)
@@ -41,6 +45,10 @@ class Blinding:
         """The name of the question at this place of a trial."""
         mask = self._digest("trial", trial, str(place))
         return f"{place}-{_xor(self._digests[question], mask).hex()}"
+
+    def _names(self, trial: str, questions: tuple[str, ...]) -> dict[str, str]:
+        """The names of a trial's questions, by question."""
+        return {name: self.question(trial, place, name) for place, name in enumerate(questions)}
 
     def question_of(self, trial: str, name: str) -> str | None:
         """The question of that name in a trial."""
@@ -68,6 +76,17 @@ class Blinding:
             return None
         return _xor(hidden, self._digest("media", trial)).hex()
 
+    def words(self, told: str, language: str) -> str:
+        """What an attention trial says, in another language than the one the rater came in."""
+        for probe in self._study.probes:
+            if (
+                isinstance(probe, AttentionProbe)
+                and isinstance(probe.text, dict)
+                and told in probe.text.values()
+            ):
+                return say(probe.text, language)
+        return told
+
     def probe_of(self, name: str) -> str:
         """The headphone probe behind the one name there is for it."""
         return self._headphones if name == HEADPHONES else name
@@ -89,7 +108,9 @@ class Blinding:
 
 
 def _xor(first: bytes, second: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(first, second, strict=False))
+    """The first bytes, each combined with one of the second, which may be longer."""
+    size = len(first)
+    return (int.from_bytes(first) ^ int.from_bytes(second[:size])).to_bytes(size)
 
 
 def _unhex(text: str, size: int) -> bytes | None:

@@ -127,7 +127,9 @@ async def rate(request: Request) -> Response:
         step = await request.app.state.collection.ask(Next(rater))
     except UnknownRater:
         return pages.notice(request, "stranger", 404)
-    return pages.shell(request, rater, step_json(step, request.app.state.blinding))
+    state = request.app.state
+    language = language_of(request, state.collection.study.languages)
+    return pages.shell(request, rater, step_json(step, state.blinding, language))
 
 
 async def picture(request: Request) -> Response:

@@ -48,7 +48,7 @@ def routes() -> list[Route]:
 async def step(request: Request) -> Response:
     """Where the rater is."""
     found = await request.app.state.collection.ask(Next(known_rater(request)))
-    return _json({"step": step_json(found, request.app.state.blinding)})
+    return _json({"step": step_json(found, request.app.state.blinding, _language(request))})
 
 
 async def answer(request: Request) -> Response:
@@ -59,8 +59,8 @@ async def answer(request: Request) -> Response:
     try:
         receipt = await state.collection.ask(command)
     except OffScale as error:
-        raise blinding.retold(error, language_of(request, state.collection.study.languages)) from error
-    then = None if receipt.then is None else step_json(receipt.then, blinding)
+        raise blinding.retold(error, _language(request)) from error
+    then = None if receipt.then is None else step_json(receipt.then, blinding, _language(request))
     return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
 
 
@@ -74,9 +74,14 @@ def _leads_on(command_of: Callable[[str, parse.Body, Blinding], Command[Step]]) 
     async def endpoint(request: Request) -> Response:
         blinding: Blinding = request.app.state.blinding
         command = command_of(known_rater(request), parse.body_of(await request.body()), blinding)
-        return _json({"step": step_json(await request.app.state.collection.ask(command), blinding)})
+        found = await request.app.state.collection.ask(command)
+        return _json({"step": step_json(found, blinding, _language(request))})
 
     return endpoint
+
+
+def _language(request: Request) -> str:
+    return language_of(request, request.app.state.collection.study.languages)
 
 
 def known_rater(request: Request) -> str:

@@ -31,19 +31,19 @@ _KINDS: dict[type[Any], str] = {
 }
 
 
-def step_json(step: Step, blinding: Blinding) -> dict[str, Any]:
-    """The step as plain data."""
+def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
+    """The step as plain data, in the language the rater reads now."""
     if isinstance(step, ShowTrial):
-        following = [_trial(trial, blinding) for trial in step.following]
-        return {**_trial(step, blinding), "following": following}
+        following = [_trial(trial, blinding, language) for trial in step.following]
+        return {**_trial(step, blinding, language), "following": following}
     told = {name: getattr(step, name) for name in type(step).__dataclass_fields__}
     if isinstance(step, AskHeadphones):
         told["probe"] = HEADPHONES
     return {"kind": _KINDS[type(step)], **told}
 
 
-def _trial(step: ShowTrial, blinding: Blinding) -> dict[str, Any]:
-    names = {q: blinding.question(step.trial, place, q) for place, q in enumerate(step.questions)}
+def _trial(step: ShowTrial, blinding: Blinding, language: str) -> dict[str, Any]:
+    names = blinding.names(step.trial, step.questions)
     return {
         "kind": "trial",
         "sort": "practice" if step.kind == "practice" else "rating",
@@ -55,6 +55,6 @@ def _trial(step: ShowTrial, blinding: Blinding) -> dict[str, Any]:
         "of": step.of,
         "lease_seconds": step.lease_seconds,
         "prompt": step.prompt,
-        "words": step.words,
+        "words": None if step.words is None else blinding.words(step.words, language),
         "machine": {names[question]: value for question, value in step.machine.items() if question in names},
     }
