@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
+from heartfelt.analysis.pairwise import model_pairs
 from heartfelt.snapshot import Snapshot
 
 SOURCE = (
@@ -65,6 +66,65 @@ def test_eight_pairs_of_systems_differ(clips: Analysis, question: str) -> None:
     ]
     assert len(pairs) == 15
     assert sum(row["significant"] for row in pairs) == 8
+
+
+EMMEANS = (
+    "R 4.2.2, emmeans 1.8.4.1: pairs(emmeans(lm(deviation ~ system + intent), 'system'), adjust = 'tukey')"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "differ", "pair", "printed"),
+    [
+        (
+            "valence",
+            12,
+            ("AudioLDM2", "Mustango"),
+            (0.335376930341, 0.04067024484, 0.63008361585, 0.01512655397),
+        ),
+        ("valence", 12, ("Suno", "Udio"), (-0.009190762005, -0.30345880295, 0.28507727894, 0.9999992106)),
+        (
+            "arousal",
+            9,
+            ("StableAudio", "Udio"),
+            (-0.3701956226, -0.68280184299, -0.05758940223, 0.009737660653),
+        ),
+        (
+            "arousal",
+            9,
+            ("AudioLDM2", "Mustango"),
+            (-0.2844224105, -0.59893505986, 0.03009023891, 0.1025838633),
+        ),
+    ],
+)
+def test_pairs_of_the_model_equal_emmeans(
+    clips: Analysis, question: str, differ: int, pair: tuple[str, str], printed: tuple[float, ...]
+) -> None:
+    row = effect(clips, question, "signed", "system + intent", "system")
+    pairs = model_pairs(clips.summary["pairwise"], row)
+    assert len(pairs) == 15
+    assert sum(one["significant"] for one in pairs) == differ
+    assert {one["df"] for one in pairs} == {974}
+    (found,) = [one for one in pairs if (one["a"], one["b"]) == pair]
+    assert [found[key] for key in ("difference", "low", "high", "p")] == pytest.approx(
+        list(printed), rel=1e-7
+    )
+    said = [s for s in clips.summary["verdict"] if s.startswith(f"Systems differ in {question} (signed")]
+    assert f"{differ} of 15 pairs of systems differ (Tukey, adjusted for intent)" in said[0]
+
+
+def test_the_published_pairs_are_labelled_as_published(clips: Analysis) -> None:
+    rows = [row for row in clips.summary["published"] if row["what"].startswith("pairs of systems")]
+    assert [row["recomputed"] for row in rows] == [8, 8]
+    assert all("one-way Tukey-Kramer, as published" in row["what"] for row in rows)
+
+
+def test_the_bottom_line_and_chance(clips: Analysis) -> None:
+    first = clips.summary["verdict"][0]
+    assert "Systems differ in valence and arousal" in first
+    assert "41% of the stimuli" in first
+    assert "23% would be by chance" in first
+    assert clips.summary["quadrants"]["hit_rate_by_chance"]["p"] < 0.001
 
 
 def test_published_beside_recomputed(clips: Analysis) -> None:

@@ -209,7 +209,9 @@ def test_the_command_compares_groups(tmp_path: Path, capsys: pytest.CaptureFixtu
     two_languages(higher=0.9).write(tmp_path / "snapshot")
     arguments = ["analyze", str(tmp_path / "snapshot"), "--by", "language", "--out", str(tmp_path / "out")]
     assert main(arguments) == 0
-    assert "English raters answer quality lower than German raters" in " ".join(capsys.readouterr().out.split())
+    assert "English raters answer quality lower than German raters" in " ".join(
+        capsys.readouterr().out.split()
+    )
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["by"]["column"] == "language"
     assert (tmp_path / "out" / "figures" / "rater-groups.pdf").is_file()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
 from heartfelt.analysis.one_way_means import one_way_from_means
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
@@ -27,7 +27,6 @@ TARGETS = (0.7, 0.8, 0.9)
 ICC_FORMS = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
 SPLITS = 100
 MOST_GROUPS = 60
-MOST_APART = 4
 LEFT_TO_POOL = "given for all questions on this scale together"
 
 NO_ORDER = "the answers are categories without an order"
@@ -42,7 +41,7 @@ def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[s
     pooled = {name for pool in material.pools if material.many for name in pool.members}
     out: dict[str, Any] = {}
     for one in material.questions:
-        few = not any(one.id in pool.members and pool.pooled > MOST_APART for pool in material.pools)
+        few = not any(one.id in pool.members and pool.pooled > MANY_QUESTIONS for pool in material.pools)
         if one.id in pooled and one.ratings.height:
             out[one.id] = _json(_alphas(one, seed) | _left_to_pool())
         else:

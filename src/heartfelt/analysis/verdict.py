@@ -191,6 +191,11 @@ def _trust(summary: Summary) -> list[str]:
         parts.append(f"the labels are {words} (reliability {between})")
     elif not known:
         parts += _categories(summary)
+    unknown = [one for one in found.values() if single_rating(one)[1]["value"] is None]
+    if found and len(unknown) == len(found):
+        parts.append(
+            f"how reliable the ratings are is not known ({single_rating(unknown[0])[1].get('why_missing')})"
+        )
     if lost:
         parts.append(f"the ratings of {_some(lost)} carry no detectable information about the stimuli")
     return parts
