@@ -175,7 +175,7 @@ def check(found: Analysis) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[
         HealthCheck.too_slow,

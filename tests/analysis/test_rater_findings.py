@@ -45,13 +45,17 @@ def test_the_chance_of_equal_answers_by_hand() -> None:
 def test_standards_are_kept_apart_from_findings(colluders: Analysis) -> None:
     found = colluders.summary["screening"]
     rules = {reason.split(":")[0] for reasons in found["flagged"].values() for reason in reasons}
-    others = {reason.split(":")[0] for reasons in found["flagged_by_standards"].values() for reason in reasons}
+    others = {
+        reason.split(":")[0] for reasons in found["flagged_by_standards"].values() for reason in reasons
+    }
     assert not rules & {"bt500", "p913", "bias", "anchor"}
     assert others <= {"bt500", "p913", "bias", "anchor"}
     assert set(found["dropped_by_default"]) <= set(found["flagged"])
     table = colluders.raters
     assert set(table.filter(pl.col("flags") != "")["rater"]) == set(found["flagged"])
-    assert set(table.filter(pl.col("flags_by_standards") != "")["rater"]) == set(found["flagged_by_standards"])
+    assert set(table.filter(pl.col("flags_by_standards") != "")["rater"]) == set(
+        found["flagged_by_standards"]
+    )
 
 
 def test_half_a_panel_of_straight_liners_is_in_the_verdict() -> None:

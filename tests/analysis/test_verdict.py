@@ -414,11 +414,11 @@ def test_parallel_sequences_come_with_their_figures(clips: Analysis) -> None:
         "flagged": {"r0": ["collusion: parallel"], "r1": ["collusion: parallel"]},
         "flagged_by_standards": {"r2": ["bt500: x"]},
         "collusion": [["r0", "r1"]],
-        "parallel": [{"raters": ["r0", "r1"], "share": 0.46}],
+        "parallel": [{"raters": ["r0", "r1"], "share": 0.46, "expected_share": 0.21}],
         "not_judged": 2,
     }
     words = " ".join(sentences(clips.summary | {"screening": screening}))
     assert "2 of 17 raters are flagged" in words
-    assert "1 group of parallel answer sequences (46% of the answers are equal)" in words
+    assert "1 group of parallel answer sequences (46% of the answers at the same position are equal" in words
     assert "2 raters could not be judged" in words
     assert "near-identical" not in words

@@ -90,14 +90,15 @@ def _alpha(one: QuestionData, ratings: pl.DataFrame) -> float | None:
 
 
 def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:
-    """The snapshot twice, each with half of its rated stimuli at random."""
-    names = sorted(source.found.stimuli)
+    """The snapshot twice, each with half of its rated stimuli at random, and with all of its probes."""
+    names = sorted(source.without_probes.found.stimuli)
+    probes = set(source.found.stimuli) - set(names)
     if len(names) < LEAST_STIMULI:
         return None
     order = stream(seed, "analysis", "crossfit").permutation(len(names))
     first = {names[place] for place in order[: len(names) // 2].tolist()}
     out = []
-    for chosen in (first, set(names) - first):
+    for chosen in (first | probes, set(names) - first | probes):
         stimuli = source.stimuli.filter(pl.col("stimulus").is_in(list(chosen)))
         ratings = source.scan_ratings().filter(pl.col("stimulus").is_in(list(chosen))).collect()
         items = source.table("items")

@@ -135,12 +135,13 @@ def _systems(summary: Summary) -> list[str]:
     if not effects:
         return []
     mixed = {row["outcome"]: row["p"] for row in rows(summary, "mixed", effect="system")}
-    differ, only_here, same = [], [], []
+    differ: list[str] = []
+    only_here: list[str] = []
+    same: list[str] = []
     for name, row in effects.items():
         wide = mixed.get(name)
         here = row["p"] < 0.05
-        known = wide is not None
-        (differ if here and (not known or wide < 0.05) else only_here if here else same).append(name)
+        (differ if here and (wide is None or wide < 0.05) else only_here if here else same).append(name)
     parts = []
     if differ:
         parts.append(f"systems differ in {_some(differ)}")
