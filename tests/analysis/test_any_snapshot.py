@@ -142,7 +142,7 @@ def _ratings(
                 if answers == "signal":
                     value = level[i, k] + rng.normal() * (high - low) / 8 + r % 3 - 1
                 elif answers == "noise":
-                    value = rng.integers(low, high + 1)
+                    value = float(rng.integers(low, high + 1))
                 elif answers == "agree":
                     value = level[i, k]
                 elif answers == "near constant":

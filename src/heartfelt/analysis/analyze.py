@@ -70,23 +70,23 @@ def analyze(
     step()
     summary = _head(snapshot, material, options)
     guard = failures.guard
-    trust = guard("reliability", lambda: reliability(material, options.seed), {})
+    trust = failures.mapping("reliability", lambda: reliability(material, options.seed))
     summary["reliability"] = trust
     summary["reliability_pooled"] = guard("reliability_pooled", lambda: _pooled(material, options.seed), None)
     summary |= _agreements(material, summary, failures)
     summary["checks"] = guard("checks", lambda: checks(material).to_json(), None)
     step()
-    laid = guard("means", lambda: {one.id: scored(one) for one in material.questions}, {})
+    laid = failures.mapping("means", lambda: {one.id: scored(one) for one in material.questions})
     own = _parts(material, laid, trust, covariates, failures, options.seed)
     summary |= {"covariates": list(covariates), "anova": own["anova"], "pairwise": own["pairwise"]}
     step()
-    summary["mixed"] = guard("mixed", lambda: mixed_tables(material), [])
+    summary["mixed"] = failures.rows("mixed", lambda: mixed_tables(material))
     step()
-    summary["questions"] = guard("questions", lambda: overall(laid), [])
+    summary["questions"] = failures.rows("questions", lambda: overall(laid))
     summary["systems"] = own["systems"]
-    summary["intents"] = guard("intents", lambda: intents(material, laid), [])
+    summary["intents"] = failures.rows("intents", lambda: intents(material, laid))
     summary |= {"quadrants": own["quadrants"], "slopes": own["slopes"]}
-    summary["distributions"] = guard("distributions", lambda: distributions(material), [])
+    summary["distributions"] = failures.rows("distributions", lambda: distributions(material))
     nothing: dict[str, Any] = {"ellipses": None, "overlap": None}
     shapes = guard("ellipses", lambda: ellipses(material, options.resamples, options.seed), None)
     summary |= shapes or nothing
@@ -148,7 +148,7 @@ def _with_and_without(
     summary["sensitivity"] = [] if failed else sensitivity(everyone, fewer)
     summary["sensitivity_counts"] = side_counts(everyone, fewer)
     summary["sensitivity_pairs"] = [] if failed else side_pairs(everyone, fewer)
-    found = failures.guard("crossfit", lambda: crossfit(panel, default, options.seed), {})
+    found = failures.mapping("crossfit", lambda: crossfit(panel, default, options.seed))
     summary["crossfit"] = found if found.get("questions") else None
     if found.get("why_missing"):
         failures.absent["crossfit"] = str(found["why_missing"])
@@ -213,15 +213,15 @@ def _parts(
 ) -> Parts:
     """The parts that are computed with and without the raters in question."""
     guard = failures.guard
-    pairs = guard("pairwise", lambda: pairwise(material, laid, covariates, failures), [])
+    pairs = failures.rows("pairwise", lambda: pairwise(material, laid, covariates, failures))
     plane = guard("quadrants", lambda: quadrants(material, laid, seed), None)
     return {
         "counts": _kept(material),
         "reliability": trust,
-        "anova": guard("anova", lambda: variance_tables(material, covariates), []),
+        "anova": failures.rows("anova", lambda: variance_tables(material, covariates)),
         "pairwise": pairs,
-        "systems": guard("systems", lambda: systems(material, laid, pairs), []),
-        "slopes": guard("slopes", lambda: slopes(material, laid), []),
+        "systems": failures.rows("systems", lambda: systems(material, laid, pairs)),
+        "slopes": failures.rows("slopes", lambda: slopes(material, laid)),
         "quadrants": plane,
         "hit_rate": None if plane is None else plane["hit_rate"],
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from heartfelt.errors import HeartfeltError
 
@@ -46,6 +46,14 @@ class Failures:
             self.reasons[part] = found.why
             return otherwise
         return found
+
+    def rows(self, part: str, compute: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """A part that is a list of rows; none where it fails."""
+        return self.guard(part, compute, [])
+
+    def mapping(self, part: str, compute: Callable[[], dict[str, T]]) -> dict[str, T]:
+        """A part that is a mapping; an empty one where it fails."""
+        return self.guard(part, compute, {})
 
     @property
     def notes(self) -> list[str]:

@@ -91,8 +91,8 @@ def scored(question: QuestionData) -> Scored:
     items = question.items
     data = stimuli_of(items, [question.ratings], ["mean"], question.why_no_raters)
     reference = items["reference"].fill_null(np.nan).to_numpy().astype(np.float64)
-    columns = [items[name].to_list() for name in ("system", "intent", "quadrant")]
-    return Scored(question, data, reference, *columns, _noise(question))
+    system, intent, quadrant = (items[name].to_list() for name in ("system", "intent", "quadrant"))
+    return Scored(question, data, reference, system, intent, quadrant, _noise(question))
 
 
 def _noise(question: QuestionData) -> Floats:

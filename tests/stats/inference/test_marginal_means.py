@@ -57,8 +57,8 @@ def _data() -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
         if (s, t) != ("A", "z"):
             y = (i * 37) % 23 / 4 + 1.5 * "ABCD".index(s) - 0.7 * "xyz".index(t)
             rows.append((s, t, (i * 11) % 17 / 5, y))
-    s, t, c, y = zip(*rows, strict=True)
-    return np.array(y), {"s": np.array(s), "t": np.array(t)}, np.array(c)
+    factors = {"s": np.array([row[0] for row in rows]), "t": np.array([row[1] for row in rows])}
+    return np.array([row[3] for row in rows]), factors, np.array([row[2] for row in rows])
 
 
 @pytest.mark.parametrize(
