@@ -318,6 +318,7 @@ def test_questions_of_text_take_no_part() -> None:
         (p_value(None), "p not available"),
         (with_interval({"value": 0.5, "low": 0.4, "high": 0.6}), ".50 [.40, .60]"),
         (with_interval({"value": 0.9961, "low": 0.99, "high": 1.0}), ".996 [.990, 1.000]"),
+        (with_interval({"value": 0.983, "low": 0.9802, "high": 0.9847}), ".983 [.980, .985]"),
         (with_interval({"value": None}), "not available"),
         (listed(["a"]), "a"),
         (listed(["a", "b", "c"]), "a, b and c"),

@@ -39,7 +39,10 @@ def with_interval(found: Est, places: int = 2, *, bare: bool = True) -> str:
     text = write(found["value"], places)
     if found.get("low") is None or found.get("high") is None:
         return text
-    return f"{text} [{write(found['low'], places)}, {write(found['high'], places)}]"
+    if write(found["low"], places) == write(found["high"], places) and found["low"] < found["high"]:
+        # An interval that rounds to a point would look like a certainty.
+        places += 1
+    return f"{write(found['value'], places)} [{write(found['low'], places)}, {write(found['high'], places)}]"
 
 
 def f_test(row: Mapping[str, Any]) -> str:

@@ -79,7 +79,7 @@ def bottom_line(summary: Summary) -> str:
     clauses = [*_systems(summary), *_hits(summary), *_trust(summary)]
     if not clauses:
         clauses = ["the ratings are too few, or too much alike, to say what they are good for"]
-    text = listed(clauses) if len(clauses) < 3 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
+    text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
     if not c["answers"]:
         return f"From {c['means']:,} published means, without single ratings: {text}."
     text = f"{text[0].upper()}{text[1:]}"
