@@ -71,7 +71,8 @@ def styled(latent: Floats, style: str, rng: np.random.Generator) -> Floats:
         return rng.uniform(0.25, 0.45) * latent
     if style == "halo":
         share = rng.uniform(0.5, 0.8)
-        return (1 - share) * latent + share * latent.mean(axis=1, keepdims=True)
+        joined: Floats = (1 - share) * latent + share * latent.mean(axis=1, keepdims=True)
+        return joined
     if style == "drift":
         time = np.linspace(-1, 1, trials)[:, None]
         mood = np.zeros(trials)

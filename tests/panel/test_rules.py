@@ -51,7 +51,7 @@ def test_the_chance_of_a_run_by_hand() -> None:
     for runs, again, ended, count in ((1, 1, 1, 2), (2, 0, 1, 1), (2, 1, 1, 3)):
         middle = max(rate, (count + 0.5) / 7)
         stay, leave = again + PRIOR * middle, ended + PRIOR * (1 - middle)
-        expected += runs * beta(stay + 3, leave) / beta(stay, leave)
+        expected += runs * float(beta(stay + 3, leave) / beta(stay, leave))
     assert run_chances(runs_of(view), 1)[0] == pytest.approx(min(1.0, expected))
 
 

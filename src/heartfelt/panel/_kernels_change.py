@@ -67,7 +67,7 @@ def evidence_by_place(units: Any, total: Any, place: Any, at: Any, floor: Any, l
 
 
 @compiled
-def _overall(ratios: Any) -> float:
+def _overall(ratios: Any) -> Any:
     """The log of the mean likelihood ratio over places and directions, up to a constant."""
     top, total = ratios.max(), 0.0
     for i in range(ratios.shape[0]):

@@ -29,6 +29,7 @@ def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
         table = table.join(one, on="rater", how="left", maintain_order="left")
     flagged = (
         flags.filter("flagged")
+        .sort("error_controlled", descending=True, maintain_order=True)
         .unique(["rater", "rule"], maintain_order=True)
         .group_by("rater", maintain_order=True)
         .agg(pl.col("rule").alias("flagged_by"))

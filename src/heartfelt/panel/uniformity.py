@@ -33,7 +33,8 @@ class ModalAnswers:
     @property
     def share(self) -> Floats:
         """The modal share; NaN without an answer."""
-        return np.divide(self.times, self.n, out=np.full(self.n.shape, np.nan), where=self.n > 0)
+        share: Floats = np.divide(self.times, self.n, out=np.full(self.n.shape, np.nan), where=self.n > 0)
+        return share
 
     @property
     def constant(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -151,7 +151,7 @@ def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     watched.log_in()
     page = watched.page
     first = page.locator("#raters tbody tr").first
-    assert "longest-run" in first.inner_text()
+    assert "straight-lining" in first.inner_text()
     first.get_by_role("button", name="Exclude").click()
     dialog = page.locator("#judge")
     dialog.locator("table tbody tr").first.wait_for()

@@ -108,7 +108,8 @@ def _by_itself(view: RatingsView, members: list[int]) -> Floats:
         times = np.bincount(view.rater[rows][mine] * width + level[mine], minlength=raters * width)
         # A question the rater was not asked says nothing about the others.
         together *= np.where(np.repeat(n, width) > 0, times / np.maximum(np.repeat(n, width), 1), 1.0)
-    return together.reshape(raters, width).sum(axis=1)
+    expected: Floats = together.reshape(raters, width).sum(axis=1)
+    return expected
 
 
 RULES.add(IdenticalAnswers.name, IdenticalAnswers())

@@ -117,7 +117,7 @@ class LongestRun(Rule):
         self, view: RatingsView, q: int, figures: tuple[Ints, Floats, Floats], level: float
     ) -> pl.DataFrame:
         asked = np.flatnonzero(figures[0] > 0)
-        n, longest, p = (figure[asked] for figure in figures)
+        n, longest, p = figures[0][asked], figures[1][asked], figures[2][asked]
         why = [
             _why(bool(view.ordered[rater]), count, run)
             for rater, count, run in zip(asked.tolist(), n.tolist(), longest.tolist(), strict=True)

@@ -92,8 +92,8 @@ def _straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
     modal = modal_answers(view)
     enough = modal.n >= LEAST_ANSWERS
     share = np.where(enough, modal.share, np.inf).min(axis=0)
-    known = enough.any(axis=0)
-    candidate = known & (modal.constant | ~enough).all(axis=0)
+    known: Bools = np.asarray(enough.any(axis=0))
+    candidate: Bools = known & np.asarray((modal.constant | ~enough).all(axis=0))
     p, nobody = _chances(view, candidate)
     why: list[str | None] = [
         None if ok else f"fewer than {LEAST_ANSWERS} answers to a question" for ok in known.tolist()
