@@ -55,4 +55,6 @@ def cohen_kappa(
         scores = votes.categories.scores()
         scores = scores - scores.mean() if scores.size else scores
     # On one shared item kappa is 0 or undefined, whatever the two answered.
-    return over_pairs(votes, kind, scores, name, max(at_least, 2) if at_least >= 1 else at_least, plan, "coefficient")
+    return over_pairs(
+        votes, kind, scores, name, max(at_least, 2) if at_least >= 1 else at_least, plan, "coefficient"
+    )

@@ -314,7 +314,9 @@ def _two_way_complete(t: TwoWay, d: Design, confidence: float) -> tuple[Estimate
         return agreement, agreement
     if below_a <= 0 or (t.items - t.residual) / below_a < -1.0:
         # Few items whose raters' levels are more alike than their noise allows: the formula leaves its range.
-        agreement = Estimate.missing("the raters' levels differ less than their noise, on too few items", method, d.counts)
+        agreement = Estimate.missing(
+            "the raters' levels differ less than their noise, on too few items", method, d.counts
+        )
         return agreement, _consistency(t, d, confidence, method)
     r = (t.items - t.residual) / below_a
     exact = _consistency(t, d, confidence, method)
