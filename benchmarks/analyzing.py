@@ -90,9 +90,8 @@ def measured(name: str) -> tuple[float, float, float]:
         options = SIZES[name](source)
         command = [sys.executable, "-m", "heartfelt", "analyze", str(source), "-f", "long", *options]
         begun = time.perf_counter()
-        with open(os.devnull, "w") as nowhere:
-            child = subprocess.Popen([*command, "--out", str(Path(folder) / "out")], stdout=nowhere)
-            _, status, used = os.wait4(child.pid, 0)
+        child = subprocess.Popen([*command, "--out", str(Path(folder) / "out")], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             raise RuntimeError(f"analyze ended with status {child.returncode}")

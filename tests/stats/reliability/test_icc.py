@@ -139,13 +139,13 @@ def test_wald_interval_covers_under_the_one_way_model() -> None:
 
 @dataclass(frozen=True)
 class Panel:
-    """Items and raters (``per_item`` of them, 0 for all), spread of gains, how many of the raters are careless."""
+    """Items and raters (``per_item`` of them, 0 for all), spread of gains, chance that a rater is careless."""
 
     items: int
     raters: int
     per_item: int = 0
     gain: float = 0.0
-    careless: int = 0
+    careless: float = 0.0
 
     def draw(self, rng: np.random.Generator) -> Triple:
         item, rater = (a.ravel() for a in np.indices((self.items, self.raters)))
@@ -153,8 +153,9 @@ class Panel:
             chosen = rng.random((self.items, self.raters)).argsort(1)[:, : self.per_item]
             item, rater = np.repeat(np.arange(self.items), self.per_item), chosen.ravel()
         gain = 1 + self.gain * rng.normal(size=self.raters)
-        noise = np.where(np.arange(self.raters) < self.careless, 1.8, 1.0)
-        gain[: self.careless] = 0.0
+        careless = rng.random(self.raters) < self.careless
+        noise = np.where(careless, 1.8, 1.0)
+        gain[careless] = 0.0
         level = 0.6 * rng.normal(size=self.raters)
         value = gain[rater] * rng.normal(size=self.items)[item] + level[rater]
         return rater, item, value + noise[rater] * rng.normal(size=item.size)
@@ -162,7 +163,7 @@ class Panel:
     @property
     def truth(self) -> tuple[float, float]:
         """ICC(2,1) and ICC(3,1) over all raters there could be: the items' part is what two raters share."""
-        attentive = 1 - self.careless / self.raters
+        attentive = 1 - self.careless
         item = attentive**2
         noise = attentive * (1 + self.gain**2) - item + attentive + (1 - attentive) * 1.8**2
         return item / (item + 0.36 + noise), item / (item + noise)
@@ -184,14 +185,14 @@ class Panel:
     [
         Panel(200, 8),
         Panel(200, 8, gain=0.35),
-        Panel(200, 8, careless=2),
+        Panel(200, 8, careless=0.2),
         Panel(60, 12, gain=0.35),
-        Panel(60, 12, careless=3),
+        Panel(60, 12, careless=0.2),
         Panel(60, 4, gain=0.35),
         Panel(40, 3, gain=0.35),
-        Panel(8, 6, careless=1),
+        Panel(8, 6, careless=0.2),
         Panel(100, 10, 3, gain=0.35),
-        Panel(120, 25, 6, careless=8),
+        Panel(120, 25, 6, careless=0.33),
         Panel(60, 20, 2),
     ],
 )
@@ -203,12 +204,12 @@ def test_intervals_cover_whatever_the_raters(panel: Panel) -> None:
 def test_f_and_model_intervals_cover_when_raters_are_alike_and_not_otherwise() -> None:
     assert min(Panel(60, 12).coverage("f")) >= 0.88
     assert max(Panel(200, 8, gain=0.35).coverage("f")) < 0.8
-    assert max(Panel(200, 8, careless=2).coverage("f")) < 0.8
+    assert max(Panel(200, 8, careless=0.2).coverage("f")) < 0.8
     assert min(Panel(120, 25, 6).coverage("model", 60)) >= 0.88
-    assert max(Panel(120, 25, 6, careless=8).coverage("model", 60)) < 0.88
+    assert max(Panel(120, 25, 6, careless=0.33).coverage("model", 60)) < 0.88
 
 
-@pytest.mark.parametrize("panel", [Panel(200, 8, gain=0.35), Panel(60, 12), Panel(60, 12, careless=3)])
+@pytest.mark.parametrize("panel", [Panel(200, 8, gain=0.35), Panel(60, 12), Panel(60, 12, careless=0.2)])
 def test_one_rating_less_hardly_moves_the_interval(panel: Panel) -> None:
     # It made it three times as wide while complete and incomplete data had different methods.
     rater, item, value = panel.draw(np.random.default_rng(5))

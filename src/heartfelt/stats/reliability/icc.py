@@ -249,6 +249,9 @@ def _mean_of(single: Estimate, k: float, form: str) -> Estimate:
             f"ICC of {single.value:.3f} has no counterpart for {k:g} ratings", method, single.counts
         )
     low = None if single.low is None else sb.stepped_bound(single.low, k, value)
+    if single.low is not None and not single.interval.startswith(NAME):
+        exact = sb.stepped_up(single.low, k)
+        low = exact if np.isfinite(exact) else low
     high = None if single.high is None else sb.stepped_up(single.high, k)
     return replace(single, value=value, low=low, high=high, method=method, counts=dict(single.counts))
 
