@@ -19,7 +19,7 @@ Columns = tuple[list[Any], list[Any], list[Any]]
 
 STATISTICS: dict[str, Callable[..., Estimate]] = {
     **{
-        f"alpha {level}": lambda *c, level=level: a.alpha(*c, level)
+        f"alpha {level}": lambda *c, level=level: a.alpha(c[0], c[1], c[2], level)
         for level in ("interval", "nominal", "ordinal", "ratio")
     },
     "alpha, bootstrap": lambda *c: a.alpha(*c, interval=a.Interval("bootstrap", resamples=100)),
@@ -29,7 +29,7 @@ STATISTICS: dict[str, Callable[..., Estimate]] = {
     "AC2": a.gwet_ac2,
     "Cohen": lambda *c: a.cohen_kappa(*c, at_least=1).mean,
     "Cohen, weighted by items": lambda *c: a.cohen_kappa(*c).weighted,
-    "Cohen, quadratic": lambda *c: a.cohen_kappa(*c, "quadratic").mean,
+    "Cohen, quadratic": lambda *c: a.cohen_kappa(c[0], c[1], c[2], "quadratic").mean,
     "accuracy": lambda *c: a.pairwise_accuracy(*c).mean,
     "balanced accuracy": lambda *c: a.pairwise_balanced_accuracy(*c).mean,
     "unanimous": lambda *c: a.exact_agreement(*c).unanimous,
