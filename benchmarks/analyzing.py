@@ -15,20 +15,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
+
+Ints = npt.NDArray[np.int64]
 
 SYSTEMS = np.array(["north", "south", "east", "west", "centre"])
 MIKELS = np.array(["amusement", "anger", "awe", "contentment", "disgust", "excitement", "fear", "sadness"])
 
 
-def _nine_points(rng: np.random.Generator, rater: np.ndarray, item: np.ndarray) -> np.ndarray:
+def _nine_points(rng: np.random.Generator, rater: Ints, item: Ints) -> Ints:
     items, raters = int(item.max()) + 1, int(rater.max()) + 1
     value = 5 + 1.2 * rng.normal(size=items)[item] + 0.6 * rng.normal(size=raters)[rater]
     value = value + 0.3 * (item % SYSTEMS.size) + 1.3 * rng.normal(size=item.size)
-    return np.clip(np.rint(value), 1, 9).astype(np.int64)
+    points: Ints = np.clip(np.rint(value), 1, 9).astype(np.int64)
+    return points
 
 
-def _assigned(rng: np.random.Generator, items: int, raters: int, each: int) -> tuple[np.ndarray, np.ndarray]:
+def _assigned(rng: np.random.Generator, items: int, raters: int, each: int) -> tuple[Ints, Ints]:
     """Raters and items: blocks of ``each`` raters, shifted so that nobody meets an item twice."""
     item = np.repeat(np.arange(items), each)
     first = rng.integers(0, raters, items)
@@ -37,7 +41,7 @@ def _assigned(rng: np.random.Generator, items: int, raters: int, each: int) -> t
     return rater, item
 
 
-def _frame(rater: np.ndarray, item: np.ndarray, answers: dict[str, np.ndarray]) -> pl.DataFrame:
+def _frame(rater: Ints, item: Ints, answers: dict[str, npt.NDArray[np.generic]]) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "rater": [f"r{r:05d}" for r in rater],
@@ -90,9 +94,8 @@ def measured(name: str) -> tuple[float, float, float]:
         options = SIZES[name](source)
         command = [sys.executable, "-m", "heartfelt", "analyze", str(source), "-f", "long", *options]
         begun = time.perf_counter()
-        with open(os.devnull, "w") as nowhere:
-            child = subprocess.Popen([*command, "--out", str(Path(folder) / "out")], stdout=nowhere)
-            _, status, used = os.wait4(child.pid, 0)
+        child = subprocess.Popen([*command, "--out", str(Path(folder) / "out")], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             raise RuntimeError(f"analyze ended with status {child.returncode}")

@@ -123,7 +123,7 @@ def correlations(people: People, design: Design, columns: Columns) -> Measured:
     yield "ICC(2,1) by F", icc(*columns, interval="f").icc2, item / (item + rater + residual)
 
 
-def components(people: People, design: Design, columns: Columns) -> Measured:
+def components(people: People, _design: Design, columns: Columns) -> Measured:
     item, rater, residual = people.components
     total = item + rater + residual
     found = variance_components(*columns)
@@ -147,7 +147,7 @@ def halves(people: People, design: Design, columns: Columns) -> Measured:
     yield "split half", split_half(*columns, splits=20), 2 * r / (1 + r)
 
 
-def alphas(people: People, design: Design, columns: Columns) -> Measured:
+def alphas(people: People, _design: Design, columns: Columns) -> Measured:
     item, rater, residual = people.components
     n = columns[0].size
     same_item = float((np.bincount(columns[1]) ** 2).sum() - n) / (n * (n - 1))
@@ -156,13 +156,11 @@ def alphas(people: People, design: Design, columns: Columns) -> Measured:
     yield "alpha", alpha(*columns), 1 - (rater + residual) / expected
 
 
-def votes(people: People, design: Design, columns: Columns) -> Measured:
+def votes(people: People, _design: Design, columns: Columns) -> Measured:
     """Yes or no: truth by the same statistic of very many raters and items."""
     cut = columns[2] > 0
     names = ("kappa of Fleiss", "AC1", "alpha, nominal", "kappa of Cohen")
-    truth = _truth_of_votes(people, design)
-    for name, found, true in zip(names, _agreement(columns[0], columns[1], cut), truth, strict=True):
-        yield name, found, true
+    yield from zip(names, _agreement(columns[0], columns[1], cut), _truth_of_votes(people), strict=True)
 
 
 def _agreement(rater: Ints, item: Ints, cut: npt.NDArray[np.bool_]) -> list[Estimate]:
@@ -175,24 +173,23 @@ def _agreement(rater: Ints, item: Ints, cut: npt.NDArray[np.bool_]) -> list[Esti
     ]
 
 
-_TRUTHS: dict[tuple[People, int], list[float]] = {}
+_TRUTHS: dict[People, list[float]] = {}
 
 
-def _truth_of_votes(people: People, design: Design) -> list[float]:
-    """All of Fleiss, AC1 and alpha tend to one function of pairwise and chance agreement; Cohen's mean is its own."""
-    key = people, 0
-    if key not in _TRUTHS:
+def _truth_of_votes(people: People) -> list[float]:
+    """The same statistics of very many raters and items."""
+    if people not in _TRUTHS:
         rng = np.random.default_rng(0)
         many = Design(1500, 300, 40)
         found = []
         for _ in range(4):
             rater, item, value = draw(people, many, rng)
             found.append([float(e) for e in _agreement(rater, item, value > 0)])
-        _TRUTHS[key] = list(np.mean(found, axis=0))
-    return _TRUTHS[key]
+        _TRUTHS[people] = list(np.mean(found, axis=0))
+    return _TRUTHS[people]
 
 
-def mixed(people: People, design: Design, columns: Columns) -> Measured:
+def mixed(people: People, _design: Design, columns: Columns) -> Measured:
     item, rater, residual = people.components
     system = np.array(["a", "b", "c"])[columns[1] % 3]
     found = mixed_model(columns[2], {"system": system}, {"rater": columns[0], "item": columns[1]})
@@ -213,7 +210,9 @@ PARTS: dict[str, Callable[[People, Design, Columns], Measured]] = {
 }
 
 
-def measure(part: str, people: People, design: Design, draws: int = DRAWS) -> dict[str, tuple[float, float, float]]:
+def measure(
+    part: str, people: People, design: Design, draws: int = DRAWS
+) -> dict[str, tuple[float, float, float]]:
     """Per figure: coverage among the intervals given, their mean width, and the share refused or missing."""
     rng = np.random.default_rng([design.items, design.raters, design.per_item + 1])
     tally: dict[str, list[tuple[bool, float] | None]] = {}

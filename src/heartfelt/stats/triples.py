@@ -100,6 +100,18 @@ def code(column: Any) -> Codes:
     return Codes(codes.astype(np.int64, copy=False), names_array.tolist())
 
 
+def id_array(column: Any) -> npt.NDArray[Any]:
+    """The same as ``as_array``, but a Polars column of text without gaps comes as codes by first appearance."""
+    quick = _polars_text(column)
+    return as_array(column) if quick is None else quick.codes
+
+
+def text_array(column: Any) -> npt.NDArray[Any]:
+    """The same as ``as_array``, but a Polars column of text without gaps comes as fixed-width text."""
+    quick = _polars_text(column)
+    return as_array(column) if quick is None else np.asarray(quick.names)[quick.codes]
+
+
 def _beyond_int64(array: npt.NDArray[Any]) -> bool:
     return array.dtype == np.uint64 and int(array.max()) > np.iinfo(np.int64).max
 
@@ -125,11 +137,15 @@ def _series_codes(column: Any) -> Codes:
     import polars as pl
 
     series = column.cast(pl.Categorical) if column.dtype == pl.String else column
-    physical = series.to_physical()
-    order = physical.unique(maintain_order=True).to_numpy()
-    lookup = np.empty(int(order.max()) + 1, dtype=np.int64)
+    physical = series.to_physical().to_numpy()
+    first = np.full(int(physical.max()) + 1, -1, dtype=np.int64)
+    # Of entries assigned twice the last one stays, so from the end it is the first appearance that does.
+    first[physical[::-1]] = np.arange(physical.size - 1, -1, -1)
+    seen = np.flatnonzero(first >= 0)
+    order = seen[np.argsort(first[seen])]
+    lookup = np.empty(first.size, dtype=np.int64)
     lookup[order] = np.arange(order.size)
-    return Codes(lookup[physical.to_numpy()], series.unique(maintain_order=True).cast(pl.String).to_list())
+    return Codes(lookup[physical], series.gather(first[order]).cast(pl.String).to_list())
 
 
 @dataclass(frozen=True, slots=True)

@@ -416,16 +416,16 @@ def _random_study(seed: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     system = np.array(["a", "b", "c"])[item % int(rng.integers(1, 4))]
     noise = rng.normal(size=rater.size)
     y = [
-        lambda: noise,
-        lambda: np.full(rater.size, 3.0),
-        lambda: 5.0 * (system == "b") + rng.choice([0.0, 1e-9]) * noise,
-        lambda: noise + rng.normal(size=13)[rater],
-        lambda: noise,
-        lambda: rng.normal(size=13)[rater] + rng.normal(size=25)[item],
-        lambda: np.clip(np.rint(5 + 2 * noise), 1, 9),
-        lambda: 1e8 + noise,
-        lambda: (np.arange(rater.size) == 0).astype(float),
-    ][kind]()
+        noise,
+        np.full(rater.size, 3.0),
+        5.0 * (system == "b") + rng.choice([0.0, 1e-9]) * noise,
+        noise + rng.normal(size=13)[rater],
+        noise,
+        rng.normal(size=13)[rater] + rng.normal(size=25)[item],
+        np.clip(np.rint(5 + 2 * noise), 1, 9),
+        1e8 + noise,
+        (np.arange(rater.size) == 0).astype(float),
+    ][kind]
     random: dict[str, Any] = {"rater": rater} if rng.random() < 0.15 else {"rater": rater, "item": item}
     if rng.random() < 0.1:
         random["session"] = rng.integers(0, 3, rater.size)

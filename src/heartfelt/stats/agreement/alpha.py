@@ -8,7 +8,8 @@ its item has another; the rest are counted as ``unused`` and take no part.
 Levels: ``nominal`` (categories, words allowed), ``ordinal`` (mid-ranks among pairable values), ``interval``,
 ``ratio`` (from zero up). Cost grows with the number of ratings, not with the number of distinct values.
 
-Missing: no item with two ratings, or no two pairable ratings that differ (0 / 0).
+Missing: fewer than two items with two ratings (on one item observed and expected disagreement are the same
+pairs, so alpha would be 0 whatever the raters do), or no two pairable ratings that differ (0 / 0).
 
 Source: Krippendorff, Content Analysis, 3rd edition, 2013, chapter 11; Computing Krippendorff's
 Alpha-Reliability, 2011. Intervals: see ``heartfelt.stats.agreement.interval``.
@@ -30,6 +31,7 @@ from heartfelt.stats.triples import as_array
 from heartfelt.streams import stream
 
 NO_PAIRS = "no item has two or more ratings"
+ONE_ITEM = "only one item has two or more ratings, so what chance would give is not known"
 NO_DIFFERENCE = "all pairable ratings are the same, so no disagreement could be expected"
 
 
@@ -80,6 +82,8 @@ def _estimate(within: float, across: float, method: str, counts: dict[str, int])
         return Estimate.missing(NO_PAIRS, method, counts)
     if across <= 0:
         return Estimate.missing(NO_DIFFERENCE, method, counts)
+    if counts["items"] == 1:
+        return Estimate.missing(ONE_ITEM, method, counts)
     n = counts["ratings"] + counts.get("priors", 0)
     return Estimate(1 - (n - 1) * within / across, method=method, counts=counts)
 

@@ -6,7 +6,7 @@ the share of votes for category ``k``: Fleiss takes ``sum p_k**2``, Gwet ``T sum
 1))`` with ``q`` categories and ``T`` the sum of all credits.
 
 Items may have different numbers of votes: every item weighs the same. An item with a single vote counts for
-``p_k`` alone. Range -1 to 1. Missing: no item with two votes, or ``pe = 1`` (0 / 0).
+``p_k`` alone. Range -1 to 1. Missing: fewer than two items with two votes, or ``pe = 1`` (0 / 0).
 
 Source: Gwet, Handbook of Inter-Rater Reliability, 4th edition, 2014, chapters 2 to 5; the part of the
 interval that comes from items is Gwet's own linearised variance.
@@ -22,6 +22,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
 NO_PAIRS = "no item has two or more votes"
+ONE_ITEM = "only one item has two or more votes, so what chance would give is not known"
 
 
 def coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | None) -> Estimate:
@@ -50,6 +51,8 @@ def coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | No
     if 1 - pe < 1e-12:
         why = "every vote is for one category, so chance agreement is certain"
         return Estimate.missing(why, method, counts)
+    if counts["paired_items"] == 1:
+        return Estimate.missing(ONE_ITEM, method, counts)
     value = (pa - pe) / (1 - pe)
     estimate = Estimate(value, method=method, counts=counts)
     if plan is None:

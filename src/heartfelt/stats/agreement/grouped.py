@@ -158,7 +158,8 @@ def ids(column: Any, what: str) -> Codes:
         if high - low < max(4 * whole.size, 1024):
             return Codes(whole - low if low else whole, range(low, high + 1))
     coded = code(column)
-    if not isinstance(coded.names, range) and any(absent(name) for name in coded.names):
+    only_text = isinstance(coded.names, range) or set(map(type, coded.names)) <= {str}
+    if not only_text and any(absent(name) for name in coded.names):
         raise InputError(
             f"Some ratings have no {what}.",
             "Leave these ratings out first, or pass rater=None if no vote carries an identity."

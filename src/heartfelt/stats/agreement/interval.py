@@ -3,11 +3,13 @@
 The default is a two-way jackknife. With ``V_items``, ``V_raters`` and ``V_ratings`` the variances found by
 leaving out one item, one rater and one rating at a time,
 
-    variance = V_items + max(V_raters - V_ratings, 0).
+    variance = V_items + (1 + 4 / raters) max(V_raters - V_ratings, 0).
 
 The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
 where the statistic has no walls (inverse hyperbolic tangent for coefficients, logit for shares) with
-Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
+Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters. For
+coefficients the lower bound also allows for careless raters the panel happened not to contain
+(``stats._two_way``, shared with intraclass correlations).
 
 In simulations with crossed random effects this covers close to 95 in 100, where leaving out items alone
 covers as few as 78, and resampling raters and items with replacement (the pigeonhole bootstrap) nearly
@@ -28,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.stats._two_way import TwoWaySpread, attentive_pairs, effective, half_width
 from heartfelt.stats.estimate import Estimate
 
 METHODS = ("jackknife", "bootstrap")
@@ -96,12 +99,6 @@ def variance(changes: npt.NDArray[np.float64]) -> float:
     return float((n - 1) / n * (centred @ centred))
 
 
-def effective(sizes: npt.NDArray[Any]) -> float:
-    """How many equal units would weigh as unevenly as these: (sum)^2 / sum of squares."""
-    squares = float(np.square(sizes, dtype=np.float64).sum())
-    return float(sizes.sum()) ** 2 / squares if squares > 0 else 0.0
-
-
 def leave_out(
     by_item: npt.NDArray[np.float64],
     by_rater: npt.NDArray[np.float64] | None,
@@ -142,41 +139,41 @@ def with_bounds(
     if isinstance(spread, str):
         return replace(estimate, counts=dict(estimate.counts), why_no_interval=spread)
     both = plan.resample == "both" and spread.raters is not None
-    total, df = spread.items, max(spread.item_count - 1, 1.0)
-    if both and spread.raters is not None:
-        extra = max(spread.raters - spread.ratings, 0.0)
-        total = spread.items + extra
-        # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
-        doubt = max(extra, min(spread.raters, spread.items))
-        parts = spread.items**2 / df + doubt**2 / max(spread.rater_count - 1, 1.0)
-        df = max(total**2 / parts, 1.0) if parts > 0 else df
     name = "two-way jackknife over items and raters" if both else "jackknife over items"
     if plan.resample == "both" and not both:
         name += f" ({spread.why_items_only})"
-    if not math.isfinite(total) or total <= 1e-24:
+    raters = (spread.raters or 0.0, spread.ratings, spread.rater_count) if both else (0.0, 0.0, 1.0)
+    two_way = TwoWaySpread(spread.items, raters[0], raters[1], spread.item_count, raters[2])
+    if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
         why = "leaving out any item or rater changes nothing, which would make an interval without width"
         return replace(estimate, counts=dict(estimate.counts), why_no_interval=why)
-    bounds = _bounds(estimate.value, math.sqrt(total), df, plan.confidence, scale)
+    kept = attentive_pairs(spread.rater_count) if both and scale == "coefficient" else 1.0
+    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, kept)
     if isinstance(bounds, str):
         return replace(estimate, counts=dict(estimate.counts), why_no_interval=bounds)
     return estimate.with_interval(*bounds, f"{name}, Student's t", plan.confidence)
 
 
 def _bounds(
-    value: float, error: float, df: float, confidence: float, scale: str
+    value: float, spread: TwoWaySpread, confidence: float, scale: str, kept: float
 ) -> tuple[float, float] | str:
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(df, (1 + confidence) / 2)) * error
+    """Bounds on the logit scale; ``kept`` is what unseen careless raters would leave of the value."""
     low, high = (0.0, 1.0) if scale == "share" else (-1.0, 1.0)
     if min(value - low, high - value) < 1e-12:
         return f"the value lies on the edge of its range, {value:g}"
+
+    def logit(x: float) -> float:
+        unit = (x - low) / (high - low)
+        return math.log(unit / (1 - unit))
+
     # Both scales are the same map, stretched: logit((value - low) / (high - low)).
     unit = (value - low) / (high - low)
-    centre = math.log(unit / (1 - unit))
-    reach /= (high - low) * unit * (1 - unit)
-    ends = [low + (high - low) * _logistic(centre + side * reach) for side in (-1, 1)]
-    return ends[0], ends[1]
+    slope = (high - low) * unit * (1 - unit)
+    half = half_width(spread.variance, spread.df, confidence) / slope
+    below = logit(value) - logit(kept * value) if value > 0 else 0.0
+    ends = (logit(value) - math.hypot(half, below), logit(value) + half)
+    first, last = (low + (high - low) * _logistic(z) for z in ends)
+    return first, last
 
 
 def _logistic(x: float) -> float:

@@ -54,4 +54,7 @@ def cohen_kappa(
     else:
         scores = votes.categories.scores()
         scores = scores - scores.mean() if scores.size else scores
-    return over_pairs(votes, kind, scores, name, at_least, plan, "coefficient")
+    # On one shared item kappa is 0 or undefined, whatever the two answered.
+    return over_pairs(
+        votes, kind, scores, name, max(at_least, 2) if at_least >= 1 else at_least, plan, "coefficient"
+    )

@@ -23,7 +23,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
 _REASONS = {
-    1: "fewer shared items than asked for",
+    1: "too few shared items",
     2: "both gave one and the same category to every shared item",
 }
 

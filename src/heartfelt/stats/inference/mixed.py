@@ -42,7 +42,7 @@ from heartfelt.stats.inference.model_matrix import (
 from heartfelt.stats.reliability.component_bounds import component_bounds
 from heartfelt.stats.reliability.design import Design
 from heartfelt.stats.reliability.jackknife import NAME as JACKKNIFE
-from heartfelt.stats.triples import Floats, Ints, as_array, as_floats
+from heartfelt.stats.triples import Floats, Ints, as_floats, id_array, text_array
 
 __all__ = ["Coefficient", "MixedEffect", "MixedResult", "mixed_model"]
 
@@ -98,7 +98,7 @@ def mixed_model(
 def _columns(
     outcome: Column, fixed: Mapping[str, Column], random: Mapping[str, Column], interactions: Interactions
 ) -> tuple[ModelData, Groups]:
-    ids = {name: as_array(column) for name, column in random.items()}
+    ids = {name: id_array(column) for name, column in random.items()}
     values = as_floats(outcome, "outcome")
     for name, column in ids.items():
         if column.size != values.size:
@@ -106,7 +106,7 @@ def _columns(
                 f"'{name}' has {column.size} rows, the outcome {values.size}.", "Pass one id per row."
             )
         values = np.where(present(column), values, np.nan)
-    arrays = {name: as_array(column) for name, column in fixed.items()}
+    arrays = {name: text_array(column) for name, column in fixed.items()}
     factors = {name: column for name, column in arrays.items() if column.dtype.kind not in "iuf"}
     numbers = {name: column for name, column in arrays.items() if name not in factors}
     data = model_data(values, factors, numbers, interactions)

@@ -175,7 +175,11 @@ def _singles(d: Design, table: OneWay, confidence: float, interval: IccInterval,
     jackknife = MomentJackknife(d)
     why = jackknife.why_unsteady()
     if why is not None:
-        return [_without_interval(e, e.why_no_interval or why) for e in (first, second, third)]
+        exact = [e.why_no_interval == NO_ERROR for e in (first, second, third)]
+        return [
+            _without_interval(e, NO_ERROR if none else why)
+            for e, none in zip((first, second, third), exact, strict=True)
+        ]
     k = table.n0
     spreads = jackknife.spreads(
         log_f, lambda sums: log_agreement(sums, k), lambda sums: log_consistency(sums, k)
@@ -245,6 +249,9 @@ def _mean_of(single: Estimate, k: float, form: str) -> Estimate:
             f"ICC of {single.value:.3f} has no counterpart for {k:g} ratings", method, single.counts
         )
     low = None if single.low is None else sb.stepped_bound(single.low, k, value)
+    if single.low is not None and not single.interval.startswith(NAME):
+        exact = sb.stepped_up(single.low, k)
+        low = exact if np.isfinite(exact) else low
     high = None if single.high is None else sb.stepped_up(single.high, k)
     return replace(single, value=value, low=low, high=high, method=method, counts=dict(single.counts))
 
@@ -300,8 +307,6 @@ def _wald_ratio(t: OneWay, n: Floats, quantile: float) -> float:
 
 
 def _two_way_complete(t: TwoWay, d: Design, confidence: float) -> tuple[Estimate, Estimate]:
-    from scipy.special import fdtri
-
     n, k = t.n, t.k
     method = "two-way analysis of variance"
     below_a = t.items + (k - 1) * t.residual + k * (t.raters - t.residual) / n
@@ -310,30 +315,36 @@ def _two_way_complete(t: TwoWay, d: Design, confidence: float) -> tuple[Estimate
     agreement = Estimate.missing(gone, method, d.counts)
     if below_c <= 0:
         return agreement, agreement
-    tail = 1.0 - (1.0 - confidence) / 2.0
-    df = (n - 1) * (k - 1)
-    r = (t.items - t.residual) / below_a
-    consistency = (t.items - t.residual) / below_c
-    if t.residual == 0.0:
-        exact = Estimate(consistency, None, None, method, "", confidence, d.counts, None, NO_ERROR)
-        if t.raters == 0.0:
-            return replace(exact, value=r, counts=d.counts), exact
-    else:
-        ratio = t.items / t.residual
-        low = ratio / float(fdtri(n - 1, df, tail))
-        high = ratio * float(fdtri(df, n - 1, tail))
-        exact = Estimate(
-            consistency,
-            (low - 1) / (low + k - 1),
-            (high - 1) / (high + k - 1),
-            method,
-            "F",
-            confidence,
-            d.counts,
+    if below_a <= 0 or (t.items - t.residual) / below_a < -1.0:
+        # Few items whose raters' levels are more alike than their noise allows: the formula leaves its range.
+        agreement = Estimate.missing(
+            "the raters' levels differ less than their noise, on too few items", method, d.counts
         )
-    low, high = _agreement_bounds(t, r, tail)
+        return agreement, _consistency(t, d, confidence, method)
+    r = (t.items - t.residual) / below_a
+    exact = _consistency(t, d, confidence, method)
+    if t.residual == 0.0 and t.raters == 0.0:
+        return replace(exact, value=r, counts=d.counts), exact
+    low, high = _agreement_bounds(t, r, 0.5 + confidence / 2.0)
     agreement = Estimate(r, low, high, method, "F, Satterthwaite degrees of freedom", confidence, d.counts)
     return agreement, exact
+
+
+def _consistency(t: TwoWay, d: Design, confidence: float, method: str) -> Estimate:
+    """ICC(C,1) of complete data with its F interval."""
+    from scipy.special import fdtri
+
+    n, k = t.n, t.k
+    value = (t.items - t.residual) / (t.items + (k - 1) * t.residual)
+    if t.residual == 0.0:
+        return Estimate(value, None, None, method, "", confidence, d.counts, None, NO_ERROR)
+    df, tail = (n - 1) * (k - 1), 0.5 + confidence / 2.0
+    ratio = t.items / t.residual
+    low = ratio / float(fdtri(n - 1, df, tail))
+    high = ratio * float(fdtri(df, n - 1, tail))
+    return Estimate(
+        value, (low - 1) / (low + k - 1), (high - 1) / (high + k - 1), method, "F", confidence, d.counts
+    )
 
 
 def _agreement_bounds(t: TwoWay, r: float, tail: float) -> tuple[float, float]:

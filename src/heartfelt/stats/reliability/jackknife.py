@@ -31,6 +31,7 @@ Statistic: TypeAlias = Callable[[Rows], Floats]
 NAME = "two-way jackknife over items and raters"
 TOO_FEW = "fewer than three items or raters are too few to leave one out"
 BLOCK = 200_000
+MANY_RATINGS, FEW_GROUPS = 200_000, 10
 
 
 def spread(without: Floats) -> float:
@@ -226,8 +227,10 @@ def group_variance(
 ) -> tuple[float, int] | None:
     """Two-way variance by leaving out groups of items, raters and ratings, and the number of groups.
 
-    ``statistic`` takes the ratings to keep. None where it cannot be computed without some group.
+    ``statistic`` takes the ratings to keep. None where it cannot be computed without some group. Above
+    200,000 ratings there are at most ten groups: the statistic then takes longer than its interval is wide.
     """
+    groups = min(groups, FEW_GROUPS) if d.size > MANY_RATINGS else groups
     rng = stream(seed, "reliability", "group jackknife")
     spreads: list[Floats] = []
     fewest = groups

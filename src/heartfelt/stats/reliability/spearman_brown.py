@@ -23,9 +23,8 @@ def stepped_up(r: float, k: float) -> float:
 
 
 def stepped_bound(r: float, k: float, value: float) -> float:
-    """A lower bound stepped up: at -1, or the value if that is lower, where there is no counterpart for k."""
-    found = stepped_up(r, k)
-    return found if math.isfinite(found) else min(-1.0, value)
+    """A lower bound stepped up, held at -1 (or the value, if that is lower): below it there is nothing to tell."""
+    return max(stepped_up(r, k), min(-1.0, value))
 
 
 def stepped_down(r: float, k: float) -> float:
