@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,11 @@ from heartfelt.collect.options import CollectOptions
 from heartfelt.collect.session.researching import first_settings
 from heartfelt.collect.session.work import Context, Work
 from heartfelt.collect.store import Database, tables
+from heartfelt.collect.versions import Edit, edits, edits_text, refuse, removed_stimuli
+from heartfelt.errors import StudyError
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.streams import derived_seed
+from heartfelt.study import parse_study
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -44,6 +47,7 @@ class Books:
         """Make what a store needs before anything happens in it: a secret, settings, units, this version of the study."""
         secret = self._secret(connection)
         numbers = self._units(connection)
+        self._removed(connection, numbers)
         version = self._version(connection, now)
         material = make_material(self.opened, numbers, secret, self.options)
         self.context = Context(
@@ -78,17 +82,49 @@ class Books:
         return {**numbers, **added}
 
     def _version(self, connection: Connection, now: float) -> int:
+        """The number of the study's version: the newest one known, or a new one if the study was edited since."""
         from heartfelt.study.load import study_text
 
-        rows = connection.exec_driver_sql("SELECT version, hash FROM versions ORDER BY version").all()
-        for version, known in rows:
-            if known == self.opened.study.hash:
-                return int(version)
         study = self.opened.study
-        self.database.insert(
-            connection, tables.versions, [(len(rows) + 1, now, study.hash, study_text(study))]
-        )
-        return len(rows) + 1
+        row = connection.exec_driver_sql(
+            "SELECT version, hash, study FROM versions ORDER BY version DESC LIMIT 1"
+        ).first()
+        if row is None:
+            number, changes = 1, None
+        else:
+            found = self._edits(connection, str(row[2])) if row[1] != study.hash else []
+            if not found:
+                return int(row[0])
+            breaking = [edit for edit in found if edit.breaking]
+            if breaking and _answered(connection):
+                raise refuse(self.opened.folder, breaking)
+            number, changes = int(row[0]) + 1, edits_text(found)
+        values = (number, now, study.hash, study_text(study), changes)
+        self.database.insert(connection, tables.versions, [values])
+        return number
+
+    def _edits(self, connection: Connection, known: str) -> list[Edit]:
+        """What changed since the version whose text is ``known``."""
+        try:
+            return edits(parse_study(known), self.opened.study)
+        except StudyError as error:
+            return [Edit("study.yaml", f"the version before cannot be compared: {error.problem}")]
+
+    def _removed(self, connection: Connection, numbers: Mapping[tuple[str, str], int]) -> None:
+        """Refuse to go on without stimuli that people have rated."""
+        here = set(self.opened.stimuli["stimulus"].to_list())
+        gone = {stimulus for stimulus, _ in numbers if stimulus not in here}
+        if not gone:
+            return
+        rows = connection.exec_driver_sql(
+            "SELECT DISTINCT g.stimulus FROM ratings g JOIN answers a ON a.trial = g.trial"
+            " WHERE a.kind <> 'practice' AND g.stimulus IS NOT NULL"
+        ).scalars()
+        rated = sorted(name for name in rows if name in gone)
+        if rated:
+            raise refuse(
+                self.opened.folder, [removed_stimuli(rated, self.opened.study.stimuli.manifest)]
+            )
 
     # --- keeping in step ----------------------------------------------------------------------------------------------
 
@@ -153,3 +189,9 @@ class Books:
                 self.database.insert(connection, tables.metadata.tables[name], rows)
             for statement, values in work.changes:
                 connection.execute(text(statement), values)
+
+
+def _answered(connection: Connection) -> bool:
+    """Whether anybody has answered a trial that counts."""
+    query = "SELECT 1 FROM answers WHERE kind <> 'practice' LIMIT 1"
+    return connection.exec_driver_sql(query).first() is not None

@@ -21,6 +21,7 @@ from heartfelt.collect.reading import frames
 from heartfelt.collect.reading.coverage import Coverage
 from heartfelt.collect.reading.freeze import freeze
 from heartfelt.collect.reading.progress import progress_of
+from heartfelt.collect.reading.versions import versions
 from heartfelt.collect.session.people import hashed
 from heartfelt.collect.session.researching import Keep, Refresh
 from heartfelt.collect.store import Database
@@ -176,6 +177,11 @@ class Collection:
             if number is None:
                 raise UnknownRater(f"There is no rater '{rater}'.", "See the list of raters for their ids.")
             return frames.trials(connection, number, units)
+
+    def versions(self) -> pl.DataFrame:
+        """Every version of the study that was served, with what changed."""
+        with self._database.reading() as connection:
+            return versions(connection)
 
     def flags(self) -> pl.DataFrame:
         """What raters found wrong with stimuli."""

@@ -99,8 +99,9 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
 def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataFrame:
     """Everyone who came, with what they said of themselves and where they are."""
     rows = connection.exec_driver_sql(
-        "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at, d.answers, c.agreed"
+        "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at, d.answers, c.agreed, v.hash"
         " FROM raters p LEFT JOIN demographics d ON d.rater = p.number LEFT JOIN consents c ON c.rater = p.number"
+        " LEFT JOIN versions v ON v.version = p.study_version"
         " ORDER BY p.number"
     ).all()
     checks = {
@@ -111,7 +112,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
     }
     out = excluded(connection)
     told: list[dict[str, Any]] = []
-    for number, name, recruiter, language, device, at, answers, agreed in rows:
+    for number, name, recruiter, language, device, at, answers, agreed, version in rows:
         here = progress.get(number, Progress("beginning", None, 0, 0, at))
         about = {f"about_{key}": _plain(value) for key, value in json.loads(answers or "{}").items()}
         heard = checks.get(number, (None, None))
@@ -132,6 +133,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
                 "headphones_correct": heard[0],
                 "headphones_passed": heard[1],
                 "device": device,
+                "study_version": version,
                 **about,
             }
         )
@@ -163,6 +165,7 @@ _RATERS: dict[str, Any] = {
     "headphones_correct": WHOLE,
     "headphones_passed": YES,
     "device": TEXT,
+    "study_version": TEXT,
 }
 
 

@@ -165,6 +165,8 @@ def _store(
         seconds(heard.began),
         clean(command.comment, _LONGEST_COMMENT) or None,
         work.context.version,
+        None,
+        None,
     )
     unit = None if trial.unit is None else work.context.material.units.get(trial.unit)
     stimulus = None if unit is None else unit.stimulus

@@ -66,6 +66,7 @@ def arrive(work: Work, command: Arrive) -> Arrived:
         plain_json(facts),
         clean(command.language, 40),
         plain_json(dict(command.device)),
+        context.version,
     )
     work.tell("arrived", number, words=name)
     context.languages[name] = command.language
