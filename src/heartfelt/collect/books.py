@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heartfelt.collect.assign import Fact, State
-from heartfelt.collect.material import make_material, unit_names
+from heartfelt.collect.material import make_material, raised, unit_names, with_quota
 from heartfelt.collect.options import CollectOptions
-from heartfelt.collect.session.researching import first_settings
+from heartfelt.collect.session.people import session_keys
+from heartfelt.collect.session.researching import RAISED_QUOTA, first_settings
 from heartfelt.collect.session.work import Context, Work
 from heartfelt.collect.store import Database, tables
 from heartfelt.collect.versions import Edit, edits, edits_text, refuse, removed_stimuli
@@ -45,11 +47,19 @@ class Books:
 
     def found(self, connection: Connection, now: float) -> None:
         """Make what a store needs before anything happens in it: a secret, settings, units, this version of the study."""
+        from sqlalchemy import select
+
         secret = self._secret(connection)
+        quota = connection.execute(
+            select(tables.kept.c.value).where(tables.kept.c.name == RAISED_QUOTA)
+        ).scalar()
+        if quota is not None and int(quota) > self.opened.study.design.ratings_per_item:
+            self.opened = replace(self.opened, study=with_quota(self.opened.study, int(quota)))
         numbers = self._units(connection)
         self._removed(connection, numbers)
         version = self._version(connection, now)
         material = make_material(self.opened, numbers, secret, self.options)
+        self._layout = material.layout
         self.context = Context(
             material, self.options, secret, version, self._rng, {}, {}, set(), self._new_id
         )
@@ -144,8 +154,9 @@ class Books:
         """Take the ``news`` in, and ``pending`` facts after them; without a state, it is made from the beginning."""
         state = self.state
         if state is None:
-            state = State(self.context.material.layout)
+            state = State(self._layout)
             self._raters = 0
+            self.context.sessions.clear()
             self.context.persons.clear()
             self.context.languages.clear()
             self.context.invitations.clear()
@@ -156,22 +167,37 @@ class Books:
             self._know_people(connection)
         for fact in pending:
             state.apply(fact)
+        if state.layout.quota != self.context.material.layout.quota:
+            self._follow(connection, state.layout.quota)
         self.state = state
         return state
 
+    def _follow(self, connection: Connection, quota: int) -> None:
+        """Take over a quota that was raised while the study runs, here or in another process."""
+        from sqlalchemy import func, select
+
+        context = self.context
+        context.material = raised(context.material, quota)
+        table = tables.versions
+        query = select(func.max(table.c.version)).where(table.c.hash == context.material.study.hash)
+        context.version = connection.execute(query).scalar() or context.version
+
     def _know_people(self, connection: Connection) -> None:
         rows = connection.exec_driver_sql(
-            f"SELECT number, rater, person, language FROM raters WHERE number > {self._raters}"
+            f"SELECT number, rater, person, language, facts FROM raters WHERE number > {self._raters}"
         ).all()
-        for number, rater, person, language in rows:
+        for number, rater, person, language, facts in rows:
             self._raters = max(self._raters, number)
-            self.know(rater, person, language)
+            self.know(rater, person, language, facts)
         invited = connection.exec_driver_sql("SELECT invitation FROM invitations").scalars()
         self.context.invitations.update(invited)
 
-    def know(self, rater: str, person: str | None, language: str) -> None:
+    def know(self, rater: str, person: str | None, language: str, facts: str) -> None:
         """Know a rater again, by the hash of their recruiter's id."""
         self.context.languages[rater] = language
+        keys = session_keys(json.loads(facts))
+        if keys:
+            self.context.sessions[rater] = keys
         if person is not None:
             self.context.persons[person] = rater
 
@@ -185,6 +211,8 @@ class Books:
         if work.facts:
             by_table["journal"] = list(work.facts)
         with self.database.together(connection):
+            for statement, values in work.first:
+                connection.execute(text(statement), values)
             for name, rows in by_table.items():
                 self.database.insert(connection, tables.metadata.tables[name], rows)
             for statement, values in work.changes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from heartfelt.collect.books import Books
-from heartfelt.collect.commands import Command, Settings
+from heartfelt.collect.commands import Command, Erase, Erased, Settings
 from heartfelt.collect.errors import UnknownRater, store_away
 from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.options import CollectOptions
@@ -20,10 +20,10 @@ from heartfelt.collect.reading import coverage as covering
 from heartfelt.collect.reading import frames
 from heartfelt.collect.reading.coverage import Coverage
 from heartfelt.collect.reading.freeze import freeze
-from heartfelt.collect.reading.progress import progress_of
+from heartfelt.collect.reading.progress import progress_in, progress_of
 from heartfelt.collect.reading.versions import versions
 from heartfelt.collect.session.people import hashed
-from heartfelt.collect.session.researching import Keep, Refresh
+from heartfelt.collect.session.researching import Keep, Refresh, Settle
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import find_database
 from heartfelt.collect.writer import Writer
@@ -42,13 +42,21 @@ class Collection:
     def __init__(
         self, opened: OpenStudy, database: Database, clock: Callable[[], float], options: CollectOptions
     ) -> None:
-        self.opened = opened
-        self.study: Study = opened.study
         self.folder: Path = opened.folder
         self._database = database
         self._clock = clock
         self._books = Books(database, opened, options)
         self._writer = Writer(self._books, clock)
+
+    @property
+    def opened(self) -> OpenStudy:
+        """The study folder as it was read, with the quota as it is now."""
+        return self._books.context.material.opened
+
+    @property
+    def study(self) -> Study:
+        """The study, with the quota as it is now."""
+        return self._books.context.material.study
 
     @classmethod
     def open(
@@ -97,6 +105,7 @@ class Collection:
             raise store_away(error) from error
         self._books.read()
         self._writer.start()
+        self._writer.do(Settle())
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -192,6 +201,17 @@ class Collection:
         """Media that could not be shown."""
         with self._database.reading() as connection:
             return frames.problems(connection, self._material.missing)
+
+    def participants(self) -> pl.DataFrame:
+        """Who is who: the recruiter's id of every rater who came with one. For the researcher alone."""
+        with self._database.reading() as connection:
+            return frames.participants(connection, progress_in(connection))
+
+    def erase(self, *, rater: str | None = None, participant: str | None = None) -> Erased:
+        """Delete everything one person said, from the database's files too; snapshots taken before keep it."""
+        done = self.do(Erase(rater, participant))
+        self._database.scrub()
+        return done
 
     def invitations(self) -> pl.DataFrame:
         """Every personal invitation, and who came by it."""

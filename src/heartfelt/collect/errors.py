@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heartfelt.collect.commands import Ending
+from heartfelt.collect.commands import Ending, TheEnd
 from heartfelt.errors import HeartfeltError, InputError
 
 
@@ -35,16 +35,30 @@ class Unanswered(OffScale):
     """A question that has to be answered and was not."""
 
 
+class StartedElsewhere(HeartfeltError):
+    """Somebody brings the participant id of a rater, but nothing that shows they are that rater."""
+
+
 class StudyClosed(HeartfeltError):
-    """The study takes no new raters now: it is closed, or full."""
+    """The study takes no new raters now: it is closed, or full. ``end`` is what they are shown."""
 
     ending: Ending = "closed"
+
+    def __init__(self, problem: str, fix: str, end: TheEnd | None = None) -> None:
+        super().__init__(problem, fix)
+        self.end = end or TheEnd(self.ending)
 
 
 class StudyFull(StudyClosed):
     """The study has all the raters or all the ratings it wants."""
 
     ending: Ending = "full"
+
+
+class StudyBusy(StudyClosed):
+    """Every place is held by somebody who is at work; one may become free in a moment."""
+
+    ending: Ending = "wait"
 
 
 class StoreAway(HeartfeltError):

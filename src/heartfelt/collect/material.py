@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import mimetypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -172,6 +172,22 @@ def make_layout(
         adaptive=design.adaptive,
         minimum=max(2, design.minimum_ratings),
         spans=spans if design.adaptive else {},
+    )
+
+
+def with_quota(study: Study, quota: int) -> Study:
+    """The study with more ratings per item."""
+    return study.changed(design=study.design.model_copy(update={"ratings_per_item": quota}))
+
+
+def raised(material: Material, quota: int) -> Material:
+    """The same material with more ratings per item."""
+    study = with_quota(material.study, quota)
+    return replace(
+        material,
+        study=study,
+        opened=replace(material.opened, study=study),
+        layout=replace(material.layout, quota=quota),
     )
 
 

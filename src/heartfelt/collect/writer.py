@@ -163,7 +163,7 @@ class Writer:
         work.state = self._books.catch_up(connection, news, work.facts)
         for table, row in work.rows:
             if table == "raters":
-                self._books.know(row[1], row[4], row[6])
+                self._books.know(row[1], row[4], row[6], row[5])
 
     def _forget(self) -> None:
         """Hold nothing for true that the store may not have: the next transaction connects and reads anew."""

@@ -244,6 +244,33 @@ _TRIALS: dict[str, Any] = {
 }
 
 
+def participants(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataFrame:
+    """The recruiter's ids of raters, with how far each came and whether they were left out."""
+    out = excluded(connection)
+    rows = []
+    for number, rater, at, recruiter, participant, facts in connection.exec_driver_sql(
+        "SELECT p.rater, r.rater, p.at, p.recruiter, p.participant, p.facts FROM participants p"
+        " JOIN raters r ON r.number = p.rater ORDER BY p.rater"
+    ):
+        said = json.loads(facts)
+        here = progress.get(number, Progress("beginning", None, 0, 0, at))
+        ended = "excluded" if number in out else here.state
+        more = (said.get("session"), said.get("assignment"), said.get("study") or said.get("hit"))
+        rows.append((participant, recruiter, rater, *more, ended, here.trials, at, here.last_seen))
+    return pl.DataFrame(rows, schema=_PARTICIPANTS, orient="row").with_columns(
+        moment("arrived"), moment("last_seen")
+    )
+
+
+_PARTICIPANTS: dict[str, Any] = {
+    **dict.fromkeys(("participant", "recruiter", "rater", "session", "assignment", "recruiter_study"), TEXT),
+    "ended": TEXT,
+    "trials": WHOLE,
+    "arrived": REAL,
+    "last_seen": REAL,
+}
+
+
 def flags(connection: Connection) -> pl.DataFrame:
     """What raters found wrong with stimuli."""
     return table(

@@ -57,7 +57,9 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         raters=_raters(people, everything, material),
         items=opened.items if study.stimuli.items else None,
         fields=_fields(stays.filter(verified), material),
-        ledger=pl.concat([_ledger(people, recorded.filter(~known), material), apart]),
+        ledger=pl.concat(
+            [_ledger(people, recorded.filter(~known), material), _forgotten(connection), apart]
+        ),
         source=Source(
             "collection", study.name, {}, opened.media_root, versions=versions.texts(recorded)
         ),
@@ -126,6 +128,19 @@ def _ledger(people: pl.DataFrame, strange: pl.DataFrame, material: Material) -> 
         for rater, stimulus, question in strange.select("rater", "stimulus", "question").iter_rows()
     ]
     return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER_COLUMNS, pl.String), orient="row")
+
+
+def _forgotten(connection: Connection) -> pl.DataFrame:
+    """One nameless row for everybody who was erased or did not agree."""
+    rows = connection.exec_driver_sql(
+        "SELECT kind, number FROM journal WHERE kind IN ('erased', 'declined') ORDER BY seq"
+    )
+    reasons = [
+        _ENDS["no-consent"] if kind == "declined" else f"erased on request ({int(trials or 0)} trials)"
+        for kind, trials in rows
+    ]
+    told = [("rater", None, None, None, reason, "collect") for reason in reasons]
+    return pl.DataFrame(told, schema=dict.fromkeys(LEDGER_COLUMNS, pl.String), orient="row")
 
 
 _ENDS = {"no-consent": "did not agree to take part", "screened-out": "screened out before rating"}
