@@ -13,7 +13,7 @@ import polars as pl
 
 from heartfelt.collect.books import Books
 from heartfelt.collect.commands import Command, Erase, Erased, Settings
-from heartfelt.collect.errors import UnknownRater, store_away
+from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.options import CollectOptions
 from heartfelt.collect.reading import coverage as covering
@@ -102,7 +102,7 @@ class Collection:
             with self._database.connect() as connection, self._database.writing(connection):
                 self._books.found(connection, self._clock())
         except self._database.failures as error:
-            raise store_away(error) from error
+            raise self._database.trouble(error) from error
         self._books.read()
         self._writer.start()
         self._writer.do(Settle())
@@ -136,6 +136,16 @@ class Collection:
 
         with self._database.reading() as connection:
             return connection.execute(select(kept.c.value).where(kept.c.name == name)).scalar()
+
+    def kept_under(self, beginning: str) -> dict[str, str]:
+        """Every value whose name begins so."""
+        from sqlalchemy import select
+
+        from heartfelt.collect.store.tables import kept
+
+        with self._database.reading() as connection:
+            query = select(kept.c.name, kept.c.value).where(kept.c.name.startswith(beginning, autoescape=True))
+            return {name: value for name, value in connection.execute(query)}
 
     def media(self, opaque: str) -> MediaFile | None:
         """The media file raters know by this id."""

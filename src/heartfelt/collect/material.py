@@ -45,6 +45,8 @@ class Unit:
     prompt: str | None
     machine: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
+    duration: float | None = None
+    """Seconds the clip lasts; None for an image or where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def make_material(
             _prompt(study, rows[stimulus]) if _shows_prompt(study, questions) else None,
             {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine},
             {q: source[stimulus, q] for q in questions if (stimulus, q) in source},
+            rows[stimulus].get("duration"),
         )
     gone = {name for name, _ in missing}
     practice = _aside(study.design.practice_stimuli, units, gone, rows, "design.practice_stimuli")

@@ -28,6 +28,7 @@ def create_app(collection: Collection, options: WebOptions, *, closes: bool = Fa
     from heartfelt.web.security.cookies import Signer
     from heartfelt.web.security.guard import Guard
     from heartfelt.web.security.limits import RateLimit
+    from heartfelt.web.security.logins import Logins
     from heartfelt.web.study.events import Pulse
     from heartfelt.web.study.figures import Figures
 
@@ -50,6 +51,8 @@ def create_app(collection: Collection, options: WebOptions, *, closes: bool = Fa
     app.state.options = options
     app.state.signer = Signer(options.secret)
     app.state.login_limit = RateLimit(options.logins_per_minute)
+    app.state.token_limit = RateLimit(options.wrong_tokens_per_minute)
+    app.state.logins = Logins(collection)
     app.state.pulse = Pulse(collection)
     app.state.figures = Figures(collection, options.refresh_seconds)
     errors.add_to(app)

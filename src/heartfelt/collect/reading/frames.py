@@ -18,7 +18,8 @@ TEXT, WHOLE, REAL, YES = pl.String, pl.Int64, pl.Float64, pl.Boolean
 
 _RATINGS = """
 SELECT p.rater, g.stimulus, g.question, g.value, g.answer, a.position, a.seconds, a.at, g.repeat,
-       a.trial, a.kind, a.probe, a.session, a.late, a.plays, a.first_play, a.focus_losses, a.device, a.comment,
+       a.trial, a.kind, a.probe, a.session, a.late, a.plays, a.first_play, a.focus_losses, a.heard, a.heard_flag,
+       a.device, a.comment,
        v.hash, g.machine, g.shown, g.verdict, a.rater
 FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater
      JOIN versions v ON v.version = a.study_version
@@ -42,6 +43,8 @@ RATING_COLUMNS: dict[str, Any] = {
     "plays": WHOLE,
     "first_play": REAL,
     "focus_losses": WHOLE,
+    "heard": REAL,
+    "heard_flag": TEXT,
     "device": TEXT,
     "comment": TEXT,
     "study_version": TEXT,
@@ -196,11 +199,12 @@ def trials(connection: Connection, number: int, units: Mapping[int, tuple[str, s
         elif kind == "returned":
             row["status"] = f"given back: {words}"
     logged = connection.exec_driver_sql(
-        "SELECT trial, at, session, late, seconds, first_play, plays, focus_losses, intervals, changes, device, began,"
-        f" comment FROM answers WHERE rater = {int(number)}"
+        "SELECT trial, at, session, late, seconds, first_play, plays, focus_losses, intervals, changes, heard,"
+        f" heard_flag, device, began, comment FROM answers WHERE rater = {int(number)}"
     ).all()
     for trial, at, *rest in logged:
         names = ("session", "late", "seconds", "first_play", "plays", "focus_losses", "intervals", "changes")
+        names = (*names, "heard", "heard_flag")
         found[trial].update(
             dict(zip((*names, "device", "began", "comment"), rest, strict=True)), answered_at=at
         )
@@ -233,6 +237,8 @@ _TRIALS: dict[str, Any] = {
     "focus_losses": WHOLE,
     "intervals": TEXT,
     "changes": TEXT,
+    "heard": REAL,
+    "heard_flag": TEXT,
     "device": TEXT,
     "comment": TEXT,
     "probe": TEXT,

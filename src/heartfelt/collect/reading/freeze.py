@@ -25,9 +25,13 @@ _EXTRAS = (
     "plays",
     "first_play",
     "focus_losses",
+    "heard",
+    "heard_flag",
     "device",
     "comment",
     "study_version",
+    "shown",
+    "verdict",
 )
 _COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
 
@@ -45,7 +49,10 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     recorded, apart = versions.split(recorded)
     stays = recorded.filter(known if excluded else known & ~pl.col("excluded"))
     verified = pl.col("shown").is_not_null()
-    rated = stays.filter(~verified)
+    # A person's answer is a rating whether or not a machine's value was there to begin with; the columns ``shown`` and
+    # ``verdict`` say so. A wrong value that was planted tests the rater, and a rejected one leaves no answer.
+    answered = pl.col("value").is_not_null() | pl.col("answer").is_not_null()
+    rated = stays.filter(~verified | ((pl.col("shown") != "planted") & answered))
     extras = [name for name in _EXTRAS if rated[name].null_count() < rated.height]
     columns: list[Any] = [*_COLUMNS, *extras]
     if study.design.batch is not None:

@@ -50,14 +50,17 @@ def ratings(
         following = offset + limit if offset + limit < frame.height else None
         return {"total": frame.height, "next": following, "ratings": rows}
     if form == "csv":
-        return StreamingResponse(
-            _csv(frame), media_type="text/csv", headers=_attached(f"{collection.study.name}-ratings.csv")
-        )
+        return csv_response(frame, f"{collection.study.name}-ratings.csv")
     return Response(
         freezing.parquet(frame),
         media_type="application/vnd.apache.parquet",
         headers=_attached(f"{collection.study.name}-ratings.parquet"),
     )
+
+
+def csv_response(frame: pl.DataFrame, name: str) -> StreamingResponse:
+    """A table as a CSV file to keep, sent piece by piece."""
+    return StreamingResponse(_csv(frame), media_type="text/csv", headers=_attached(name))
 
 
 def _csv(frame: pl.DataFrame) -> Iterator[str]:

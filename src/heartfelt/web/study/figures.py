@@ -17,6 +17,7 @@ from heartfelt.analysis.material import lay_out
 from heartfelt.collect import Collection
 from heartfelt.panel import Panel, screen
 from heartfelt.snapshot import Snapshot
+from heartfelt.web.study.machine import MachineField, machine_fields
 from heartfelt.web.study.reliability import reliability
 from heartfelt.web.study.systems import system_means
 
@@ -33,6 +34,7 @@ class Board:
     took: float
     reliability: list[dict[str, Any]]
     systems: list[dict[str, Any]]
+    machine: list[MachineField]
     ranking: pl.DataFrame
     flagged: dict[str, list[str]]
     notes: tuple[str, ...]
@@ -72,7 +74,7 @@ class Figures:
     def _make(self) -> Board:
         began, change = self._clock(), self._collection.change()
         kept, everybody = snapshots(self._collection)
-        material = lay_out(kept)
+        material = lay_out(_whatever_there_is(kept))
         panel: Panel = screen(everybody)
         return Board(
             change,
@@ -81,10 +83,29 @@ class Figures:
             0.0 if self._last is None else self._clock() - began,
             reliability(material),
             system_means(material),
+            _machine(self._collection, everybody),
             panel.ranking,
             panel.reasons(),
             panel.notes,
         )
+
+
+def _whatever_there_is(snapshot: Snapshot) -> Snapshot:
+    """The same with labels from the first rating on: a study that is half collected has figures too."""
+    study = snapshot.study
+    if study.design.minimum_ratings <= 1:
+        return snapshot
+    early = study.changed(design=study.design.model_copy(update={"minimum_ratings": 1}))
+    return Snapshot.build(early, stimuli=snapshot.stimuli, ratings=snapshot.ratings, raters=snapshot.raters)
+
+
+def _machine(collection: Collection, everybody: Snapshot) -> list[MachineField]:
+    asked = [question.id for question in collection.study.asked if question.machine_first]
+    if not asked:
+        return []
+    fields = everybody.fields
+    gone = everybody.raters.filter("excluded")["rater"].to_list() if everybody.raters.height else []
+    return machine_fields(fields.filter(~pl.col("verified_by").is_in(gone)), asked)
 
 
 def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:
