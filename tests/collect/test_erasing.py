@@ -54,7 +54,14 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
     for _ in goes.rate(2):
         pass
     collection.do(Flag(goes.id, goes.trial.trial, "broken", "I live in Narnia"))
-    assert set(rows_of(collection, 2)) >= {"raters", "answers", "ratings", "consents", "participants", "flags"}
+    assert set(rows_of(collection, 2)) >= {
+        "raters",
+        "answers",
+        "ratings",
+        "consents",
+        "participants",
+        "flags",
+    }
     done = collection.erase(**{by: goes.id if by == "rater" else "goes"})
     assert (done.rater, done.trials) == (goes.id, 1), "one of the two trials was practice"
     assert rows_of(collection, 2) == {"journal": 1}, "a count is left"
@@ -64,7 +71,9 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
     with pytest.raises(UnknownRater):
         collection.erase(participant="goes")
     frozen = collection.snapshot()
-    assert goes.id not in str([frozen.table(name).to_dicts() for name in ("ratings", "raters", "ledger", "fields")])
+    assert goes.id not in str(
+        [frozen.table(name).to_dicts() for name in ("ratings", "raters", "ledger", "fields")]
+    )
     reasons = frozen.ledger["reason"].to_list()
     assert reasons == [f"erased on request ({done.trials} trials)"]
     again = collection.do(Arrive("prolific", "goes"))
@@ -154,7 +163,9 @@ def test_killed_right_after_erasing(make_study: Make) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         """
     )
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], cwd=ROOT, env={**os.environ}, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], cwd=ROOT, env={**os.environ}, timeout=120
+    )
     assert done.returncode == -signal.SIGKILL
     with Collection.open(folder) as collection:
         assert collection.participants()["participant"].to_list() == ["stays"]

@@ -30,7 +30,9 @@ CLIP = 0.25 * 40
         ([(float("nan"), 3), (0, float("inf"))], (10.0, 10.0)),
     ],
 )
-def test_seconds_that_were_played(intervals: list[tuple[float, float]], expected: tuple[float, float]) -> None:
+def test_seconds_that_were_played(
+    intervals: list[tuple[float, float]], expected: tuple[float, float]
+) -> None:
     assert played(intervals, 10.0) == expected
 
 

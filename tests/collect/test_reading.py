@@ -291,7 +291,11 @@ def test_machine_values_are_hidden_and_planted_at_random(make_study: Make, opene
     assert set(hidden["final"]) == {"mine"}
     assert (hidden["machine"] == "style " + hidden["stimulus"].str.slice(1)).all()
     assert set(fields.filter(shown="true")["verdict"]) == {"accepted"}
-    assert set(collection.snapshot().ratings["question"]) == {"feel"}
+    ratings = collection.snapshot().ratings
+    assert ratings.filter(question="style").height == frame.height - planted.height, (
+        "verified answers are ratings"
+    )
+    assert set(ratings.filter(question="style")["shown"]) == {"true", "hidden"}
 
 
 def test_verdicts(make_study: Make, opened: Open) -> None:

@@ -186,13 +186,21 @@ def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, open
     assert again.do(Arrive("prolific", "p1", theirs)).rater == first.rater
 
 
-def test_ids_of_the_recruiter_are_in_their_own_table_only(make_study: Make, opened: Open, tmp_path: Path) -> None:
+def test_ids_of_the_recruiter_are_in_their_own_table_only(
+    make_study: Make, opened: Open, tmp_path: Path
+) -> None:
     folder = make_study()
     collection = opened(folder)
-    person = Person(collection, recruiter="prolific", person="SECRET-PERSON", facts={"session": "SECRET-SESSION"})
+    person = Person(
+        collection, recruiter="prolific", person="SECRET-PERSON", facts={"session": "SECRET-SESSION"}
+    )
     person.finish()
     row = collection.participants().row(0, named=True)
-    assert (row["participant"], row["session"], row["rater"]) == ("SECRET-PERSON", "SECRET-SESSION", person.id)
+    assert (row["participant"], row["session"], row["rater"]) == (
+        "SECRET-PERSON",
+        "SECRET-SESSION",
+        person.id,
+    )
     assert (row["ended"], row["trials"]) == ("complete", 6)
     for frame in (collection.raters(), collection.ratings(), collection.trials(person.id)):
         assert "SECRET" not in str(frame.to_dicts())
@@ -351,7 +359,9 @@ def test_codes_come_from_the_study(make_study: Make, opened: Open) -> None:
     assert closed.value.end == TheEnd("closed", "F", "https://example.org/?cc=F")
     collection.close()
     again = opened(folder)
-    assert again.settings.code_partial == "P2", "what was changed in the dashboard stays until study.yaml changes"
+    assert again.settings.code_partial == "P2", (
+        "what was changed in the dashboard stays until study.yaml changes"
+    )
     assert "recruiting" not in again.study.plain()
     assert load_study(folder).hash == again.study.hash
 

@@ -311,7 +311,9 @@ def test_a_full_disk(make_study: Make) -> None:
 def test_a_file_that_is_no_store(make_study: Make) -> None:
     folder = make_study()
     (folder / STORE_FILE).write_bytes(b"not a database at all, but long enough to be looked at" * 100)
-    with pytest.raises(StoreDamaged, match=r"collected\.sqlite.*not a database.*\n.*restore your last backup"):
+    with pytest.raises(
+        StoreDamaged, match=r"collected\.sqlite.*not a database.*\n.*restore your last backup"
+    ):
         Collection.open(folder)
 
 

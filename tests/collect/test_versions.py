@@ -87,7 +87,10 @@ def drop(*path: Any) -> Callable[[dict[str, Any]], None]:
 BREAKING = {
     "fewer points": (put("scales", "nine", {"type": "points", "points": 5}), "scales.nine"),
     "reversed anchors": (put("scales", "nine", "anchors", {1: "high", 9: "low"}), "scales.nine.anchors"),
-    "another first point": (put("scales", "nine", {"type": "points", "points": 9, "first": 0}), "scales.nine"),
+    "another first point": (
+        put("scales", "nine", {"type": "points", "points": 9, "first": 0}),
+        "scales.nine",
+    ),
     "wording": (put("questions", 0, "text", "How unpleasant?"), "questions.valence.text"),
     "another scale": (put("questions", 0, "scale", "slider"), "scales.slider"),
     "what is felt": (put("questions", 0, "emotion", "felt"), "questions.valence.emotion"),
@@ -165,7 +168,9 @@ def test_a_running_study_refuses_and_records(make_study: Make, opened: Open) -> 
     as_it_was = (folder / "study.yaml").read_text(encoding="utf-8")
 
     edit(folder, put("questions", 0, "text", "How unpleasant?"))
-    with pytest.raises(StudyError, match=r"line \d+, questions\.valence\.text: changed from 'How pleasant\?'") as no:
+    with pytest.raises(
+        StudyError, match=r"line \d+, questions\.valence\.text: changed from 'How pleasant\?'"
+    ) as no:
         opened(folder)
     assert "new id" in no.value.fix
     assert "new study" in no.value.fix
@@ -271,7 +276,10 @@ def _copy(old: sqlite3.Connection, store: Database, name: str) -> None:
             rows = old.execute(f'SELECT * FROM "{table.name}"')
             names = [column[0] for column in rows.description]
             for row in rows.fetchall():
-                values = {n: bool(v) if n in BOOLEANS and v is not None else v for n, v in zip(names, row, strict=True)}
+                values = {
+                    n: bool(v) if n in BOOLEANS and v is not None else v
+                    for n, v in zip(names, row, strict=True)
+                }
                 if table.name == "versions":
                     values["study"] = values["study"].replace("old-store", name)
                 connection.execute(table.insert().values(values))

@@ -91,7 +91,9 @@ def _open(folder: Path, database: str | None) -> Collection:
 
 def participants(
     folder: Study,
-    out: Annotated[Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
+    ] = None,
     database: Database = None,
 ) -> None:
     """List recruiters' participant ids with the raters they are, as CSV: to pay, reject or match people."""

@@ -58,14 +58,19 @@ class Books:
         numbers = self._units(connection)
         self._removed(connection, numbers)
         version = self._version(connection, now)
+        self._beginnings = (secret, numbers, version)
+        if connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() is None:
+            fact = Fact(1, now, "set", words=json.dumps(first_settings()))
+            self.database.insert(connection, tables.journal, [tuple(fact)])
+
+    def lay_out(self) -> None:
+        """Lay out what is shown. This takes seconds for a large study, and nobody waits for a lock meanwhile."""
+        secret, numbers, version = self._beginnings
         material = make_material(self.opened, numbers, secret, self.options)
         self._layout = material.layout
         self.context = Context(
             material, self.options, secret, version, self._rng, {}, {}, set(), self._new_id
         )
-        if connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() is None:
-            fact = Fact(1, now, "set", words=json.dumps(first_settings()))
-            self.database.insert(connection, tables.journal, [tuple(fact)])
 
     def _new_id(self) -> str:
         if self.options.seed is None:
@@ -102,7 +107,7 @@ class Books:
         if row is None:
             number, changes = 1, None
         else:
-            found = self._edits(connection, str(row[2])) if row[1] != study.hash else []
+            found = self._edits(str(row[2])) if row[1] != study.hash else []
             if not found:
                 return int(row[0])
             breaking = [edit for edit in found if edit.breaking]
@@ -113,7 +118,7 @@ class Books:
         self.database.insert(connection, tables.versions, [values])
         return number
 
-    def _edits(self, connection: Connection, known: str) -> list[Edit]:
+    def _edits(self, known: str) -> list[Edit]:
         """What changed since the version whose text is ``known``."""
         try:
             return edits(parse_study(known), self.opened.study)
@@ -132,9 +137,7 @@ class Books:
         ).scalars()
         rated = sorted(name for name in rows if name in gone)
         if rated:
-            raise refuse(
-                self.opened.folder, [removed_stimuli(rated, self.opened.study.stimuli.manifest)]
-            )
+            raise refuse(self.opened.folder, [removed_stimuli(rated, self.opened.study.stimuli.manifest)])
 
     # --- keeping in step ----------------------------------------------------------------------------------------------
 

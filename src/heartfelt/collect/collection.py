@@ -23,7 +23,7 @@ from heartfelt.collect.reading.freeze import freeze
 from heartfelt.collect.reading.progress import progress_in, progress_of
 from heartfelt.collect.reading.versions import versions
 from heartfelt.collect.session.people import hashed
-from heartfelt.collect.session.researching import Keep, Refresh, Settle
+from heartfelt.collect.session.researching import Keep, Refresh, Settle, Standing, standing_of
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import find_database
 from heartfelt.collect.writer import Writer
@@ -47,6 +47,7 @@ class Collection:
         self._clock = clock
         self._books = Books(database, opened, options)
         self._writer = Writer(self._books, clock)
+        self._watches = False
 
     @property
     def opened(self) -> OpenStudy:
@@ -103,9 +104,34 @@ class Collection:
                 self._books.found(connection, self._clock())
         except self._database.failures as error:
             raise self._database.trouble(error) from error
+        self._books.lay_out()
         self._books.read()
         self._writer.start()
         self._writer.do(Settle())
+
+    @classmethod
+    def watch(cls, folder: Path | str, *, database: str | None = None) -> Collection:
+        """Open a collection that another process serves, to read it: no lock is taken and no command can be given."""
+        opened = open_study(folder)
+        store = Database(find_database(opened.folder, database, opened.study.database), opened.study.name)
+        collection = cls(opened, store, time.time, CollectOptions())
+        try:
+            with store.reading() as connection:
+                collection._books.found(connection, time.time())
+            collection._books.lay_out()
+            collection._watches = True
+        except BaseException:  # closed, and raised again
+            store.close()
+            raise
+        return collection
+
+    def _standing(self) -> Standing:
+        """How the collection stands; whoever only watches reads what the journal has beyond what they know."""
+        if not self._watches:
+            return self.do(Refresh())
+        with self._database.reading() as connection:
+            news = connection.exec_driver_sql(self._books.news)
+            return standing_of(self._books.catch_up(connection, news))
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -144,8 +170,10 @@ class Collection:
         from heartfelt.collect.store.tables import kept
 
         with self._database.reading() as connection:
-            query = select(kept.c.name, kept.c.value).where(kept.c.name.startswith(beginning, autoescape=True))
-            return {name: value for name, value in connection.execute(query)}
+            query = select(kept.c.name, kept.c.value).where(
+                kept.c.name.startswith(beginning, autoescape=True)
+            )
+            return {str(row[0]): str(row[1]) for row in connection.execute(query)}
 
     def media(self, opaque: str) -> MediaFile | None:
         """The media file raters know by this id."""
@@ -163,7 +191,7 @@ class Collection:
 
     def coverage(self) -> Coverage:
         """How far the study is."""
-        standing = self.do(Refresh())
+        standing = self._standing()
         now = self._clock()
         rough = covering.coverage(self._material, standing, covering.Forecast(None, None))
         with self._database.reading() as connection:
@@ -179,7 +207,7 @@ class Collection:
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
-        standing = self.do(Refresh())
+        standing = self._standing()
         here = {rater.number: progress_of(rater, self.study) for rater in standing.raters}
         with self._database.reading() as connection:
             return frames.raters(connection, here)
@@ -255,7 +283,8 @@ class Collection:
 
     def close(self) -> None:
         """Finish what is waiting and let go of the store."""
-        self._writer.close()
+        if not self._watches:
+            self._writer.close()
         self._database.close()
 
     def __enter__(self) -> Collection:

@@ -43,8 +43,8 @@ def snapshots_holding(folder: Path | str, rater: str) -> list[Path]:
     """Snapshots in the study's folder that still hold a rater: frozen before they were erased, and not changed since."""
     import polars as pl
 
-    out = []
-    for path in sorted(Path(folder).glob("snapshots/*/raters.parquet")):
-        if pl.scan_parquet(path).filter(pl.col("rater") == rater).select(pl.len()).collect().item():
-            out.append(path.parent)
-    return out
+    return [
+        path.parent
+        for path in sorted(Path(folder).glob("snapshots/*/raters.parquet"))
+        if pl.scan_parquet(path).filter(pl.col("rater") == rater).select(pl.len()).collect().item()
+    ]

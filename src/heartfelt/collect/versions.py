@@ -173,9 +173,7 @@ def _question_edits(old: Study, new: Study) -> Iterator[Edit]:
     places = {one.id: place for place, question in enumerate(new.questions) for one in question.spread()}
     for name, question in before.items():
         if name not in after:
-            yield Edit(
-                f"questions.{name}", "the question was removed", _NEW_QUESTION, name, ("questions",)
-            )
+            yield Edit(f"questions.{name}", "the question was removed", _NEW_QUESTION, name, ("questions",))
             continue
         place: Place = ("questions", places[name])
         yield from _one_question(question, after[name], place)
@@ -222,7 +220,10 @@ def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[E
 def _more_tags(old: Scale, new: Scale, key: str) -> bool:
     """Whether a list of tags only grew: every stored answer is still one."""
     return (
-        key == "tags" and isinstance(old, Tags) and isinstance(new, Tags) and new.tags[: len(old.tags)] == old.tags
+        key == "tags"
+        and isinstance(old, Tags)
+        and isinstance(new, Tags)
+        and new.tags[: len(old.tags)] == old.tags
     )
 
 
@@ -239,9 +240,7 @@ def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
         elif name == "ratings_per_item" or name in _HARMLESS_DESIGN:
             yield Edit(f"design.{name}", _from_to(was, now), place=place)
         else:
-            yield Edit(
-                f"design.{name}", _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=place
-            )
+            yield Edit(f"design.{name}", _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=place)
 
 
 def _plain(study: Study) -> dict[str, Any]:

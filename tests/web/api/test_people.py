@@ -26,11 +26,20 @@ def test_participants_can_be_told_apart_and_are_in_no_export(
     rater, _ = rate(collection, "PID-0001")
     rate(collection)
     told = researcher.get(f"{API}/participants").json()["participants"]
-    assert [(one["participant"], one["rater"], one["ended"]) for one in told] == [("PID-0001", rater, "complete")]
+    assert [(one["participant"], one["rater"], one["ended"]) for one in told] == [
+        ("PID-0001", rater, "complete")
+    ]
     sheet = researcher.get(f"{API}/participants?as=csv")
     assert sheet.headers["content-disposition"].endswith('participants.csv"')
     assert next(csv.DictReader(io.StringIO(sheet.text)))["participant"] == "PID-0001"
-    for path in ("ratings", "ratings?as=csv", "raters", f"raters/{rater}/trials", "export/long", "export/wide"):
+    for path in (
+        "ratings",
+        "ratings?as=csv",
+        "raters",
+        f"raters/{rater}/trials",
+        "export/long",
+        "export/wide",
+    ):
         assert b"PID-0001" not in researcher.get(f"{API}/{path}").content, path
 
 
@@ -187,7 +196,9 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
             assert [one["alpha"]["value"] is not None or one["alpha"]["why_missing"] for one in trust]
             for one in trust:
                 assert "nobody answered" not in str(one).lower()
-            assert trust[0]["alpha"]["value"] is not None, "two ratings each, though three are wanted in the end"
+            assert trust[0]["alpha"]["value"] is not None, (
+                "two ratings each, though three are wanted in the end"
+            )
         frozen = collection.snapshot()
         assert set(frozen.ratings.filter(question="valence")["verdict"]) == {"accepted", "fixed"}
         from heartfelt.analysis.material import lay_out

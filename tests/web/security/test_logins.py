@@ -84,7 +84,10 @@ def test_guessing_tokens_is_slowed_down(collection: Collection) -> None:
     right = Tokens(collection).make("test").token
     app = create_app(collection, WebOptions(SECRET, wrong_tokens_per_minute=5, access_log=False))
     client = TestClient(app, base_url="http://study.test")
-    wrong = [client.get(f"{API}/study", headers={"authorization": f"Bearer hf_x_{n}"}).status_code for n in range(8)]
+    wrong = [
+        client.get(f"{API}/study", headers={"authorization": f"Bearer hf_x_{n}"}).status_code
+        for n in range(8)
+    ]
     assert wrong == [401] * 5 + [429] * 3
     assert client.get(f"{API}/study", headers={"authorization": f"Bearer {right}"}).status_code == 429
 

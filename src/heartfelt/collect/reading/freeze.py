@@ -64,12 +64,8 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         raters=_raters(people, everything, material),
         items=opened.items if study.stimuli.items else None,
         fields=_fields(stays.filter(verified), material),
-        ledger=pl.concat(
-            [_ledger(people, recorded.filter(~known), material), _forgotten(connection), apart]
-        ),
-        source=Source(
-            "collection", study.name, {}, opened.media_root, versions=versions.texts(recorded)
-        ),
+        ledger=pl.concat([_ledger(people, recorded.filter(~known), material), _forgotten(connection), apart]),
+        source=Source("collection", study.name, {}, opened.media_root, versions=versions.texts(recorded)),
     )
 
 

@@ -50,14 +50,22 @@ class Versions:
         if not self.changed:
             return ratings, empty
         keys = pl.DataFrame(
-            [(version, question, self._reason(version, words)) for (version, question), words in self.changed.items()],
+            [
+                (version, question, self._reason(version, words))
+                for (version, question), words in self.changed.items()
+            ],
             schema={"study_version": TEXT, "question": TEXT, "reason": TEXT},
             orient="row",
         )
         on = ["study_version", "question"]
         apart = ratings.join(keys, on=on, how="inner", maintain_order="left")
         rows = apart.select(
-            pl.lit("rating").alias("what"), "rater", "stimulus", "question", "reason", pl.lit("collect").alias("stage")
+            pl.lit("rating").alias("what"),
+            "rater",
+            "stimulus",
+            "question",
+            "reason",
+            pl.lit("collect").alias("stage"),
         )
         return ratings.join(keys, on=on, how="anti", maintain_order="left"), rows
 

@@ -7,6 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+from heartfelt.collect.assign import State
 from heartfelt.collect.assign.rater import Rater
 from heartfelt.collect.commands import (
     Change,
@@ -22,7 +23,7 @@ from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import with_quota
 from heartfelt.collect.session.erasing import forget
 from heartfelt.collect.session.people import hashed
-from heartfelt.collect.session.work import Work, clean
+from heartfelt.collect.session.work import Work, clean, settings_of
 from heartfelt.collect.versions import Edit, edits_text
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study import study_text
@@ -246,7 +247,11 @@ def keep(work: Work, command: Keep) -> None:
 def refresh(work: Work, command: Refresh) -> Standing:
     """How the collection stands."""
     del command
-    state = work.state
+    return standing_of(work.state)
+
+
+def standing_of(state: State) -> Standing:
+    """How a state stands: copies, so that it can go on."""
     return Standing(
-        list(state.pool.valid), list(state.pool.leases), list(state.raters.values()), work.settings()
+        list(state.pool.valid), list(state.pool.leases), list(state.raters.values()), settings_of(state)
     )

@@ -86,8 +86,7 @@ class Work:
 
     def settings(self) -> Settings:
         """The settings as they are now."""
-        known = Settings.__dataclass_fields__
-        return Settings(**{name: value for name, value in self.state.settings.items() if name in known})
+        return settings_of(self.state)
 
     def mark(self) -> tuple[int, int, int, int]:
         """Where the transaction stands, to come back to if a command fails."""
@@ -101,6 +100,12 @@ class Work:
     def empty(self) -> bool:
         """Whether there is nothing to store."""
         return not self.facts and not self.rows and not self.changes
+
+
+def settings_of(state: State) -> Settings:
+    """The settings of a state; what else is kept among them is left out."""
+    known = Settings.__dataclass_fields__
+    return Settings(**{name: value for name, value in state.settings.items() if name in known})
 
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:

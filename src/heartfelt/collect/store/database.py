@@ -128,7 +128,9 @@ class Database:
     def trouble(self, error: Exception) -> HeartfeltError:
         """What to say of a failure: the file is damaged and needs a person, or the database is away for a while."""
         words = str(getattr(error, "orig", None) or error)
-        if self.kind == "sqlite" and any(sign in words for sign in ("malformed", "not a database", "corrupt")):
+        if self.kind == "sqlite" and any(
+            sign in words for sign in ("malformed", "not a database", "corrupt")
+        ):
             return damaged(Path(self.url.database or STORE_FILE), words.splitlines()[0])
         return store_away(error)
 

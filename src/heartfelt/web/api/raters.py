@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Erased, Exclude, Restore
 from heartfelt.collect.frozen import snapshots_holding
-from heartfelt.web.api.access import Asker, Collected, Figured, Optioned, address_of
+from heartfelt.web.api.access import Asker, Collected, Figured, Optioned, Read, address_of
 from heartfelt.web.api.data import csv_response
 from heartfelt.web.api.rater_models import (
     EffectInfo,
@@ -31,10 +31,10 @@ Rater: TypeAlias = Annotated[str, Path(max_length=200, pattern=r"^[\w.:-]+$", de
 
 
 @router.get("/raters", response_model=RatersInfo)
-def raters(collection: Collected, figures: Figured) -> dict[str, Any]:
+def raters(reader: Read, figures: Figured) -> dict[str, Any]:
     """Every rater, most careless first: the evidence of all rules together, in powers of ten."""
     board = figures.board()
-    return {"change": board.change, "raters": people.ranked(collection, board), "notes": list(board.notes)}
+    return {"change": board.change, "raters": reader.call(people.ranked, board), "notes": list(board.notes)}
 
 
 @router.get("/raters/{rater}", response_model=RaterInfo)
@@ -50,9 +50,9 @@ def trials(rater: Rater, collection: Collected) -> dict[str, Any]:
 
 
 @router.get("/raters/{rater}/effect", response_model=EffectInfo)
-def effect(rater: Rater, collection: Collected) -> dict[str, Any]:
+def effect(rater: Rater, reader: Read) -> dict[str, Any]:
     """What excluding the rater would do to the result; for one who is excluded, what restoring would."""
-    return people.effect_of(collection, rater)
+    return reader.call(people.effect_of, rater)
 
 
 @router.get(

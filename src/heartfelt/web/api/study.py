@@ -20,7 +20,6 @@ from heartfelt.web.api.models import (
     SystemsInfo,
     VersionsInfo,
 )
-from heartfelt.web.study.coverage import coverage_json
 from heartfelt.web.study.routes import study_title
 from heartfelt.web.study.systems import needed
 
@@ -69,9 +68,10 @@ def _question(here: Study, name: str) -> QuestionInfo:
 
 
 @router.get("/coverage", response_model=CoverageInfo)
-def coverage(collection: Collected) -> dict[str, Any]:
+def coverage(request: Request) -> dict[str, Any]:
     """Ratings against the quota, what is being rated now, and when it will be full at the recent rate."""
-    return coverage_json(collection)
+    found: dict[str, Any] = request.app.state.coverage.json()
+    return found
 
 
 @router.get("/versions", response_model=VersionsInfo)

@@ -74,7 +74,9 @@ def share(rows: pl.DataFrame, verdict: str) -> Estimate:
         return Estimate.missing("no machine value has been verified yet", _METHOD, counts)
     same = pl.col("final") == pl.col("machine")
     told = rows.with_columns(
-        pl.coalesce("verdict", pl.when(same).then(pl.lit("accepted")).otherwise(pl.lit("fixed"))).alias("told")
+        pl.coalesce("verdict", pl.when(same).then(pl.lit("accepted")).otherwise(pl.lit("fixed"))).alias(
+            "told"
+        )
     )
     hit = (told["told"] == verdict).to_numpy().astype(np.float64)
     raters, stimuli = (_codes(rows[name]) for name in ("verified_by", "stimulus"))
