@@ -234,7 +234,7 @@ def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
         if was == now:
             continue
         place: Place = ("design", name)
-        if name == "ratings_per_item" and now < was:
+        if name == "ratings_per_item" and new.design.ratings_per_item < old.design.ratings_per_item:
             advice = "Put it back; to stop earlier, close the study in the dashboard."
             yield Edit("design.ratings_per_item", f"lowered from {was} to {now}", advice, place=place)
         elif name == "ratings_per_item" or name in _HARMLESS_DESIGN:

@@ -203,8 +203,8 @@ def trials(connection: Connection, number: int, units: Mapping[int, tuple[str, s
         f" heard_flag, device, began, comment FROM answers WHERE rater = {int(number)}"
     ).all()
     for trial, at, *rest in logged:
-        names = ("session", "late", "seconds", "first_play", "plays", "focus_losses", "intervals", "changes")
-        names = (*names, "heard", "heard_flag")
+        names = ("session", "late", "seconds", "first_play", "plays", "focus_losses", "intervals", "changes",
+                 "heard", "heard_flag")  # fmt: skip
         found[trial].update(
             dict(zip((*names, "device", "began", "comment"), rest, strict=True)), answered_at=at
         )
