@@ -98,9 +98,10 @@ def participants(
 ) -> None:
     """List recruiters' participant ids with the raters they are, as CSV: to pay, reject or match people."""
     from heartfelt.files import write_text
+    from heartfelt.formats.delimited import csv_text
 
     with _open(folder, database) as collection:
-        text = collection.participants().write_csv()
+        text = csv_text(collection.participants())
     if out is None:
         print(text, end="")
     else:

@@ -15,6 +15,7 @@ from heartfelt.collect import Collection
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS
 from heartfelt.formats import export as export_snapshot
+from heartfelt.formats.delimited import spreadsheet_safe
 from heartfelt.snapshot.folder import MANIFEST, is_snapshot
 
 FOLDER = "snapshots"
@@ -85,7 +86,7 @@ def ratings_file(collection: Collection, form: str) -> Path:
     target = Path(tempfile.mkdtemp(prefix="heartfelt-")) / f"ratings.{form}"
     frame = collection.ratings()
     if form == "csv":
-        flat(frame).write_csv(target)
+        spreadsheet_safe(flat(frame)).write_csv(target)
     else:
         frame.write_parquet(target, compression="zstd")
     return target
