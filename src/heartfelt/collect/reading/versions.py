@@ -88,5 +88,11 @@ def versions(connection: Connection) -> pl.DataFrame:
             " ON a.study_version = v.version ORDER BY v.version"
         )
     ]
-    schema: dict[str, Any] = {"version": WHOLE, "at": pl.Float64, "hash": TEXT, "changes": pl.List(TEXT), "trials": WHOLE}
+    schema: dict[str, Any] = {
+        "version": WHOLE,
+        "at": pl.Float64,
+        "hash": TEXT,
+        "changes": pl.List(TEXT),
+        "trials": WHOLE,
+    }
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(moment("at"))
