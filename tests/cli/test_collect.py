@@ -97,3 +97,31 @@ def test_simulating_in_json(folder: Path) -> None:
 def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"study\.yaml"):
         run("simulate-collection", tmp_path)
+
+
+def test_participants_are_listed_and_one_is_erased(folder: Path, tmp_path: Path) -> None:
+    with Collection.open(folder) as collection:
+        goes = Person(collection, recruiter="prolific", person="PID-1")
+        goes.finish()
+        Person(collection, recruiter="prolific", person="PID-2").finish()
+    run("snapshot", folder)
+    said = run("participants", folder)
+    assert f"PID-1,prolific,{goes.id}" in said
+    run("participants", folder, "--out", tmp_path / "who.csv")
+    assert (tmp_path / "who.csv").read_text(encoding="utf-8") == said
+    refused = CliRunner().invoke(app, ["erase", str(folder), "--participant", "PID-1"], input="n\n")
+    assert refused.exit_code != 0
+    told = run("erase", folder, "--participant", "PID-1", "--yes")
+    assert f"Erased rater {goes.id}: 3 answered trials" in told
+    assert "still holds them" in told
+    assert "PID-1" not in run("participants", folder)
+    with pytest.raises(InputError, match="one person"):
+        run("erase", folder, "--yes")
+
+
+def test_the_quota_is_raised(folder: Path) -> None:
+    assert "3 ratings per item from now on (before: 2)" in run("quota", folder, 3)
+    with Collection.open(folder) as collection:
+        assert collection.coverage().quota == 3
+    with pytest.raises(InputError, match="cannot be lowered to 1"):
+        run("quota", folder, 1)

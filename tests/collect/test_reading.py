@@ -129,11 +129,11 @@ def test_a_snapshot_is_what_was_collected(
     reasons = dict(frozen.ledger.select("rater", "reason").iter_rows())
     assert reasons == {
         bad.id: "left out by a researcher: did not read",
-        never.id: "did not agree to take part",
+        None: "did not agree to take part",
     }
     kept = collection.snapshot(excluded=False)
     assert set(kept.ratings["rater"]) == {good.id}
-    assert kept.raters.height == 3
+    assert kept.raters.height == 2
     assert kept.ledger.height == 2
     again = load(frozen.write(tmp_path / "frozen"))
     assert again.hash == frozen.hash
@@ -291,7 +291,11 @@ def test_machine_values_are_hidden_and_planted_at_random(make_study: Make, opene
     assert set(hidden["final"]) == {"mine"}
     assert (hidden["machine"] == "style " + hidden["stimulus"].str.slice(1)).all()
     assert set(fields.filter(shown="true")["verdict"]) == {"accepted"}
-    assert set(collection.snapshot().ratings["question"]) == {"feel"}
+    ratings = collection.snapshot().ratings
+    assert ratings.filter(question="style").height == frame.height - planted.height, (
+        "verified answers are ratings"
+    )
+    assert set(ratings.filter(question="style")["shown"]) == {"true", "hidden"}
 
 
 def test_verdicts(make_study: Make, opened: Open) -> None:

@@ -27,9 +27,18 @@ from heartfelt.collect.commands import (
     TakeBreak,
     TheEnd,
 )
-from heartfelt.collect.errors import OffScale, StudyClosed, StudyFull, Unanswered, UnknownRater
+from heartfelt.collect.errors import (
+    OffScale,
+    StartedElsewhere,
+    StudyBusy,
+    StudyClosed,
+    StudyFull,
+    Unanswered,
+    UnknownRater,
+)
 from heartfelt.errors import InputError
-from tests.collect.people import Person
+from heartfelt.study import load_study
+from tests.collect.people import Clock, Person
 
 Make = Callable[..., Path]
 Open = Callable[..., Collection]
@@ -157,18 +166,47 @@ def test_the_same_person_is_the_same_rater(make_study: Make, opened: Open) -> No
     assert opened(folder).do(Arrive("prolific", "5f-participant")).rater == first.rater
 
 
-def test_ids_of_the_recruiter_are_nowhere_in_the_store(
-    make_study: Make, opened: Open, database: str | None
+def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, opened: Open) -> None:
+    folder = make_study(consent={"text": "?"})
+    collection = opened(folder)
+    theirs = {"session": "only their link has this", "study": "everybody knows this"}
+    first = collection.do(Arrive("prolific", "p1", theirs))
+    assert collection.do(Arrive("prolific", "p1")).rater == first.rater, "nothing was said under this id yet"
+    collection.do(Consent(first.rater, True))
+    for facts in ({}, {"study": "everybody knows this"}, {"session": "a guess"}):
+        with pytest.raises(StartedElsewhere, match=r"another browser.*\n.*Continue in that browser"):
+            collection.do(Arrive("prolific", "p1", facts))
+    with pytest.raises(StartedElsewhere):
+        collection.do(Arrive("prolific", "p1", proven="r0000000000000000"))
+    assert collection.do(Arrive("prolific", "p1", proven=first.rater)).rater == first.rater
+    collection.close()
+    again = opened(folder)
+    with pytest.raises(StartedElsewhere):
+        again.do(Arrive("prolific", "p1"))
+    assert again.do(Arrive("prolific", "p1", theirs)).rater == first.rater
+
+
+def test_ids_of_the_recruiter_are_in_their_own_table_only(
+    make_study: Make, opened: Open, tmp_path: Path
 ) -> None:
     folder = make_study()
     collection = opened(folder)
-    collection.do(Arrive("prolific", "SECRET-PERSON", {"SESSION_ID": "SECRET-SESSION"}))
-    collection.close()
-    if database is None:
-        stored = b"".join(path.read_bytes() for path in folder.glob("collected.sqlite*"))
-        assert b"SECRET" not in stored
-    frozen = opened(folder).snapshot()
-    assert "SECRET" not in str(frozen.raters.to_dicts())
+    person = Person(
+        collection, recruiter="prolific", person="SECRET-PERSON", facts={"session": "SECRET-SESSION"}
+    )
+    person.finish()
+    row = collection.participants().row(0, named=True)
+    assert (row["participant"], row["session"], row["rater"]) == (
+        "SECRET-PERSON",
+        "SECRET-SESSION",
+        person.id,
+    )
+    assert (row["ended"], row["trials"]) == ("complete", 6)
+    for frame in (collection.raters(), collection.ratings(), collection.trials(person.id)):
+        assert "SECRET" not in str(frame.to_dicts())
+    written = collection.snapshot().write(tmp_path / "frozen")
+    for path in written.rglob("*"):
+        assert path.is_dir() or b"SECRET" not in path.read_bytes()
 
 
 def test_recruited_raters_bring_their_id(make_study: Make, opened: Open) -> None:
@@ -203,19 +241,31 @@ def test_closing_stops_new_raters_and_lets_old_ones_finish(make_study: Make, ope
     collection.do(Arrive())
 
 
-def test_the_cap_counts_those_who_take_part(make_study: Make, opened: Open) -> None:
-    collection = opened(make_study(consent={"text": "Agree?"}))
+def test_the_cap_counts_those_who_take_part(make_study: Make, opened: Open, clock: Clock) -> None:
+    collection = opened(make_study(consent={"text": "Agree?"}, design={"ratings_per_item": 9}))
     collection.do(Change({"cap": 2}))
+    for _ in range(5):
+        collection.do(Arrive())  # a link preview, or somebody who only looks
     first, second = Person(collection), Person(collection)
-    with pytest.raises(StudyFull) as refused:
+    collection.do(Consent(first.id, True))
+    collection.do(Consent(second.id, True))
+    with pytest.raises(StudyBusy) as refused:
         collection.do(Arrive())
-    assert refused.value.ending == "full"
-    collection.do(Consent(first.id, False))
-    third = Person(collection)
-    with pytest.raises(StudyFull):
-        collection.do(Arrive())
+    assert refused.value.ending == "wait", "nobody is through yet"
     collection.do(Leave(second.id))
-    assert Person(collection).id != third.id
+    third = Person(collection)
+    collection.do(Consent(third.id, True))
+    with pytest.raises(StudyBusy):
+        collection.do(Arrive())
+    clock.now += 3600
+    fourth = Person(collection)
+    assert fourth.finish().ending == "complete", "those who closed the window hold no place"
+    assert Person(collection).finish().ending == "complete"
+    with pytest.raises(StudyFull) as over:
+        collection.do(Arrive())
+    assert over.value.end.code == collection.settings.code_full
+    first.step = collection.do(Next(first.id))
+    assert first.finish().ending == "complete", "whoever has begun may finish"
 
 
 def test_a_study_with_all_its_ratings_is_full(make_study: Make, opened: Open) -> None:
@@ -224,18 +274,36 @@ def test_a_study_with_all_its_ratings_is_full(make_study: Make, opened: Open) ->
     assert Person(collection).finish().ending == "complete"
     with pytest.raises(StudyFull):
         collection.do(Arrive())
-    assert late.begin() == TheEnd("full")
+    assert late.begin() == TheEnd("full", collection.settings.code_full)
+
+
+def test_leases_alone_do_not_fill_a_study(make_study: Make, opened: Open, clock: Clock) -> None:
+    """While others hold the last places, people wait; they get a place that is given back, or hear that it is full."""
+    collection = opened(make_study(2, design={"ratings_per_item": 1}))
+    holder, waiting = Person(collection), Person(collection)
+    holder.begin()
+    with pytest.raises(StudyBusy) as busy:
+        collection.do(Arrive())
+    assert busy.value.end == TheEnd("wait", retry_seconds=20.0)
+    assert waiting.begin() == TheEnd("wait", retry_seconds=20.0)
+    assert collection.do(Next(waiting.id)) == TheEnd("wait", retry_seconds=20.0)
+    collection.do(Leave(holder.id))
+    waiting.step = collection.do(Next(waiting.id))
+    assert waiting.finish().ending == "complete"
+    with pytest.raises(StudyFull):
+        collection.do(Arrive())
 
 
 def test_who_was_told_full_takes_a_place_that_opens(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(2, design={"ratings_per_item": 1}))
+    full = TheEnd("full", collection.settings.code_full)
     late, early = Person(collection), Person(collection)
     assert early.finish().ending == "complete"
-    assert late.begin() == TheEnd("full")
-    assert collection.do(Next(late.id)) == TheEnd("full"), "nothing has changed"
+    assert late.begin() == full
+    assert collection.do(Next(late.id)) == full, "nothing has changed"
     collection.do(Exclude(early.id, "careless"))
     collection.do(Change({"open": False}))
-    assert collection.do(Next(late.id)) == TheEnd("full"), "a closed study takes nobody in"
+    assert collection.do(Next(late.id)) == full, "a closed study takes nobody in"
     collection.do(Change({"open": True}))
     late.step = collection.do(Next(late.id))
     assert isinstance(late.step, ShowTrial)
@@ -246,6 +314,58 @@ def test_who_was_told_full_takes_a_place_that_opens(make_study: Make, opened: Op
     assert states[late.id] == "complete"
 
 
+def test_one_late_answer_earns_no_complete_code(make_study: Make, opened: Open, clock: Clock) -> None:
+    collection = opened(make_study(4, design={"ratings_per_item": 1, "stimuli_per_rater": 4}))
+    slow = Person(collection)
+    slow.begin()
+    clock.now += 3600
+    assert Person(collection).finish().ending == "complete"
+    receipt = slow.answer()
+    assert receipt.status == "late"
+    assert slow.step == TheEnd("partial", collection.settings.code_partial)
+    states = dict(collection.raters().select("rater", "state").iter_rows())
+    assert states[slow.id] == "partial"
+
+
+def test_half_of_a_session_is_complete_when_nothing_is_left(make_study: Make, opened: Open) -> None:
+    for share, ending in ((0.5, "complete"), (0.9, "partial")):
+        collection = opened(
+            make_study(
+                4,
+                design={"ratings_per_item": 1, "stimuli_per_rater": 4},
+                recruiting={"complete_share": share},
+            )
+        )
+        first = Person(collection)
+        for _ in first.rate(2):
+            pass
+        collection.do(Leave(first.id))
+        assert Person(collection).finish().ending == ending
+
+
+def test_codes_come_from_the_study(make_study: Make, opened: Open) -> None:
+    codes = {"complete": "C", "screened_out": "S", "declined": "D", "full": "F", "partial": "P"}
+    back = "https://example.org/?cc={code}"
+    folder = make_study(2, consent={"text": "?"}, recruiting={"codes": codes, "return_url": back, "cap": 7})
+    collection = opened(folder)
+    settings = collection.settings
+    assert (settings.code_full, settings.code_no_consent, settings.cap) == ("F", "D", 7)
+    person = Person(collection)
+    person.begin()
+    assert collection.do(Leave(person.id)) == TheEnd("left", "P", "https://example.org/?cc=P")
+    collection.do(Change({"code_partial": "P2", "open": False}))
+    with pytest.raises(StudyClosed) as closed:
+        collection.do(Arrive())
+    assert closed.value.end == TheEnd("closed", "F", "https://example.org/?cc=F")
+    collection.close()
+    again = opened(folder)
+    assert again.settings.code_partial == "P2", (
+        "what was changed in the dashboard stays until study.yaml changes"
+    )
+    assert "recruiting" not in again.study.plain()
+    assert load_study(folder).hash == again.study.hash
+
+
 def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(6))
     person = Person(collection)
@@ -253,7 +373,7 @@ def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
     person.answer()
     assert collection.coverage().leased == 3
     end = collection.do(Leave(person.id))
-    assert end == TheEnd("left")
+    assert end == TheEnd("left", collection.settings.code_partial)
     assert collection.coverage().leased == 0
     assert collection.coverage().complete == 1
     assert collection.do(Next(person.id)) == end

@@ -17,7 +17,7 @@ import yaml
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import Answer, Arrive, Command, Next, Ready, ShowTrial
-from heartfelt.collect.errors import NotYourTrial, StoreAway
+from heartfelt.collect.errors import NotYourTrial, StoreAway, StoreDamaged
 from heartfelt.collect.session import dispatch
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import STORE_FILE, schema_name
@@ -311,8 +311,57 @@ def test_a_full_disk(make_study: Make) -> None:
 def test_a_file_that_is_no_store(make_study: Make) -> None:
     folder = make_study()
     (folder / STORE_FILE).write_bytes(b"not a database at all, but long enough to be looked at" * 100)
-    with pytest.raises(InputError, match=r"not a database.*\n.*Move the file"):
+    with pytest.raises(
+        StoreDamaged, match=r"collected\.sqlite.*not a database.*\n.*restore your last backup"
+    ):
         Collection.open(folder)
+
+
+def filled(folder: Path) -> Path:
+    """A store with enough in it to have pages in the middle."""
+    with Collection.open(folder) as collection:
+        for _ in range(6):
+            person = Person(collection)
+            person.begin()
+            while isinstance(person.step, ShowTrial):
+                person.answer(comment="x" * 500)
+    return folder / STORE_FILE
+
+
+def spoil(path: Path) -> None:
+    """Overwrite everything behind the first pages, as a failing disk would."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(min(size // 4, 16_384))
+        file.write(os.urandom(size - min(size // 4, 16_384)))
+
+
+def test_a_damaged_file_is_named_at_the_start(make_study: Make) -> None:
+    folder = make_study(30, design={"ratings_per_item": 6})
+    spoil(filled(folder))
+    with pytest.raises(StoreDamaged) as told:
+        Collection.open(folder)
+    assert STORE_FILE in told.value.problem
+    assert "damaged" in told.value.problem
+    for words in ("copy", "backup", ".recover", "integrity_check"):
+        assert words in told.value.fix
+    assert "Try again" not in told.value.fix
+
+
+def test_a_file_that_is_damaged_while_it_is_open(make_study: Make) -> None:
+    folder = make_study(30, design={"ratings_per_item": 9})
+    path = filled(folder)
+    with Collection.open(folder) as collection:
+        person = Person(collection)
+        person.begin()
+        person.answer()
+        collection._database.scrub()
+        spoil(path)
+        with pytest.raises(StoreDamaged, match="damaged"):
+            collection.ratings()
+        with pytest.raises(StoreDamaged, match="damaged"):
+            for _ in range(20):
+                person.answer(comment="y" * 3000)
 
 
 def test_the_environment_names_the_database(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -48,6 +48,8 @@ class QuestionData:
     items: pl.DataFrame
     why_no_raters: str | None
     members: tuple[str, ...] = ()
+    too_few: str = ""
+    """Where people answered but no item has enough ratings: what is missing."""
 
     @property
     def pooled(self) -> int:
@@ -79,7 +81,7 @@ class QuestionData:
     @property
     def why_empty(self) -> str:
         """Why there is nothing, where there is nothing."""
-        return "nobody answered this question" if not self.items.height else ""
+        return self.too_few or ("nobody answered this question" if not self.items.height else "")
 
     @cached_property
     def systems(self) -> list[str]:
@@ -134,8 +136,21 @@ def lay_out(snapshot: Snapshot) -> Material:
         _question(study, name, ratings.get(name, kept.clear()), items.get(name, means.clear()))
         for name in asked
     )
+    questions = _say_what_is_too_few(questions, answers, study.design.minimum_ratings)
     return Material(
         snapshot, kind_of(study), answers, made, questions, _pools(study, questions, kept, means), quadrants
+    )
+
+
+def _say_what_is_too_few(
+    questions: tuple[QuestionData, ...], answers: pl.DataFrame, least: int
+) -> tuple[QuestionData, ...]:
+    """Tell questions nobody answered from those where no item has as many ratings as the study wants."""
+    some = set(answers["question"].unique().to_list())
+    why = f"no item has the {least} ratings yet that minimum_ratings asks for"
+    return tuple(
+        replace(one, why_no_raters=why, too_few=why) if one.id in some and not one.items.height else one
+        for one in questions
     )
 
 

@@ -1,13 +1,16 @@
-"""Commands on what is being collected: ``snapshot``, ``simulate-collection``."""
+"""Commands on what is being collected: ``snapshot``, ``participants``, ``erase``, ``quota``, ``simulate-collection``."""
 
 from __future__ import annotations
 
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from heartfelt.collect import Collection
 
 
 def snapshot(
@@ -69,7 +72,84 @@ def simulate_collection(
         screen.out.print(f"  {count:>6} {screen.bar(stimuli / most, 40)} {stimuli:,}")
 
 
+Study = Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; it may be running.")]
+Database = Annotated[
+    str | None,
+    typer.Option(help="URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
+]
+
+
+def _open(folder: Path, database: str | None) -> Collection:
+    from heartfelt.cli import screen
+    from heartfelt.collect import Collection
+
+    with screen.progress_bar(f"opening {folder}") as report:
+        return Collection.open(
+            folder, database=database, progress=lambda done, total: report("probing media", done, total)
+        )
+
+
+def participants(
+    folder: Study,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
+    ] = None,
+    database: Database = None,
+) -> None:
+    """List recruiters' participant ids with the raters they are, as CSV: to pay, reject or match people."""
+    from heartfelt.files import write_text
+    from heartfelt.formats.delimited import csv_text
+
+    with _open(folder, database) as collection:
+        text = csv_text(collection.participants())
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
+
+
+def erase(
+    folder: Study,
+    participant: Annotated[str | None, typer.Option(help="The recruiter's id of the person.")] = None,
+    rater: Annotated[str | None, typer.Option(help="The rater's id in this study.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    database: Database = None,
+) -> None:
+    """Delete everything one person said, for good. A count is left; their places open again."""
+    from heartfelt.cli import screen
+    from heartfelt.collect.frozen import snapshots_holding
+    from heartfelt.errors import InputError
+
+    if (participant is None) == (rater is None):
+        raise InputError("erase needs one person.", "Give --participant ID or --rater ID.")
+    if not yes:
+        typer.confirm(f"Delete everything {participant or rater} said, for good?", abort=True)
+    with _open(folder, database) as collection:
+        done = collection.erase(rater=rater, participant=participant)
+    screen.out.print(f"Erased rater {done.rater}: {done.trials} answered trials.", markup=False)
+    for path in snapshots_holding(folder, done.rater):
+        screen.out.print(f"  {path} was frozen before and still holds them: delete it.", markup=False)
+
+
+def quota(
+    folder: Study,
+    ratings: Annotated[int, typer.Argument(min=1, help="Ratings wanted for each item.")],
+    database: Database = None,
+) -> None:
+    """Raise the number of ratings each item is to get, while the study runs; recorded as a version of the study."""
+    from heartfelt.cli import screen
+    from heartfelt.collect.commands import Change
+
+    with _open(folder, database) as collection:
+        before = collection.study.design.ratings_per_item
+        collection.do(Change({"ratings_per_item": ratings}))
+    screen.out.print(f"{folder}: {ratings} ratings per item from now on (before: {before}).", markup=False)
+
+
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(snapshot)
+    app.command()(participants)
+    app.command()(erase)
+    app.command()(quota)
     app.command("simulate-collection")(simulate_collection)

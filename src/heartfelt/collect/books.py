@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heartfelt.collect.assign import Fact, State
-from heartfelt.collect.material import make_material, unit_names
+from heartfelt.collect.material import make_material, raised, unit_names, with_quota
 from heartfelt.collect.options import CollectOptions
-from heartfelt.collect.session.researching import first_settings
+from heartfelt.collect.session.people import session_keys
+from heartfelt.collect.session.researching import RAISED_QUOTA, first_settings
 from heartfelt.collect.session.work import Context, Work
 from heartfelt.collect.store import Database, tables
+from heartfelt.collect.versions import Edit, edits, edits_text, refuse, removed_stimuli
+from heartfelt.errors import StudyError
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.streams import derived_seed
+from heartfelt.study import parse_study
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -42,16 +47,30 @@ class Books:
 
     def found(self, connection: Connection, now: float) -> None:
         """Make what a store needs before anything happens in it: a secret, settings, units, this version of the study."""
+        from sqlalchemy import select
+
         secret = self._secret(connection)
+        quota = connection.execute(
+            select(tables.kept.c.value).where(tables.kept.c.name == RAISED_QUOTA)
+        ).scalar()
+        if quota is not None and int(quota) > self.opened.study.design.ratings_per_item:
+            self.opened = replace(self.opened, study=with_quota(self.opened.study, int(quota)))
         numbers = self._units(connection)
+        self._removed(connection, numbers)
         version = self._version(connection, now)
-        material = make_material(self.opened, numbers, secret, self.options)
-        self.context = Context(
-            material, self.options, secret, version, self._rng, {}, {}, set(), self._new_id
-        )
+        self._beginnings = (secret, numbers, version)
         if connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() is None:
             fact = Fact(1, now, "set", words=json.dumps(first_settings()))
             self.database.insert(connection, tables.journal, [tuple(fact)])
+
+    def lay_out(self) -> None:
+        """Lay out what is shown. This takes seconds for a large study, and nobody waits for a lock meanwhile."""
+        secret, numbers, version = self._beginnings
+        material = make_material(self.opened, numbers, secret, self.options)
+        self._layout = material.layout
+        self.context = Context(
+            material, self.options, secret, version, self._rng, {}, {}, set(), self._new_id
+        )
 
     def _new_id(self) -> str:
         if self.options.seed is None:
@@ -78,17 +97,47 @@ class Books:
         return {**numbers, **added}
 
     def _version(self, connection: Connection, now: float) -> int:
+        """The number of the study's version: the newest one known, or a new one if the study was edited since."""
         from heartfelt.study.load import study_text
 
-        rows = connection.exec_driver_sql("SELECT version, hash FROM versions ORDER BY version").all()
-        for version, known in rows:
-            if known == self.opened.study.hash:
-                return int(version)
         study = self.opened.study
-        self.database.insert(
-            connection, tables.versions, [(len(rows) + 1, now, study.hash, study_text(study))]
-        )
-        return len(rows) + 1
+        row = connection.exec_driver_sql(
+            "SELECT version, hash, study FROM versions ORDER BY version DESC LIMIT 1"
+        ).first()
+        if row is None:
+            number, changes = 1, None
+        else:
+            found = self._edits(str(row[2])) if row[1] != study.hash else []
+            if not found:
+                return int(row[0])
+            breaking = [edit for edit in found if edit.breaking]
+            if breaking and _answered(connection):
+                raise refuse(self.opened.folder, breaking)
+            number, changes = int(row[0]) + 1, edits_text(found)
+        values = (number, now, study.hash, study_text(study), changes)
+        self.database.insert(connection, tables.versions, [values])
+        return number
+
+    def _edits(self, known: str) -> list[Edit]:
+        """What changed since the version whose text is ``known``."""
+        try:
+            return edits(parse_study(known), self.opened.study)
+        except StudyError as error:
+            return [Edit("study.yaml", f"the version before cannot be compared: {error.problem}")]
+
+    def _removed(self, connection: Connection, numbers: Mapping[tuple[str, str], int]) -> None:
+        """Refuse to go on without stimuli that people have rated."""
+        here = set(self.opened.stimuli["stimulus"].to_list())
+        gone = {stimulus for stimulus, _ in numbers if stimulus not in here}
+        if not gone:
+            return
+        rows = connection.exec_driver_sql(
+            "SELECT DISTINCT g.stimulus FROM ratings g JOIN answers a ON a.trial = g.trial"
+            " WHERE a.kind <> 'practice' AND g.stimulus IS NOT NULL"
+        ).scalars()
+        rated = sorted(name for name in rows if name in gone)
+        if rated:
+            raise refuse(self.opened.folder, [removed_stimuli(rated, self.opened.study.stimuli.manifest)])
 
     # --- keeping in step ----------------------------------------------------------------------------------------------
 
@@ -108,8 +157,9 @@ class Books:
         """Take the ``news`` in, and ``pending`` facts after them; without a state, it is made from the beginning."""
         state = self.state
         if state is None:
-            state = State(self.context.material.layout)
+            state = State(self._layout)
             self._raters = 0
+            self.context.sessions.clear()
             self.context.persons.clear()
             self.context.languages.clear()
             self.context.invitations.clear()
@@ -120,22 +170,37 @@ class Books:
             self._know_people(connection)
         for fact in pending:
             state.apply(fact)
+        if state.layout.quota != self.context.material.layout.quota:
+            self._follow(connection, state.layout.quota)
         self.state = state
         return state
 
+    def _follow(self, connection: Connection, quota: int) -> None:
+        """Take over a quota that was raised while the study runs, here or in another process."""
+        from sqlalchemy import func, select
+
+        context = self.context
+        context.material = raised(context.material, quota)
+        table = tables.versions
+        query = select(func.max(table.c.version)).where(table.c.hash == context.material.study.hash)
+        context.version = connection.execute(query).scalar() or context.version
+
     def _know_people(self, connection: Connection) -> None:
         rows = connection.exec_driver_sql(
-            f"SELECT number, rater, person, language FROM raters WHERE number > {self._raters}"
+            f"SELECT number, rater, person, language, facts FROM raters WHERE number > {self._raters}"
         ).all()
-        for number, rater, person, language in rows:
+        for number, rater, person, language, facts in rows:
             self._raters = max(self._raters, number)
-            self.know(rater, person, language)
+            self.know(rater, person, language, facts)
         invited = connection.exec_driver_sql("SELECT invitation FROM invitations").scalars()
         self.context.invitations.update(invited)
 
-    def know(self, rater: str, person: str | None, language: str) -> None:
+    def know(self, rater: str, person: str | None, language: str, facts: str) -> None:
         """Know a rater again, by the hash of their recruiter's id."""
         self.context.languages[rater] = language
+        keys = session_keys(json.loads(facts))
+        if keys:
+            self.context.sessions[rater] = keys
         if person is not None:
             self.context.persons[person] = rater
 
@@ -149,7 +214,15 @@ class Books:
         if work.facts:
             by_table["journal"] = list(work.facts)
         with self.database.together(connection):
+            for statement, values in work.first:
+                connection.execute(text(statement), values)
             for name, rows in by_table.items():
                 self.database.insert(connection, tables.metadata.tables[name], rows)
             for statement, values in work.changes:
                 connection.execute(text(statement), values)
+
+
+def _answered(connection: Connection) -> bool:
+    """Whether anybody has answered a trial that counts."""
+    query = "SELECT 1 FROM answers WHERE kind <> 'practice' LIMIT 1"
+    return connection.exec_driver_sql(query).first() is not None

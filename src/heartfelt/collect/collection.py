@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from heartfelt.collect.books import Books
-from heartfelt.collect.commands import Command, Settings
-from heartfelt.collect.errors import UnknownRater, store_away
+from heartfelt.collect.commands import Command, Erase, Erased, Settings
+from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.options import CollectOptions
 from heartfelt.collect.reading import coverage as covering
 from heartfelt.collect.reading import frames
 from heartfelt.collect.reading.coverage import Coverage
 from heartfelt.collect.reading.freeze import freeze
-from heartfelt.collect.reading.progress import progress_of
+from heartfelt.collect.reading.progress import progress_in, progress_of
+from heartfelt.collect.reading.versions import versions
 from heartfelt.collect.session.people import hashed
-from heartfelt.collect.session.researching import Keep, Refresh
+from heartfelt.collect.session.researching import Keep, Refresh, Settle, Standing, standing_of
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import find_database
 from heartfelt.collect.writer import Writer
@@ -41,13 +42,22 @@ class Collection:
     def __init__(
         self, opened: OpenStudy, database: Database, clock: Callable[[], float], options: CollectOptions
     ) -> None:
-        self.opened = opened
-        self.study: Study = opened.study
         self.folder: Path = opened.folder
         self._database = database
         self._clock = clock
         self._books = Books(database, opened, options)
         self._writer = Writer(self._books, clock)
+        self._watches = False
+
+    @property
+    def opened(self) -> OpenStudy:
+        """The study folder as it was read, with the quota as it is now."""
+        return self._books.context.material.opened
+
+    @property
+    def study(self) -> Study:
+        """The study, with the quota as it is now."""
+        return self._books.context.material.study
 
     @classmethod
     def open(
@@ -93,9 +103,35 @@ class Collection:
             with self._database.connect() as connection, self._database.writing(connection):
                 self._books.found(connection, self._clock())
         except self._database.failures as error:
-            raise store_away(error) from error
+            raise self._database.trouble(error) from error
+        self._books.lay_out()
         self._books.read()
         self._writer.start()
+        self._writer.do(Settle())
+
+    @classmethod
+    def watch(cls, folder: Path | str, *, database: str | None = None) -> Collection:
+        """Open a collection that another process serves, to read it: no lock is taken and no command can be given."""
+        opened = open_study(folder)
+        store = Database(find_database(opened.folder, database, opened.study.database), opened.study.name)
+        collection = cls(opened, store, time.time, CollectOptions())
+        try:
+            with store.reading() as connection:
+                collection._books.found(connection, time.time())
+            collection._books.lay_out()
+            collection._watches = True
+        except BaseException:  # closed, and raised again
+            store.close()
+            raise
+        return collection
+
+    def _standing(self) -> Standing:
+        """How the collection stands; whoever only watches reads what the journal has beyond what they know."""
+        if not self._watches:
+            return self.do(Refresh())
+        with self._database.reading() as connection:
+            news = connection.exec_driver_sql(self._books.news)
+            return standing_of(self._books.catch_up(connection, news))
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -127,6 +163,18 @@ class Collection:
         with self._database.reading() as connection:
             return connection.execute(select(kept.c.value).where(kept.c.name == name)).scalar()
 
+    def kept_under(self, beginning: str) -> dict[str, str]:
+        """Every value whose name begins so."""
+        from sqlalchemy import select
+
+        from heartfelt.collect.store.tables import kept
+
+        with self._database.reading() as connection:
+            query = select(kept.c.name, kept.c.value).where(
+                kept.c.name.startswith(beginning, autoescape=True)
+            )
+            return {str(row[0]): str(row[1]) for row in connection.execute(query)}
+
     def media(self, opaque: str) -> MediaFile | None:
         """The media file raters know by this id."""
         return self._material.media.get(opaque)
@@ -143,7 +191,7 @@ class Collection:
 
     def coverage(self) -> Coverage:
         """How far the study is."""
-        standing = self.do(Refresh())
+        standing = self._standing()
         now = self._clock()
         rough = covering.coverage(self._material, standing, covering.Forecast(None, None))
         with self._database.reading() as connection:
@@ -159,7 +207,7 @@ class Collection:
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
-        standing = self.do(Refresh())
+        standing = self._standing()
         here = {rater.number: progress_of(rater, self.study) for rater in standing.raters}
         with self._database.reading() as connection:
             return frames.raters(connection, here)
@@ -177,6 +225,11 @@ class Collection:
                 raise UnknownRater(f"There is no rater '{rater}'.", "See the list of raters for their ids.")
             return frames.trials(connection, number, units)
 
+    def versions(self) -> pl.DataFrame:
+        """Every version of the study that was served, with what changed."""
+        with self._database.reading() as connection:
+            return versions(connection)
+
     def flags(self) -> pl.DataFrame:
         """What raters found wrong with stimuli."""
         with self._database.reading() as connection:
@@ -186,6 +239,17 @@ class Collection:
         """Media that could not be shown."""
         with self._database.reading() as connection:
             return frames.problems(connection, self._material.missing)
+
+    def participants(self) -> pl.DataFrame:
+        """Who is who: the recruiter's id of every rater who came with one. For the researcher alone."""
+        with self._database.reading() as connection:
+            return frames.participants(connection, progress_in(connection))
+
+    def erase(self, *, rater: str | None = None, participant: str | None = None) -> Erased:
+        """Delete everything one person said, from the database's files too; snapshots taken before keep it."""
+        done = self.do(Erase(rater, participant))
+        self._database.scrub()
+        return done
 
     def invitations(self) -> pl.DataFrame:
         """Every personal invitation, and who came by it."""
@@ -219,7 +283,8 @@ class Collection:
 
     def close(self) -> None:
         """Finish what is waiting and let go of the store."""
-        self._writer.close()
+        if not self._watches:
+            self._writer.close()
         self._database.close()
 
     def __enter__(self) -> Collection:

@@ -13,7 +13,9 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 R = TypeVar("R", covariant=True)
 Recruiter: TypeAlias = Literal["open", "link", "prolific", "mturk", "simulated"]
-Ending: TypeAlias = Literal["complete", "screened-out", "no-consent", "full", "closed", "left"]
+Ending: TypeAlias = Literal[
+    "complete", "partial", "screened-out", "no-consent", "full", "closed", "left", "wait"
+]
 
 
 class Command(Generic[R]):
@@ -35,14 +37,20 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Arrive(Command[Arrived]):
-    """Somebody comes. The recruiter's id of the person is hashed before it is stored; the same id is the same rater."""
+    """Somebody comes. The same recruiter's id is the same rater, if whoever brings it can show that they are.
+
+    An id alone is no proof, since others may know it: going on needs the cookie of that rater, the recruiter's own
+    session (which only the person's own link carries), or that nothing has been said under this id yet.
+    """
 
     recruiter: Recruiter = "open"
     person: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What the recruiter passed along (study, session, assignment); hashed like the person."""
+    """What the recruiter passed along (study, session, assignment)."""
     language: str = "en"
     device: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    proven: str | None = None
+    """The rater this browser has shown to be, by its signed cookie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,8 @@ class TheEnd:
     code: str | None = None
     url: str | None = None
     """Where the recruiter wants the rater back."""
+    retry_seconds: float | None = None
+    """For ``wait``: when to ask again."""
 
 
 Step: TypeAlias = (
@@ -266,15 +276,38 @@ class Settings:
     code_complete: str
     code_screened_out: str
     code_no_consent: str
+    code_full: str | None = None
+    """For people who were turned away because the study is full or closed."""
+    code_partial: str | None = None
+    """For people who left, or who found too little left to rate."""
     return_url: str | None = None
     """Where raters go at the end; ``{code}`` stands for the code."""
+    ratings_per_item: int | None = None
+    """A quota that was raised while the study runs; what ``study.yaml`` says if None or higher there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change(Command[Settings]):
-    """Change settings by name: open, cap, code_complete, code_screened_out, code_no_consent, return_url."""
+    """Change settings by name: those of :class:`Settings`. A quota can only be raised."""
 
     settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was erased of one person."""
+
+    rater: str
+    trials: int
+    """Answered trials, practice aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erase(Command[Erased]):
+    """Delete everything one person said, by the rater's id or the recruiter's; their places open again."""
+
+    rater: str | None = None
+    participant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,3 +37,14 @@ def collected_snapshot(
     report = None if progress is None else lambda done, total: progress("probing media", done, total)
     with Collection.of(open_study(home, report)) as collection:
         return collection.snapshot(excluded=False)
+
+
+def snapshots_holding(folder: Path | str, rater: str) -> list[Path]:
+    """Snapshots in the study's folder that still hold a rater: frozen before they were erased, and not changed since."""
+    import polars as pl
+
+    return [
+        path.parent
+        for path in sorted(Path(folder).glob("snapshots/*/raters.parquet"))
+        if pl.scan_parquet(path).filter(pl.col("rater") == rater).select(pl.len()).collect().item()
+    ]

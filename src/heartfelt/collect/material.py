@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import mimetypes
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -14,14 +14,16 @@ import polars as pl
 from heartfelt.collect.assign.layout import Layout
 from heartfelt.collect.options import CollectOptions
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import inside
 from heartfelt.formats.manifest import OpenStudy
+from heartfelt.snapshot.media import PROBED
 from heartfelt.study import Study
 from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.question import fill
 
+_PROBED_ONLY = frozenset(PROBED) - {"duration"}
 WHOLE = ""
 """In the place of a question, for a unit that is a stimulus with all its questions."""
+_NONE: Mapping[str, str] = {}
 _TYPES = {".wav": "audio/wav", ".flac": "audio/flac", ".opus": "audio/ogg", ".webp": "image/webp"}
 
 
@@ -29,9 +31,14 @@ _TYPES = {".wav": "audio/wav", ".flac": "audio/flac", ".opus": "audio/ogg", ".we
 class MediaFile:
     """A media file of the study."""
 
-    path: Path
+    file: str
     content_type: str
     stimulus: str
+
+    @property
+    def path(self) -> Path:
+        """Where the file is; made when asked for, since a study may have a hundred thousand of them."""
+        return Path(self.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,8 @@ class Unit:
     prompt: str | None
     machine: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
+    duration: float | None = None
+    """Seconds the clip lasts; None for an image or where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,19 @@ class Material:
     """Stimuli that are left out because their media cannot be shown, and why."""
     others: Mapping[str, Sequence[str]]
     """Every machine value there is, by question."""
+    _laid_out: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+
+    def item_names(self) -> pl.DataFrame:
+        """Stimulus and question of every ordinary item, and the place of its unit in the layout; made once."""
+        if "items" not in self._laid_out:
+            rows = [
+                (unit.stimulus, question, place)
+                for place, unit in enumerate(self.units[number] for number in self.layout.units)
+                for question in unit.questions
+            ]
+            schema = {"stimulus": pl.String, "question": pl.String, "unit": pl.Int64}
+            self._laid_out["items"] = pl.DataFrame(rows, schema=schema, orient="row")
+        return self._laid_out["items"]
 
 
 def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
@@ -81,25 +103,28 @@ def make_material(
 ) -> Material:
     """Lay out the units under the numbers the store knows them by."""
     study = opened.study
-    rows = {row["stimulus"]: row for row in opened.stimuli.iter_rows(named=True)}
+    told = [name for name in opened.stimuli.columns if name not in _PROBED_ONLY]
+    rows = {row["stimulus"]: row for row in opened.stimuli.select(told).iter_rows(named=True)}
     missing = _missing(opened)
     files = _media(opened, {name for name, _ in missing}, secret)
     opaque = {file.stimulus: name for name, file in files.items()}
-    asked: dict[str, list[str]] = {}
-    for stimulus, question in opened.items.select("stimulus", "question").iter_rows():
-        asked.setdefault(stimulus, []).append(question)
+    asked = _asked(opened)
     machine, source = _machine(opened)
+    prompts: dict[tuple[str, ...], bool] = {}
     units: dict[int, Unit] = {}
     for stimulus, question in unit_names(opened):
-        questions = tuple(asked[stimulus]) if question == WHOLE else (question,)
+        questions = asked[stimulus] if question == WHOLE else (question,)
+        if questions not in prompts:
+            prompts[questions] = _shows_prompt(study, questions)
         units[numbers[stimulus, question]] = Unit(
             numbers[stimulus, question],
             stimulus,
             questions,
             opaque.get(stimulus),
-            _prompt(study, rows[stimulus]) if _shows_prompt(study, questions) else None,
-            {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine},
-            {q: source[stimulus, q] for q in questions if (stimulus, q) in source},
+            _prompt(study, rows[stimulus]) if prompts[questions] else None,
+            {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
+            {q: source[stimulus, q] for q in questions if (stimulus, q) in source} if machine else _NONE,
+            rows[stimulus].get("duration"),
         )
     gone = {name for name, _ in missing}
     practice = _aside(study.design.practice_stimuli, units, gone, rows, "design.practice_stimuli")
@@ -122,6 +147,17 @@ def make_material(
     )
     playable = frozenset(n for n, unit in units.items() if unit.stimulus not in gone)
     return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
+
+
+def _asked(opened: OpenStudy) -> dict[str, tuple[str, ...]]:
+    """The questions of every stimulus."""
+    if opened.study.stimuli.items is None:
+        everything = tuple(question.id for question in opened.study.asked)
+        return dict.fromkeys(opened.stimuli["stimulus"].to_list(), everything)
+    asked: dict[str, list[str]] = {}
+    for stimulus, question in opened.items.select("stimulus", "question").iter_rows():
+        asked.setdefault(stimulus, []).append(question)
+    return {stimulus: tuple(questions) for stimulus, questions in asked.items()}
 
 
 def make_layout(
@@ -175,9 +211,25 @@ def make_layout(
     )
 
 
+def with_quota(study: Study, quota: int) -> Study:
+    """The study with more ratings per item."""
+    return study.changed(design=study.design.model_copy(update={"ratings_per_item": quota}))
+
+
+def raised(material: Material, quota: int) -> Material:
+    """The same material with more ratings per item."""
+    study = with_quota(material.study, quota)
+    return replace(
+        material,
+        study=study,
+        opened=replace(material.opened, study=study),
+        layout=replace(material.layout, quota=quota),
+    )
+
+
 def opaque_id(secret: bytes, stimulus: str) -> str:
     """The name a stimulus has for raters: tells nothing, and is the same as long as the store lives."""
-    return hmac.new(secret, b"media\0" + stimulus.encode(), hashlib.sha256).hexdigest()[:24]
+    return hmac.digest(secret, b"media\0" + stimulus.encode(), "sha256").hex()[:24]
 
 
 def _missing(opened: OpenStudy) -> list[tuple[str, str]]:
@@ -196,12 +248,17 @@ def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaF
     if "path" not in opened.stimuli.columns:
         return {}
     out: dict[str, MediaFile] = {}
+    kinds: dict[str, str] = {}
+    root = opened.media_root.resolve()
     for stimulus, path in opened.stimuli.select("stimulus", "path").iter_rows():
         if path is None or stimulus in gone:
             continue
-        file = inside(opened.media_root, path, str(opened.folder))
-        kind = _TYPES.get(file.suffix.lower()) or mimetypes.guess_type(file.name)[0]
-        out[opaque_id(secret, stimulus)] = MediaFile(file, kind or "application/octet-stream", stimulus)
+        # Probing has made sure that the file is inside the folder.
+        suffix = f".{path.rpartition('.')[2]}".lower()
+        if suffix not in kinds:
+            guessed = _TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0]
+            kinds[suffix] = guessed or "application/octet-stream"
+        out[opaque_id(secret, stimulus)] = MediaFile(f"{root}{os.sep}{path}", kinds[suffix], stimulus)
     return out
 
 

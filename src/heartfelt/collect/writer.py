@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from heartfelt.collect.assign import State
 from heartfelt.collect.books import Books
 from heartfelt.collect.commands import Command
-from heartfelt.collect.errors import StoreAway, store_away
+from heartfelt.collect.errors import StoreAway
 from heartfelt.collect.session.dispatch import carry_out
 from heartfelt.collect.session.work import Work
 from heartfelt.errors import HeartfeltError
@@ -124,7 +124,7 @@ class Writer:
                         self._books.write(self._connection, work)
                 return
             except database.failures as failure:
-                error = store_away(failure)
+                error = database.trouble(failure)
                 cut = self._connection is not None and database.is_cut(self._connection)
                 self._forget()
                 # A connection that was cut while nobody used it is no reason to turn anybody away.
@@ -163,7 +163,7 @@ class Writer:
         work.state = self._books.catch_up(connection, news, work.facts)
         for table, row in work.rows:
             if table == "raters":
-                self._books.know(row[1], row[4], row[6])
+                self._books.know(row[1], row[4], row[6], row[5])
 
     def _forget(self) -> None:
         """Hold nothing for true that the store may not have: the next transaction connects and reads anew."""

@@ -54,7 +54,7 @@ def open_study(folder: Path | str, progress: Callable[[int, int], None] | None =
     root = inside(home, study.stimuli.media, f"{home / STUDY_FILE}, stimuli.media")
     stimuli = _stimuli(source, study)
     if "path" in stimuli.columns:
-        stimuli = probe_stimuli(stimuli, root, str(source), progress)
+        stimuli = probe_stimuli(stimuli, root, str(source), progress, home)
     return OpenStudy(study, home, stimuli, _items(home, study, stimuli))
 
 

@@ -66,6 +66,8 @@ class RatingsView:
     batch: tuple[str | None, ...] | None
     unknown_raters: int
     unanswered: tuple[str, ...]
+    heard: Floats | None = None
+    """The share of the clip that was heard before each answer, where that was recorded."""
     _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -209,6 +211,9 @@ def _view(snapshot: Snapshot) -> RatingsView:
         batch,
         unknown,
         tuple(question.id for question in study.asked if question.id not in snapshot.found.questions),
+        frame["heard"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        if "heard" in have and frame["heard"].count()
+        else None,
     )
 
 

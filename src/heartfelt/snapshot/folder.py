@@ -22,6 +22,8 @@ from heartfelt.study import load_study, study_text
 
 MANIFEST = "manifest.json"
 RATINGS_FILE = "ratings.parquet"
+VERSIONS = "versions"
+"""The folder with the ``study.yaml`` of every version that ratings were given under."""
 _IN_MEMORY = 256 * 2**20
 
 
@@ -66,6 +68,9 @@ def write(snapshot: Snapshot, folder: Path, *, replace: bool = False) -> Path:
         if snapshot.source.media_root is not None:
             root = snapshot.source.media_root.resolve()
             write_json(scratch / "media.json", {"root": os.path.relpath(root, folder.resolve())})
+        for name, text in snapshot.source.versions.items():
+            (scratch / VERSIONS).mkdir(exist_ok=True)
+            write_text(scratch / VERSIONS / f"{name}.yaml", text)
         write_json(scratch / MANIFEST, manifest(snapshot))
     return folder
 
@@ -109,6 +114,7 @@ def load(folder: Path | str) -> Snapshot:
         _media_root(folder),
         made.get("layout", {}),
         tuple(made.get("notes", ())),
+        {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
     )
     snapshot = Snapshot(study, tables, spooled.ratings, spooled.found, source)
     for name, entry in expected["tables"].items():

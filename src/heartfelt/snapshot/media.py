@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import inside
+from heartfelt.snapshot.probed import FACTS, MediaFacts, Probed
 
 AUDIO = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".w64"})
 IMAGES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
@@ -19,20 +17,6 @@ IMAGES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".
 PROBED = ("found", "duration", "rate", "channels", "width", "height", "bytes", "media_problem")
 AT_HAND = ("path", *PROBED)
 """Columns that say what was at hand when the data were read; they are no part of a snapshot's hash."""
-
-
-@dataclass(frozen=True, slots=True)
-class MediaFacts:
-    """What a media file is, or why that could not be told."""
-
-    found: bool
-    duration: float | None = None
-    rate: int | None = None
-    channels: int | None = None
-    width: int | None = None
-    height: int | None = None
-    bytes: int | None = None
-    media_problem: str | None = None
 
 
 def probe(path: Path) -> MediaFacts:
@@ -80,37 +64,19 @@ def probe_stimuli(
     root: Path,
     where: str,
     progress: Callable[[int, int], None] | None = None,
+    home: Path | None = None,
 ) -> pl.DataFrame:
     """Return the stimuli with what their media files are. A missing file is a row with a reason.
 
-    A path that leads out of ``root`` is an error.
+    A path that leads out of ``root`` is an error. With ``home``, what was probed is remembered in that folder, and only
+    files that are new or were changed are opened again.
     """
     if "path" not in stimuli.columns:
         return stimuli
-    paths: list[Path | None] = [
-        None if name is None else inside(root, name, where) for name in stimuli["path"].to_list()
-    ]
-    facts: list[MediaFacts] = []
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for fact in pool.map(
-            lambda p: MediaFacts(False, media_problem="no path given") if p is None else probe(p), paths
-        ):
-            facts.append(fact)
-            if progress is not None:
-                progress(len(facts), len(paths))
-    probed = pl.DataFrame(
-        [asdict(fact) for fact in facts],
-        schema={
-            "found": pl.Boolean,
-            "duration": pl.Float64,
-            "rate": pl.Int64,
-            "channels": pl.Int64,
-            "width": pl.Int64,
-            "height": pl.Int64,
-            "bytes": pl.Int64,
-            "media_problem": pl.String,
-        },
-    )
+    cache = Probed(home, root)
+    rows = cache.facts(stimuli["path"].to_list(), lambda name: inside(root, name, where), probe, progress)
+    cache.remember()
+    probed = pl.DataFrame(rows, schema=FACTS, orient="row")
     kept = [name for name in PROBED if probed[name].null_count() < probed.height]
     return stimuli.drop([n for n in PROBED if n in stimuli.columns]).with_columns(
         probed.select(kept).get_columns()

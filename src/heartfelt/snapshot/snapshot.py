@@ -40,6 +40,8 @@ class Source:
     """What the writer of the same format needs to give the files back byte for byte, such as line ends."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the source was read, such as a detected encoding or dropped columns."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """The ``study.yaml`` of every version that ratings were given under, by hash; empty if there is only one."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for the manifest."""

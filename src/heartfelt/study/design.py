@@ -62,6 +62,33 @@ class Design(Part):
         return without_unused(handler(self), auto_advance="offer")
 
 
+class Codes(Part):
+    """What raters hand to the recruiter, by how it ended; one that is left out is made on the first start."""
+
+    complete: Annotated[str | None, Field(max_length=200, description="everything was answered")] = None
+    screened_out: Annotated[str | None, Field(max_length=200, description="not eligible, or excluded")] = None
+    declined: Annotated[str | None, Field(max_length=200, description="did not agree to take part")] = None
+    full: Annotated[str | None, Field(max_length=200, description="turned away: full or closed")] = None
+    partial: Annotated[
+        str | None, Field(max_length=200, description="left early, or too little was left to rate")
+    ] = None
+
+
+class Recruiting(Part):
+    """How raters are taken and sent back. No part of what is asked: neither in the study's hash nor in a snapshot."""
+
+    codes: Codes = Codes()
+    return_url: Annotated[
+        str | None,
+        Field(pattern=r"^https?://", max_length=2000, description="where raters go at the end; {code} is filled in"),
+    ] = None
+    cap: Annotated[int | None, Field(ge=1, description="the most raters to take; no limit if left out")] = None
+    complete_share: Annotated[
+        float,
+        Field(gt=0, le=1, description="share of stimuli_per_rater that earns the complete code if the study runs out"),
+    ] = 0.5
+
+
 class Consent(Part):
     """What raters agree to before anything else."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
-from heartfelt.study.design import Consent, Demographic, Design
+from heartfelt.study.design import Consent, Demographic, Design, Recruiting
 from heartfelt.study.model import Id, Language, OpenPart, Part, Text
 from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe
 from heartfelt.study.question import Question
@@ -82,6 +82,7 @@ class Study(Part):
     demographics: list[Demographic] = []
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
+    recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
     database: Annotated[
         str | None,
         Field(

@@ -13,11 +13,17 @@ from heartfelt.web.options import WebOptions
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from heartfelt.web.study.background import Reader
+
 __all__ = ["WebOptions", "create_app"]
 
 
-def create_app(collection: Collection, options: WebOptions, *, closes: bool = False) -> FastAPI:
+def create_app(
+    collection: Collection, options: WebOptions, *, closes: bool = False, reader: Reader | None = None
+) -> FastAPI:
     """The rater pages, the dashboard and the API of one study; ``closes`` the collection when it stops.
+
+    ``reader`` computes figures and exports; in the server's own threads if left out.
 
     Every part finds what it needs in ``app.state``: ``collection``, ``options``, ``signer``.
     """
@@ -28,12 +34,16 @@ def create_app(collection: Collection, options: WebOptions, *, closes: bool = Fa
     from heartfelt.web.security.cookies import Signer
     from heartfelt.web.security.guard import Guard
     from heartfelt.web.security.limits import RateLimit
+    from heartfelt.web.security.logins import Logins
+    from heartfelt.web.study import background
+    from heartfelt.web.study.coverage import Coverage
     from heartfelt.web.study.events import Pulse
     from heartfelt.web.study.figures import Figures
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        app.state.reader.close()
         if closes:
             collection.close()
 
@@ -50,8 +60,12 @@ def create_app(collection: Collection, options: WebOptions, *, closes: bool = Fa
     app.state.options = options
     app.state.signer = Signer(options.secret)
     app.state.login_limit = RateLimit(options.logins_per_minute)
+    app.state.token_limit = RateLimit(options.wrong_tokens_per_minute)
+    app.state.logins = Logins(collection)
     app.state.pulse = Pulse(collection)
-    app.state.figures = Figures(collection, options.refresh_seconds)
+    app.state.reader = reader or background.Reader(collection)
+    app.state.figures = Figures(collection, options.refresh_seconds, reader=app.state.reader)
+    app.state.coverage = Coverage(collection)
     errors.add_to(app)
     for part in (rater, media, study, api):
         part.add_to(app)

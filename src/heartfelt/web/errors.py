@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Mapping
 from functools import lru_cache
@@ -36,6 +37,10 @@ _WORDS: Mapping[int, tuple[str, str]] = {
         "Send JSON with 'Content-Type: application/json'.",
     ),
     429: ("Too many requests.", "Wait a little and go on."),
+    507: (
+        "The study's database is damaged; nothing is stored until the researcher has repaired it.",
+        "Leave this page open and tell the researcher; what you answered is kept on this device.",
+    ),
     503: ("The study's store cannot be reached just now.", "Nothing is lost; try again in a moment."),
 }
 
@@ -60,11 +65,13 @@ def _statuses() -> tuple[tuple[type[HeartfeltError], int], ...]:
     from heartfelt.collect import errors as collect
 
     return (
+        (collect.StoreDamaged, 507),
         (collect.StoreAway, 503),
         (collect.UnknownRater, 404),
         (collect.NotYourTrial, 404),
         (collect.TrialOver, 409),
         (collect.StudyClosed, 409),
+        (collect.StartedElsewhere, 409),
         (UnknownNameError, 404),
         (MissingPartError, 501),
         (StudyError, 409),
@@ -119,6 +126,13 @@ def add_to(app: FastAPI) -> None:
 async def _heartfelt(request: Request, error: Exception) -> Response:
     assert isinstance(error, HeartfeltError)
     status = status_of(error)
+    if status == 507:
+        _log.error("%s %s: %s %s", request.method, request.scope.get("path", ""), error.problem, error.fix)
+        if "/api/" in request.url.path:
+            # The file's name without the folders above it: whoever asks may not be logged in yet.
+            problem = re.sub(r"\S*[/\\](?=[^/\\\s]+ with)", "", error.problem)
+            return answer(request, status, problem, error.fix)
+        return answer(request, status, *_WORDS[status])
     if status == 503:
         # What the database said is for the log: it may name hosts and files.
         _log.warning("%s %s: %s", request.method, request.scope.get("path", ""), error.problem)

@@ -25,11 +25,14 @@ class WebOptions:
     body_limit: int = 256 * 1024
     """Bytes a request may bring."""
     address_per_minute: int = 3000
-    """Requests one address may make in a minute, 0 for no limit; many raters may share one."""
+    """Requests from one address in a minute that no rater's cookie comes with, 0 for no limit: arrivals, the dashboard,
+    the API. Pages' own files and media do not count, nor do raters who are known, who have a limit of their own."""
     rater_per_minute: int = 240
     """Requests one rater may make in a minute, 0 for no limit; media do not count."""
     logins_per_minute: int = 6
     """Wrong passwords one address may try in a minute."""
+    wrong_tokens_per_minute: int = 30
+    """Wrong API tokens one address may try in a minute."""
     refresh_seconds: float = 3.0
     """The dashboard's heavier figures are computed anew at most this often."""
     access_log: bool = True

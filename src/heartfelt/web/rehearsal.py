@@ -56,7 +56,9 @@ def rehearse(
 
     options = options or RehearsalOptions()
     clock = Clock(FIRST_ARRIVAL)
-    with Collection.open(folder, clock=clock, options=CollectOptions(seed=options.seed)) as collection:
+    with Collection.open(
+        folder, clock=clock, options=CollectOptions(seed=options.seed, trust_listening=True)
+    ) as collection:
         # Keys of its own: the study's are made, and told, when it is first served to people.
         web = WebOptions(secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
         crowd = _Crowd(collection.study, collection.opened.stimuli, options)

@@ -108,12 +108,14 @@ def app() -> FastAPI:
     from heartfelt.collect import Collection
     from heartfelt.web.app import create_app
     from heartfelt.web.security.keys import keys_of
+    from heartfelt.web.study.background import BackgroundReader
 
     handed = json.loads(os.environ[_HANDED])
     folder = Path(handed.pop("folder"))
     options = ServeOptions(**handed)
     collection = Collection.open(folder, database=options.database)
-    made = create_app(collection, web_options(options, keys_of(collection)), closes=True)
+    reader = BackgroundReader(collection, options.database)
+    made = create_app(collection, web_options(options, keys_of(collection)), closes=True, reader=reader)
     # What is there now stays: looking through it for garbage again and again held raters up for a tenth of a second.
     gc.collect()
     gc.freeze()

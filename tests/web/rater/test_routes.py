@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -203,8 +202,8 @@ def test_the_address_of_a_recruiter_makes_one_rater(client: TestClient, collecti
     assert len(collection.raters()) == before + 1
     last = collection.raters().tail(1).to_dicts()[0]
     assert (last["recruiter"], last["language"]) == ("mturk", "en")
-    stored = b"".join(path.read_bytes() for path in Path(collection.folder).glob("collected.sqlite*"))
-    assert b"w-1" not in stored
+    assert "w-1" not in str(collection.raters().to_dicts())
+    assert collection.participants().filter(participant="w-1")["assignment"].to_list() == ["a"]
 
 
 def test_the_language_is_the_one_asked_for(client: TestClient) -> None:

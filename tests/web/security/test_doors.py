@@ -338,7 +338,8 @@ def test_every_error_of_the_collection_has_its_status() -> None:
     from heartfelt.collect import errors as collect
 
     expected = {"StoreAway": 503, "UnknownRater": 404, "NotYourTrial": 404, "TrialOver": 409, "OffScale": 422,
-                "Unanswered": 422, "StudyClosed": 409, "StudyFull": 409}  # fmt: skip
+                "Unanswered": 422, "StudyClosed": 409, "StudyFull": 409, "StudyBusy": 409,
+                "StartedElsewhere": 409, "StoreDamaged": 507}  # fmt: skip
     found = {
         name: errors.status_of(kind("p", "f"))
         for name, kind in vars(collect).items()

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from heartfelt.web import errors
 from heartfelt.web.errors import Refused
 from heartfelt.web.options import WebOptions
+from heartfelt.web.security.cookies import Signer
 from heartfelt.web.security.guard import Guard
 from heartfelt.web.security.headers import CONTENT_POLICY
 
@@ -125,7 +126,8 @@ def test_too_many_requests_of_an_address_wait() -> None:
 
 def test_too_many_requests_of_a_rater_wait_and_others_do_not() -> None:
     door = client(WebOptions(SECRET, rater_per_minute=2, access_log=False))
-    one, two = {"cookie": "a=b; heartfelt_rater=one"}, {"cookie": "heartfelt_rater=two"}
+    signed = [Signer(SECRET).sign("rater", name, 60) for name in ("one", "two")]
+    one, two = {"cookie": f"a=b; heartfelt_rater={signed[0]}"}, {"cookie": f"heartfelt_rater={signed[1]}"}
     assert [door.get("/here", headers=one).status_code for _ in range(3)] == [200, 200, 429]
     assert door.get("/here", headers=two).status_code == 200
     assert door.get("/static/x/deep", headers=one).status_code == 200

@@ -11,7 +11,7 @@
 | leased | a trial is held for the rater | trial, unit; words: what kind, if not plain |
 | retaken | a lapsed lease is held again | trial |
 | shown | a trial was shown | trial; number: its place in the order |
-| answered | a trial was answered | trial; number: 1 if late; words: values, where they steer |
+| answered | a trial was answered | trial; number: 1 if late; words: values, where they steer, and under "" the seconds listened |
 | returned | a trial was given back | trial; words: why |
 | passed | a slot of the plan could not be filled | |
 | exhausted | nothing is left for the rater | |
@@ -20,6 +20,8 @@
 | ended | the rater has come to an end | words: how |
 | resumed | somebody told that the study is full finds a place after all | |
 | excluded, restored | a researcher left the rater out, or took them back | |
+| erased | everything the rater said was deleted | trial: the highest so far; number: trials answered |
+| declined | the rater did not agree, and nothing was kept | trial: the highest so far |
 | set | settings changed | words: the settings |
 | noted | something else was stored | |
 """

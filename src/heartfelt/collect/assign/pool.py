@@ -32,6 +32,8 @@ class Pool:
             self._group[unit] = grouping.get(unit, 0)
         self._levels: list[dict[int, list[int]]] = [{} for _ in range(layout.levels)]
         self.open = 0
+        self.short = layout.quota * len(layout.units)
+        """Ratings that are still missing, whoever is at work on them."""
         self._row = williams(layout.conditions) if layout.order == "latin-square" else []
         for unit in layout.units:
             self._put(unit, 0)
@@ -45,12 +47,24 @@ class Pool:
         if unit >= len(self.valid):
             self._grow(unit + 1)
         before = self.valid[unit] + self.leases[unit]
+        if valid and self._ordinary[unit]:
+            quota, had = self.layout.quota, self.valid[unit]
+            self.short += max(0, quota - had - valid) - max(0, quota - had)
         self.valid[unit] += valid
         self.leases[unit] += leases
         after = before + valid + leases
         if after != before and self._ordinary[unit]:
             self._take(unit, before)
             self._put(unit, after)
+
+    def raise_quota(self, layout: Layout) -> None:
+        """Open units again that have as many ratings as they were to get so far."""
+        full = [unit for unit in layout.units if self.load(unit) >= len(self._levels)]
+        self.layout = layout
+        self._levels += [{} for _ in range(layout.levels - len(self._levels))]
+        for unit in full:
+            self._put(unit, self.load(unit))
+        self.short = sum(max(0, layout.quota - self.valid[unit]) for unit in layout.units)
 
     def _grow(self, size: int) -> None:
         """Make room for units that another process has added to the study; they are only counted here."""

@@ -24,6 +24,7 @@ class Trial:
     session: int = 0
     position: int = 0
     """Its place in the rater's order, from 1; 0 until it is shown. Practice has no place: it is -1 once shown."""
+    leased_at: float = 0.0
     live: bool = True
     """Whether it counts as leased."""
     over: bool = False
@@ -61,6 +62,12 @@ class Rater:
     """Practice trials leased so far."""
     answered: int = 0
     """Trials answered, practice aside."""
+    on_time: int = 0
+    """Ordinary trials answered while they were held."""
+    listened_until: float = 0.0
+    """The moment up to which the rater's time has been spent on listening."""
+    first_seq: int = 0
+    """The number of the rater's first fact."""
     positions: int = 0
     """Trials shown, practice aside."""
     sessions: int = 0
@@ -86,3 +93,8 @@ class Rater:
     """The unit of the ordinary trial leased last."""
     values: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     """Answers in an adaptive study, to be taken out again if the rater is left out."""
+
+    @property
+    def engaged(self) -> bool:
+        """Whether the rater did more than open the link; a link preview does not."""
+        return self.agreed is not None or self.told or self.heard or self.instructed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
@@ -21,6 +22,11 @@ _ACTS = frozenset(
     | {"renewed", "leased", "resumed"}
 )
 """Facts that show the rater is there: they renew the leases."""
+_COMING_AND_GOING = frozenset({"arrived", "erased", "declined"})
+
+
+LISTENED = ""
+"""Among the values of an answer, the seconds that were spent listening; no question has this id."""
 
 
 class State:
@@ -32,6 +38,9 @@ class State:
         self.errors = Errors(layout.spans) if layout.adaptive else None
         self.seq = 0
         self.next_trial = 1
+        self.last_number = 0
+        """The highest number any rater has had."""
+        self.erased = self.declined = 0
         self.raters: dict[int, Rater] = {}
         self.by_id: dict[str, Rater] = {}
         self.trials: dict[int, Trial] = {}
@@ -50,7 +59,7 @@ class State:
     def apply(self, fact: Fact) -> None:
         """Take in the next fact."""
         self.seq = fact.seq
-        if fact.rater is not None and fact.kind != "arrived":
+        if fact.rater is not None and fact.kind not in _COMING_AND_GOING:
             rater = self.raters[fact.rater]
             if fact.kind in _ACTS:
                 rater.last = fact.at
@@ -91,6 +100,13 @@ class State:
         """Whether any unit wants another rating."""
         return self.pool.open > 0 or (self.layout.adaptive and self.budget_left > 0)
 
+    @property
+    def unfilled(self) -> bool:
+        """Whether any unit has fewer ratings than it is to get, even if somebody is at work on the rest."""
+        if self.layout.adaptive:
+            return self.budget_left + self.leased > 0
+        return self.pool.short > 0
+
     def may_retake(self, trial: Trial) -> bool:
         """Whether a lapsed lease can be taken up again without a unit getting ahead of the others."""
         if trial.kind != "rating" or trial.unit is None:
@@ -105,8 +121,8 @@ class State:
         out: list[int] = []
         while self._expiries and self._expiries[0][0] <= now:
             _, number = heapq.heappop(self._expiries)
-            rater = self.raters[number]
-            if not rater.live:
+            rater = self.raters.get(number)
+            if rater is None or not rater.live:
                 continue
             if rater.until <= now:
                 out.append(number)
@@ -118,6 +134,8 @@ class State:
 
     def _do_arrived(self, fact: Fact) -> None:
         rater = Rater(cast(int, fact.rater), cast(str, fact.words), fact.at, fact.at + self.layout.lease)
+        rater.first_seq = fact.seq
+        self.last_number = max(self.last_number, rater.number)
         self.raters[rater.number] = rater
         self.by_id[rater.id] = rater
 
@@ -149,7 +167,9 @@ class State:
 
     def _do_leased(self, fact: Fact) -> None:
         rater = self._rater(fact)
-        trial = Trial(cast(int, fact.trial), rater.number, fact.unit, session=rater.sessions)
+        trial = Trial(
+            cast(int, fact.trial), rater.number, fact.unit, session=rater.sessions, leased_at=fact.at
+        )
         if fact.words is not None:
             for name, value in json.loads(fact.words).items():
                 setattr(trial, name, value)
@@ -193,13 +213,18 @@ class State:
         if trial in rater.queue:
             rater.queue.remove(trial)
         trial.live = False
+        values: dict[str, float] = json.loads(fact.words) if fact.words else {}
+        listened = values.pop(LISTENED, 0.0)
+        if listened:
+            rater.listened_until = max(rater.listened_until, trial.leased_at) + listened
         if trial.kind == "practice":
             return
         rater.answered += 1
+        if trial.kind == "rating" and not fact.number:
+            rater.on_time += 1
         if trial.kind != "rating" or trial.unit is None:
             return
         rater.done.append(trial.unit)
-        values: dict[str, float] = json.loads(fact.words) if fact.words else {}
         if self.errors is not None:
             rater.values.append((trial.unit, values))
         # A lease that becomes a rating leaves the sum, and so the unit's place in the pool, as it was.
@@ -263,8 +288,36 @@ class State:
             rater.excluded = False
             self._count_all(rater, 1)
 
+    def _do_erased(self, fact: Fact) -> None:
+        self.erased += 1
+        self._forget(fact)
+
+    def _do_declined(self, fact: Fact) -> None:
+        self.declined += 1
+        self._forget(fact)
+
+    def _forget(self, fact: Fact) -> None:
+        """Be as if the rater had never come. Their facts are gone from the store, so they may be unknown here."""
+        number = cast(int, fact.rater)
+        self.last_number = max(self.last_number, number)
+        self.next_trial = max(self.next_trial, (fact.trial or 0) + 1)
+        rater = self.raters.get(number)
+        if rater is None:
+            return
+        self._release(rater)
+        if not rater.excluded:
+            self._count_all(rater, -1)
+        del self.raters[number], self.by_id[rater.id]
+        self.trials = {name: trial for name, trial in self.trials.items() if trial.rater != number}
+        if rater.answered or rater.practised:
+            self.answered = {trial: who for trial, who in self.answered.items() if who != number}
+
     def _do_set(self, fact: Fact) -> None:
         self.settings.update(json.loads(fact.words or "{}"))
+        wanted = self.settings.get("ratings_per_item")
+        if wanted is not None and wanted > self.layout.quota:
+            self.layout = replace(self.layout, quota=wanted)
+            self.pool.raise_quota(self.layout)
 
     # --- counting -----------------------------------------------------------------------------------------------------
 

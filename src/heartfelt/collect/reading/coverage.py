@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from heartfelt.collect.material import Material
@@ -14,6 +16,7 @@ from heartfelt.collect.session.researching import Standing
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+Ints: TypeAlias = npt.NDArray[np.int64]
 _RECENT = 300
 _ENOUGH = 10
 
@@ -47,6 +50,8 @@ class Coverage:
     raters: int
     raters_now: int
     """Raters who hold a trial at this moment."""
+    raters_complete: int
+    raters_excluded: int
     forecast: Forecast
 
     @property
@@ -58,32 +63,38 @@ class Coverage:
 def coverage(material: Material, standing: Standing, forecast: Forecast) -> Coverage:
     """Coverage from the counts by unit."""
     layout = material.layout
-    valid, leases = standing.valid, standing.leases
-    rows: list[tuple[str, str, int, int, int, int]] = []
-    histogram: dict[int, int] = {}
-    complete = extra = leased = 0
-    for number in layout.units:
-        unit = material.units[number]
-        most = valid[number] if layout.adaptive else min(valid[number], layout.quota)
-        over = valid[number] - most
-        complete, extra, leased = complete + most, extra + over, leased + leases[number]
-        histogram[most] = histogram.get(most, 0) + 1
-        rows += [(unit.stimulus, q, most, over, leases[number], layout.quota) for q in unit.questions]
-    names = ("stimulus", "question", "complete", "extra", "leased", "quota")
-    schema = {name: pl.String if place < 2 else pl.Int64 for place, name in enumerate(names)}
+    numbers = np.asarray(layout.units, dtype=np.int64)
+    valid = np.asarray(standing.valid, dtype=np.int64)[numbers]
+    leases = np.asarray(standing.leases, dtype=np.int64)[numbers]
+    most = valid if layout.adaptive else np.minimum(valid, layout.quota)
+    levels, units = np.unique(most, return_counts=True)
     return Coverage(
-        items=pl.DataFrame(rows, schema=schema, orient="row"),
+        items=_items(material, most, valid - most, leases),
         units=len(layout.units),
         quota=layout.quota,
         wanted=layout.quota * len(layout.units),
-        complete=complete,
-        extra=extra,
-        leased=leased,
-        histogram=dict(sorted(histogram.items())),
+        complete=int(most.sum()),
+        extra=int((valid - most).sum()),
+        leased=int(leases.sum()),
+        histogram=dict(zip(levels.tolist(), units.tolist(), strict=True)),
         raters=len(standing.raters),
         raters_now=sum(1 for rater in standing.raters if rater.live),
+        raters_complete=sum(1 for r in standing.raters if r.ended == "complete" and not r.excluded),
+        raters_excluded=sum(1 for rater in standing.raters if rater.excluded),
         forecast=forecast,
     )
+
+
+def _items(material: Material, most: Ints, over: Ints, leases: Ints) -> pl.DataFrame:
+    """One row per item. The names are laid out once, since a study may have half a million items."""
+    names = material.item_names()
+    counts = pl.DataFrame({"complete": most, "extra": over, "leased": leases}, schema=_COUNTS)
+    return names.select("stimulus", "question").with_columns(
+        *counts[names["unit"]].get_columns(), pl.lit(material.layout.quota, pl.Int64).alias("quota")
+    )
+
+
+_COUNTS = dict.fromkeys(("complete", "extra", "leased"), pl.Int64)
 
 
 def forecast(connection: Connection, missing: int, now: float) -> Forecast:

@@ -18,7 +18,8 @@ TEXT, WHOLE, REAL, YES = pl.String, pl.Int64, pl.Float64, pl.Boolean
 
 _RATINGS = """
 SELECT p.rater, g.stimulus, g.question, g.value, g.answer, a.position, a.seconds, a.at, g.repeat,
-       a.trial, a.kind, a.probe, a.session, a.late, a.plays, a.first_play, a.focus_losses, a.device, a.comment,
+       a.trial, a.kind, a.probe, a.session, a.late, a.plays, a.first_play, a.focus_losses, a.heard, a.heard_flag,
+       a.device, a.comment,
        v.hash, g.machine, g.shown, g.verdict, a.rater
 FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater
      JOIN versions v ON v.version = a.study_version
@@ -42,6 +43,8 @@ RATING_COLUMNS: dict[str, Any] = {
     "plays": WHOLE,
     "first_play": REAL,
     "focus_losses": WHOLE,
+    "heard": REAL,
+    "heard_flag": TEXT,
     "device": TEXT,
     "comment": TEXT,
     "study_version": TEXT,
@@ -99,8 +102,9 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
 def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataFrame:
     """Everyone who came, with what they said of themselves and where they are."""
     rows = connection.exec_driver_sql(
-        "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at, d.answers, c.agreed"
+        "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at, d.answers, c.agreed, v.hash"
         " FROM raters p LEFT JOIN demographics d ON d.rater = p.number LEFT JOIN consents c ON c.rater = p.number"
+        " LEFT JOIN versions v ON v.version = p.study_version"
         " ORDER BY p.number"
     ).all()
     checks = {
@@ -111,7 +115,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
     }
     out = excluded(connection)
     told: list[dict[str, Any]] = []
-    for number, name, recruiter, language, device, at, answers, agreed in rows:
+    for number, name, recruiter, language, device, at, answers, agreed, version in rows:
         here = progress.get(number, Progress("beginning", None, 0, 0, at))
         about = {f"about_{key}": _plain(value) for key, value in json.loads(answers or "{}").items()}
         heard = checks.get(number, (None, None))
@@ -132,6 +136,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
                 "headphones_correct": heard[0],
                 "headphones_passed": heard[1],
                 "device": device,
+                "study_version": version,
                 **about,
             }
         )
@@ -163,6 +168,7 @@ _RATERS: dict[str, Any] = {
     "headphones_correct": WHOLE,
     "headphones_passed": YES,
     "device": TEXT,
+    "study_version": TEXT,
 }
 
 
@@ -193,11 +199,12 @@ def trials(connection: Connection, number: int, units: Mapping[int, tuple[str, s
         elif kind == "returned":
             row["status"] = f"given back: {words}"
     logged = connection.exec_driver_sql(
-        "SELECT trial, at, session, late, seconds, first_play, plays, focus_losses, intervals, changes, device, began,"
-        f" comment FROM answers WHERE rater = {int(number)}"
+        "SELECT trial, at, session, late, seconds, first_play, plays, focus_losses, intervals, changes, heard,"
+        f" heard_flag, device, began, comment FROM answers WHERE rater = {int(number)}"
     ).all()
     for trial, at, *rest in logged:
-        names = ("session", "late", "seconds", "first_play", "plays", "focus_losses", "intervals", "changes")
+        names = ("session", "late", "seconds", "first_play", "plays", "focus_losses", "intervals", "changes",
+                 "heard", "heard_flag")  # fmt: skip
         found[trial].update(
             dict(zip((*names, "device", "began", "comment"), rest, strict=True)), answered_at=at
         )
@@ -230,6 +237,8 @@ _TRIALS: dict[str, Any] = {
     "focus_losses": WHOLE,
     "intervals": TEXT,
     "changes": TEXT,
+    "heard": REAL,
+    "heard_flag": TEXT,
     "device": TEXT,
     "comment": TEXT,
     "probe": TEXT,
@@ -238,6 +247,33 @@ _TRIALS: dict[str, Any] = {
     "shown_at": REAL,
     "answered_at": REAL,
     "began": REAL,
+}
+
+
+def participants(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataFrame:
+    """The recruiter's ids of raters, with how far each came and whether they were left out."""
+    out = excluded(connection)
+    rows = []
+    for number, rater, at, recruiter, participant, facts in connection.exec_driver_sql(
+        "SELECT p.rater, r.rater, p.at, p.recruiter, p.participant, p.facts FROM participants p"
+        " JOIN raters r ON r.number = p.rater ORDER BY p.rater"
+    ):
+        said = json.loads(facts)
+        here = progress.get(number, Progress("beginning", None, 0, 0, at))
+        ended = "excluded" if number in out else here.state
+        more = (said.get("session"), said.get("assignment"), said.get("study") or said.get("hit"))
+        rows.append((participant, recruiter, rater, *more, ended, here.trials, at, here.last_seen))
+    return pl.DataFrame(rows, schema=_PARTICIPANTS, orient="row").with_columns(
+        moment("arrived"), moment("last_seen")
+    )
+
+
+_PARTICIPANTS: dict[str, Any] = {
+    **dict.fromkeys(("participant", "recruiter", "rater", "session", "assignment", "recruiter_study"), TEXT),
+    "ended": TEXT,
+    "trials": WHOLE,
+    "arrived": REAL,
+    "last_seen": REAL,
 }
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from heartfelt.collect.material import Material
 from heartfelt.collect.reading import frames
 from heartfelt.collect.reading.progress import progress_in
+from heartfelt.collect.reading.versions import LEDGER_COLUMNS, Versions
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.probe import AttentionProbe
@@ -24,9 +25,13 @@ _EXTRAS = (
     "plays",
     "first_play",
     "focus_losses",
+    "heard",
+    "heard_flag",
     "device",
     "comment",
     "study_version",
+    "shown",
+    "verdict",
 )
 _COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
 
@@ -40,9 +45,14 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     stimuli = set(opened.stimuli["stimulus"].to_list())
     known = pl.col("question").is_in(list(asked)) & pl.col("stimulus").is_in(list(stimuli))
     recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))
+    versions = Versions.read(connection, study)
+    recorded, apart = versions.split(recorded)
     stays = recorded.filter(known if excluded else known & ~pl.col("excluded"))
     verified = pl.col("shown").is_not_null()
-    rated = stays.filter(~verified)
+    # A person's answer is a rating whether or not a machine's value was there to begin with; the columns ``shown`` and
+    # ``verdict`` say so. A wrong value that was planted tests the rater, and a rejected one leaves no answer.
+    answered = pl.col("value").is_not_null() | pl.col("answer").is_not_null()
+    rated = stays.filter(~verified | ((pl.col("shown") != "planted") & answered))
     extras = [name for name in _EXTRAS if rated[name].null_count() < rated.height]
     columns: list[Any] = [*_COLUMNS, *extras]
     if study.design.batch is not None:
@@ -54,8 +64,8 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         raters=_raters(people, everything, material),
         items=opened.items if study.stimuli.items else None,
         fields=_fields(stays.filter(verified), material),
-        ledger=_ledger(people, recorded.filter(~known), material),
-        source=Source("collection", study.name, {}, opened.media_root),
+        ledger=pl.concat([_ledger(people, recorded.filter(~known), material), _forgotten(connection), apart]),
+        source=Source("collection", study.name, {}, opened.media_root, versions=versions.texts(recorded)),
     )
 
 
@@ -107,7 +117,6 @@ def _number(value: float | None) -> str | None:
 
 
 def _ledger(people: pl.DataFrame, strange: pl.DataFrame, material: Material) -> pl.DataFrame:
-    names = ("what", "rater", "stimulus", "question", "reason", "stage")
     rows: list[tuple[str | None, ...]] = [
         ("rater", row["rater"], None, None, f"left out by a researcher: {row['reason']}", "collect")
         for row in people.filter("excluded").iter_rows(named=True)
@@ -121,7 +130,20 @@ def _ledger(people: pl.DataFrame, strange: pl.DataFrame, material: Material) -> 
         ("rating", rater, stimulus, question, "the study no longer asks this", "collect")
         for rater, stimulus, question in strange.select("rater", "stimulus", "question").iter_rows()
     ]
-    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER_COLUMNS, pl.String), orient="row")
+
+
+def _forgotten(connection: Connection) -> pl.DataFrame:
+    """One nameless row for everybody who was erased or did not agree."""
+    rows = connection.exec_driver_sql(
+        "SELECT kind, number FROM journal WHERE kind IN ('erased', 'declined') ORDER BY seq"
+    )
+    reasons = [
+        _ENDS["no-consent"] if kind == "declined" else f"erased on request ({int(trials or 0)} trials)"
+        for kind, trials in rows
+    ]
+    told = [("rater", None, None, None, reason, "collect") for reason in reasons]
+    return pl.DataFrame(told, schema=dict.fromkeys(LEDGER_COLUMNS, pl.String), orient="row")
 
 
 _ENDS = {"no-consent": "did not agree to take part", "screened-out": "screened out before rating"}

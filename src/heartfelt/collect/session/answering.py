@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from heartfelt.collect.assign.rater import Rater, Trial
+from heartfelt.collect.assign.state import LISTENED
 from heartfelt.collect.commands import Answer, Beat, Flag, Heard, MediaProblem, Receipt, Step
 from heartfelt.collect.errors import NotYourTrial, OffScale, TrialOver, Unanswered
+from heartfelt.collect.session.listening import Listened, listened
 from heartfelt.collect.session.steps import asked as questions_of
 from heartfelt.collect.session.steps import attention_probe, give_back, renew, shown_unit, step, take_up
 from heartfelt.collect.session.work import Work, clean, counted, plain_json, seconds
@@ -49,11 +51,15 @@ def answer(work: Work, command: Answer) -> Receipt:
         place = -1 if trial.kind == "practice" else rater.positions + 1
         work.tell("shown", rater.number, trial.id, number=float(place))
     late = not trial.live and trial.kind != "practice"
-    _store(work, rater, trial, command, checked, late)
-    values = None
+    listening = listened(work, rater, trial, command.heard)
+    _store(work, rater, trial, command, checked, (late, listening))
+    values: dict[str, float] = {}
     if work.state.errors is not None and trial.kind == "rating":
-        values = json.dumps({one.question: one.value for one in checked if one.value is not None})
-    work.tell("answered", rater.number, trial.id, trial.unit, number=float(late), words=values)
+        values = {one.question: one.value for one in checked if one.value is not None}
+    if listening.seconds:
+        values[LISTENED] = listening.seconds
+    words = json.dumps(values) if values else None
+    work.tell("answered", rater.number, trial.id, trial.unit, number=float(late), words=words)
     return Receipt(command.trial, "late" if late else "stored", step(work, rater) if command.go_on else None)
 
 
@@ -141,9 +147,15 @@ def _on_scale(work: Work, question: str, given: Any) -> tuple[float | None, str 
 
 
 def _store(
-    work: Work, rater: Rater, trial: Trial, command: Answer, checked: list[Checked], late: bool
+    work: Work,
+    rater: Rater,
+    trial: Trial,
+    command: Answer,
+    checked: list[Checked],
+    outcome: tuple[bool, Listened],
 ) -> None:
     heard: Heard = command.heard
+    late, listening = outcome
     work.store(
         "answers",
         trial.id,
@@ -165,6 +177,8 @@ def _store(
         seconds(heard.began),
         clean(command.comment, _LONGEST_COMMENT) or None,
         work.context.version,
+        listening.share,
+        listening.flag,
     )
     unit = None if trial.unit is None else work.context.material.units.get(trial.unit)
     stimulus = None if unit is None else unit.stimulus

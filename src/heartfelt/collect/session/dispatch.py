@@ -26,6 +26,8 @@ DO: dict[type, Callable[[Work, Any], Any]] = {
     commands.Restore: researching.restore,
     commands.Change: researching.change,
     commands.Invite: researching.invite,
+    commands.Erase: researching.erase,
+    researching.Settle: researching.settle,
     researching.Keep: researching.keep,
     researching.Refresh: researching.refresh,
 }

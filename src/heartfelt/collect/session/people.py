@@ -21,12 +21,23 @@ from heartfelt.collect.commands import (
     Step,
     TheEnd,
 )
-from heartfelt.collect.errors import OffScale, StudyClosed, StudyFull, Unanswered, UnknownRater
-from heartfelt.collect.session.steps import end, has_room, step
+from heartfelt.collect.errors import (
+    OffScale,
+    StartedElsewhere,
+    StudyBusy,
+    StudyClosed,
+    StudyFull,
+    Unanswered,
+    UnknownRater,
+)
+from heartfelt.collect.session.erasing import forget
+from heartfelt.collect.session.steps import end, places, step, the_end
 from heartfelt.collect.session.work import Work, clean, plain_json
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study.design import Demographic
 from heartfelt.study.probe import HeadphoneProbe
+
+_REMEMBERED = 10_000
 
 
 def hashed(secret: bytes, *words: str) -> str:
@@ -44,18 +55,22 @@ def arrive(work: Work, command: Arrive) -> Arrived:
         raise UnknownRater("This invitation was not made for this study.", "Ask for a new link.")
     if command.person is not None:
         person = hashed(context.secret, command.recruiter, command.person)
-        known = context.persons.get(person)
+        known = work.state.by_id.get(context.persons.get(person, ""))
         if known is not None:
-            return Arrived(known, resumed=True)
+            return _again(work, command, known)
     elif command.recruiter in {"link", "prolific", "mturk"}:
         raise InputError(
             f"A rater from {command.recruiter} came without their id.",
             "Open the link the recruiter gave you.",
         )
     _room(work)
-    number = len(work.state.raters) + 1
+    number = work.state.last_number + 1
     name = context.new_id()
     facts = {str(clean(key)): hashed(context.secret, value) for key, value in command.facts.items()}
+    if command.person is not None:
+        plain = {str(clean(key)): clean(value, 200) for key, value in command.facts.items()}
+        participant = clean(command.person, 200)
+        work.store("participants", number, work.now, command.recruiter, participant, plain_json(plain))
     work.store(
         "raters",
         number,
@@ -66,37 +81,88 @@ def arrive(work: Work, command: Arrive) -> Arrived:
         plain_json(facts),
         clean(command.language, 40),
         plain_json(dict(command.device)),
+        context.version,
     )
     work.tell("arrived", number, words=name)
     context.languages[name] = command.language
+    context.sessions[name] = session_keys(facts)
     if person is not None:
         context.persons[person] = name
     return Arrived(name, resumed=False)
 
 
+def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
+    """Of a recruiter's hashed facts, those that only the person's own link carries."""
+    return frozenset(facts[name] for name in ("session", "assignment") if facts.get(name))
+
+
+def _again(work: Work, command: Arrive, known: Rater) -> Arrived:
+    """Let a person go on who is known by their id, if it is theirs to use."""
+    context = work.context
+    facts = {key: hashed(context.secret, value) for key, value in command.facts.items()}
+    if (
+        command.recruiter not in {"prolific", "mturk"}
+        or command.proven == known.id
+        or not known.engaged
+        or session_keys(facts) & context.sessions.get(known.id, frozenset())
+    ):
+        return Arrived(known.id, resumed=True)
+    raise StartedElsewhere(
+        "This study was already started with this participant id, in another browser.",
+        "Continue in that browser, or open the study again from the recruiting page. If neither works, ask the researcher"
+        " for a link to continue.",
+    )
+
+
 def _room(work: Work) -> None:
     if not work.settings().open:
-        raise StudyClosed("This study is closed.", "It takes no new raters now. Thank you for coming.")
-    if not has_room(work):
-        raise StudyFull("This study has all it needs.", "It takes no new raters now. Thank you for coming.")
+        raise StudyClosed(
+            "This study is closed.",
+            "It takes no new raters now. Thank you for coming.",
+            the_end(work, "closed"),
+        )
+    free = places(work)
+    if free == "later":
+        raise StudyBusy(
+            "Every place is taken at the moment.", "Try again in a minute.", the_end(work, "wait")
+        )
+    if free == "none":
+        raise StudyFull(
+            "This study has all it needs.",
+            "It takes no new raters now. Thank you for coming.",
+            the_end(work, "full"),
+        )
 
 
 def next_step(work: Work, command: Next) -> Step:
     """Where the rater is."""
+    if _turned_down(work, command.rater):
+        return the_end(work, "no-consent")
     return step(work, work.rater(command.rater))
+
+
+def _turned_down(work: Work, rater: str) -> bool:
+    return rater in work.context.turned_down and rater not in work.state.by_id
 
 
 def consent(work: Work, command: Consent) -> Step:
     """Agree or not, once."""
+    if _turned_down(work, command.rater):
+        return the_end(work, "no-consent")
     rater = work.rater(command.rater)
     asked = work.context.material.study.consent
     if asked is None or rater.agreed is not None:
         return step(work, rater)
     agreed = bool(command.agreed)
+    if not agreed and asked.required:
+        forget(work, rater, "declined")
+        turned_down = work.context.turned_down
+        turned_down[rater.id] = None
+        if len(turned_down) > _REMEMBERED:
+            del turned_down[next(iter(turned_down))]
+        return the_end(work, "no-consent")
     work.store("consents", rater.number, work.now, agreed, asked.version, work.context.version)
     work.tell("consented", rater.number, number=float(agreed))
-    if not agreed and asked.required:
-        return end(work, rater, "no-consent")
     return step(work, rater)
 
 

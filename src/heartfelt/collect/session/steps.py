@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from heartfelt.collect.assign.plan import Slot, probes_each_session, session_plan
 from heartfelt.collect.assign.rater import Rater, Trial
@@ -25,6 +26,10 @@ from heartfelt.study.model import say
 from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
 
 _RENEW_BELOW = 2 / 3
+_AWAY = 1800.0
+"""Seconds without a sign of life after which somebody does not count towards the cap any more."""
+RETRY_SECONDS = 20.0
+"""How soon somebody who has to wait asks again."""
 
 
 def step(work: Work, rater: Rater) -> Step:
@@ -36,7 +41,7 @@ def step(work: Work, rater: Rater) -> Step:
         return TakeBreak(rater.answered, rater.of)
     fill_queue(work, rater)
     if not rater.queue:
-        return end(work, rater, "complete" if rater.answered else "full")
+        return _nothing_left(work, rater)
     trial = rater.queue[0]
     if not trial.shown:
         place = -1 if trial.kind == "practice" else rater.positions + 1
@@ -50,7 +55,10 @@ def _before_trials(work: Work, rater: Rater) -> Step | None:
     study = work.context.material.study
     if rater.excluded:
         return the_end(work, "screened-out")
-    if rater.ended == "full" and has_room(work) and work.state.pick(rater, work.context.rng) is not None:
+    waits = rater.exhausted and not rater.queue and not rater.answered and rater.ended is None
+    if (waits or (rater.ended == "full" and places(work) == "free")) and (
+        work.state.pick(rater, work.context.rng) is not None
+    ):
         work.tell("resumed", rater.number)
     if rater.ended is not None:
         return the_end(work, rater.ended)
@@ -64,15 +72,47 @@ def _before_trials(work: Work, rater: Rater) -> Step | None:
     return None if rater.instructed else ShowInstructions()
 
 
-def has_room(work: Work) -> bool:
-    """Whether the study takes another rater: the cap is not reached, and a unit wants a rating."""
-    cap = work.settings().cap
-    if cap is not None:
-        raters = work.state.raters.values()
-        taking = sum(1 for rater in raters if not rater.excluded and rater.ended in {None, "complete"})
-        if taking >= cap:
-            return False
-    return work.settings().open and work.state.open
+def places(work: Work) -> Literal["free", "later", "none"]:
+    """Whether the study takes another rater now, perhaps in a moment, or not at all.
+
+    The cap counts those who are through and those who are at work: not somebody who only opened the link, as link
+    previews do, and not somebody who was not seen for a while.
+    """
+    settings = work.settings()
+    if not settings.open or not work.state.unfilled:
+        return "none"
+    if settings.cap is not None:
+        raters = [rater for rater in work.state.raters.values() if not rater.excluded]
+        complete = sum(1 for rater in raters if rater.ended == "complete")
+        if complete >= settings.cap:
+            return "none"
+        patience = max(_AWAY, work.state.layout.lease)
+        at_work = sum(
+            1
+            for rater in raters
+            if rater.ended is None and rater.engaged and work.now - rater.last < patience
+        )
+        if complete + at_work >= settings.cap:
+            return "later"
+    return "free" if work.state.open else "later"
+
+
+def _nothing_left(work: Work, rater: Rater) -> TheEnd:
+    """The end of a rater who holds no trial: through with the plan, or out of stimuli before that."""
+    if not rater.exhausted and rater.answered:
+        return end(work, rater, "complete")
+    if rater.answered:
+        return end(work, rater, "complete" if rater.on_time >= _enough(work) else "partial")
+    return the_end(work, "wait") if work.state.unfilled else end(work, rater, "full")
+
+
+def _enough(work: Work) -> int:
+    """Answers in time that earn the complete code when the study runs out of stimuli for a rater."""
+    study = work.context.material.study
+    if study.design.stimuli_per_rater is None:
+        return 1
+    wanted = min(study.design.stimuli_per_rater, work.state.layout.most)
+    return max(1, math.ceil(study.recruiting.complete_share * wanted))
 
 
 def _wants_break(work: Work, rater: Rater) -> bool:
@@ -101,9 +141,13 @@ def the_end(work: Work, ending: Ending) -> TheEnd:
         "complete": settings.code_complete,
         "screened-out": settings.code_screened_out,
         "no-consent": settings.code_no_consent,
+        "full": settings.code_full,
+        "closed": settings.code_full,
+        "left": settings.code_partial,
+        "partial": settings.code_partial,
     }.get(ending)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
-    return TheEnd(ending, code, url)
+    return TheEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
 
 
 def fill_queue(work: Work, rater: Rater) -> None:

@@ -35,6 +35,10 @@ class Context:
     invitations: set[str]
     """Invitations that are known to exist."""
     new_id: Callable[[], str]
+    sessions: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Hashes of the recruiter's own sessions of each rater, by the rater's id."""
+    turned_down: dict[str, None] = field(default_factory=dict)
+    """Random ids of the last people who did not agree, so that a reload shows them the same page. Never stored."""
 
 
 @dataclass(slots=True)
@@ -48,7 +52,9 @@ class Work:
     rows: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     """Rows to be stored, each with its table's name."""
     changes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    """The few statements that are no insertions, with their values."""
+    """The few statements that are no insertions, with their values; they come after the rows."""
+    first: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """Statements that come before the rows."""
 
     def tell(
         self,
@@ -80,20 +86,26 @@ class Work:
 
     def settings(self) -> Settings:
         """The settings as they are now."""
-        return Settings(**self.state.settings)
+        return settings_of(self.state)
 
-    def mark(self) -> tuple[int, int, int]:
+    def mark(self) -> tuple[int, int, int, int]:
         """Where the transaction stands, to come back to if a command fails."""
-        return len(self.facts), len(self.rows), len(self.changes)
+        return len(self.facts), len(self.rows), len(self.changes), len(self.first)
 
-    def back_to(self, mark: tuple[int, int, int]) -> None:
+    def back_to(self, mark: tuple[int, int, int, int]) -> None:
         """Forget the facts and rows after ``mark``; the state has to be made again."""
-        del self.facts[mark[0] :], self.rows[mark[1] :], self.changes[mark[2] :]
+        del self.facts[mark[0] :], self.rows[mark[1] :], self.changes[mark[2] :], self.first[mark[3] :]
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to store."""
         return not self.facts and not self.rows and not self.changes
+
+
+def settings_of(state: State) -> Settings:
+    """The settings of a state; what else is kept among them is left out."""
+    known = Settings.__dataclass_fields__
+    return Settings(**{name: value for name, value in state.settings.items() if name in known})
 
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:

@@ -12,13 +12,13 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heartfelt.collect.errors import store_away
+from heartfelt.collect.errors import damaged, store_away
 from heartfelt.collect.store.migrate import migrate
-from heartfelt.errors import InputError, MissingPartError
+from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
@@ -28,6 +28,8 @@ VARIABLE = "HEARTFELT_DATABASE"
 _WAIT = 10.0
 _MOST_PARAMETERS = 30_000
 _MOST_TEXTS = 600
+_LOOKED_OVER = 256 * 2**20
+"""SQLite files up to this size are checked whole when they are opened, which takes about a second at most."""
 
 
 class Database:
@@ -97,6 +99,7 @@ class Database:
                 "journal_mode=WAL",
                 f"synchronous={'FULL' if self._durable else 'OFF'}",
                 "temp_store=MEMORY",
+                "secure_delete=ON",
             ):
                 cursor.execute(f"PRAGMA {pragma}")
             cursor.close()
@@ -108,13 +111,28 @@ class Database:
                 if self.kind == "postgresql":
                     connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
                 migrate(connection)
+            self._look_over()
         except self.failures as error:
-            if "not a database" in str(error):
-                raise InputError(
-                    f"{self.url.database} is not a database.",
-                    "Move the file away, or bring back a copy of the store.",
-                ) from error
-            raise store_away(error) from error
+            raise self.trouble(error) from error
+
+    def _look_over(self) -> None:
+        """Find out at the start, rather than from the first rater, that a file of moderate size is damaged."""
+        path = Path(self.url.database or "")
+        if self.kind != "sqlite" or not path.is_file() or path.stat().st_size > _LOOKED_OVER:
+            return
+        with self._engine.connect() as connection:
+            result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if result != "ok":
+            raise damaged(path, str(result).splitlines()[-1])
+
+    def trouble(self, error: Exception) -> HeartfeltError:
+        """What to say of a failure: the file is damaged and needs a person, or the database is away for a while."""
+        words = str(getattr(error, "orig", None) or error)
+        if self.kind == "sqlite" and any(
+            sign in words for sign in ("malformed", "not a database", "corrupt")
+        ):
+            return damaged(Path(self.url.database or STORE_FILE), words.splitlines()[0])
+        return store_away(error)
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -168,7 +186,14 @@ class Database:
                 with connection.begin():
                     yield connection
         except self.failures as error:
-            raise store_away(error) from error
+            raise self.trouble(error) from error
+
+    def scrub(self) -> None:
+        """Leave nothing that was deleted in SQLite's log either, as far as no reader still needs it."""
+        if self.kind == "sqlite":
+            with suppress(*self.failures), self._engine.connect() as connection:
+                raw: Any = connection.connection.driver_connection
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def together(self, connection: Connection) -> Iterator[None]:

@@ -10,9 +10,9 @@ from heartfelt.errors import DamagedError
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest step in ``migrations/versions``."""
-_KNOWN = (HEAD,)
+_KNOWN = ("0001", HEAD)
 
 
 def migrate(connection: Connection) -> None:

@@ -1,7 +1,8 @@
 """The tables of a collection. ``journal`` is the one all decisions follow from; everything else is what was said.
 
-Nothing is ever overwritten, except a value that is kept under a name. Moments are seconds
-since 1970 in UTC. Texts that hold JSON say so.
+Nothing is ever overwritten, except a value that is kept under a name, and nothing is deleted, except what
+belongs to a person who asked for it or did not agree to take part. Moments are seconds since 1970 in UTC. Texts that
+hold JSON say so.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ versions = Table(
     _at(),
     _text("hash"),
     _text("study"),
+    _text("changes", nullable=True),
 )
 raters = Table(
     "raters",
@@ -70,9 +72,20 @@ raters = Table(
     _text("facts"),
     _text("language"),
     _text("device"),
+    Column("study_version", Integer),
     UniqueConstraint("rater", name="raters_once"),
     UniqueConstraint("person", name="persons_once"),
 )
+participants = Table(
+    "participants",
+    metadata,
+    Column("rater", Integer, primary_key=True, autoincrement=False),
+    _at(),
+    _text("recruiter"),
+    _text("participant"),
+    _text("facts"),
+)
+"""A recruiter's own ids, for the researcher alone: no snapshot, export or table of raters is made from this."""
 consents = Table(
     "consents",
     metadata,
@@ -123,6 +136,8 @@ answers = Table(
     Column("began", Float(53)),
     _text("comment", nullable=True),
     Column("study_version", Integer, nullable=False),
+    Column("heard", Float(53)),
+    _text("heard_flag", nullable=True),
 )
 ratings = Table(
     "ratings",

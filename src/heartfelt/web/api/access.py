@@ -13,6 +13,7 @@ from heartfelt.web.api.models import Problem
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.cookies import STUDY_COOKIE
 from heartfelt.web.security.login import researcher
+from heartfelt.web.study.background import Reader
 from heartfelt.web.study.figures import Figures
 
 _bearer = HTTPBearer(auto_error=False, description="a token made in the dashboard or by 'heartfelt token'")
@@ -41,6 +42,11 @@ def _figures(request: Request) -> Figures:
     return found
 
 
+def _reader(request: Request) -> Reader:
+    found: Reader = request.app.state.reader
+    return found
+
+
 def _options(request: Request) -> WebOptions:
     found: WebOptions = request.app.state.options
     return found
@@ -49,6 +55,7 @@ def _options(request: Request) -> WebOptions:
 Asker: TypeAlias = Annotated[str, Depends(asker)]
 Collected: TypeAlias = Annotated[Collection, Depends(_collection)]
 Figured: TypeAlias = Annotated[Figures, Depends(_figures)]
+Read: TypeAlias = Annotated[Reader, Depends(_reader)]
 Optioned: TypeAlias = Annotated[WebOptions, Depends(_options)]
 
 _WHY = {

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import FileResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, StreamingResponse
 from starlette.background import BackgroundTask
 
 from heartfelt.formats import FORMATS
 from heartfelt.formats.delimited import csv_text
-from heartfelt.web.api.access import Collected
+from heartfelt.web.api.access import Collected, Read
 from heartfelt.web.api.models import FormatInfo, FormatsInfo, RatingsPage, SnapshotInfo, SnapshotsInfo
 from heartfelt.web.study import freezing
 
@@ -39,25 +39,22 @@ _ZIP: dict[int | str, dict[str, Any]] = {
 )
 def ratings(
     collection: Collected,
+    reader: Read,
     form: Annotated[Literal["json", "csv", "parquet"], Query(alias="as")] = "json",
     offset: Annotated[int, Query(ge=0, le=2**31, description="of a JSON page")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="of a JSON page")] = 1000,
 ) -> Any:
     """Every rating with all that was logged: JSON by the page, CSV and Parquet whole."""
-    frame = collection.ratings()
     if form == "json":
-        rows = frame.slice(offset, limit).to_dicts()
-        following = offset + limit if offset + limit < frame.height else None
-        return {"total": frame.height, "next": following, "ratings": rows}
-    if form == "csv":
-        return StreamingResponse(
-            _csv(frame), media_type="text/csv", headers=_attached(f"{collection.study.name}-ratings.csv")
-        )
-    return Response(
-        freezing.parquet(frame),
-        media_type="application/vnd.apache.parquet",
-        headers=_attached(f"{collection.study.name}-ratings.parquet"),
-    )
+        return reader.call(freezing.ratings_page, offset, limit)
+    path = reader.call(freezing.ratings_file, form)
+    kind = "text/csv" if form == "csv" else "application/vnd.apache.parquet"
+    return _file(path, kind, f"{collection.study.name}-ratings.{form}")
+
+
+def csv_response(frame: pl.DataFrame, name: str) -> StreamingResponse:
+    """A table as a CSV file to keep, sent piece by piece."""
+    return StreamingResponse(_csv(frame), media_type="text/csv", headers=_attached(name))
 
 
 def _csv(frame: pl.DataFrame) -> Iterator[str]:
@@ -74,15 +71,17 @@ def snapshots(collection: Collected) -> SnapshotsInfo:
 
 
 @router.post("/snapshots", response_model=SnapshotInfo, status_code=201)
-def freeze(collection: Collected) -> SnapshotInfo:
+def freeze(reader: Read) -> SnapshotInfo:
     """Freeze the study as it is now, without stopping it."""
-    return SnapshotInfo(**freezing.freeze(collection))
+    return SnapshotInfo(**reader.call(freezing.freeze))
 
 
 @router.get("/snapshots/{name}/download", response_class=FileResponse, responses=_ZIP)
-def download(name: Annotated[str, Path(pattern=r"^[0-9TZ-]{10,40}$")], collection: Collected) -> FileResponse:
+def download(
+    name: Annotated[str, Path(pattern=r"^[0-9TZ-]{10,40}$")], collection: Collected, reader: Read
+) -> FileResponse:
     """A snapshot as a ZIP file."""
-    return _zip(freezing.zipped(freezing.folder_of(collection, name)), f"{collection.study.name}-{name}.zip")
+    return _zip(reader.call(freezing.zipped_snapshot, name), f"{collection.study.name}-{name}.zip")
 
 
 @router.get("/formats", response_model=FormatsInfo)
@@ -93,14 +92,19 @@ def formats() -> FormatsInfo:
 
 
 @router.get("/export/{format}", response_class=FileResponse, responses=_ZIP)
-def export(format: Annotated[str, Path(max_length=40)], collection: Collected) -> FileResponse:
+def export(format: Annotated[str, Path(max_length=40)], collection: Collected, reader: Read) -> FileResponse:
     """The ratings of this moment in a format, as a ZIP file."""
-    return _zip(freezing.exported(collection, format), f"{collection.study.name}-{format}.zip")
+    return _zip(reader.call(freezing.exported, format), f"{collection.study.name}-{format}.zip")
 
 
 def _zip(path: FilePath, name: str) -> FileResponse:
+    return _file(path, "application/zip", name)
+
+
+def _file(path: FilePath, kind: str, name: str) -> FileResponse:
+    """A file in a folder of its own, which goes once it is sent."""
     gone = BackgroundTask(shutil.rmtree, path.parent, ignore_errors=True)
-    return FileResponse(path, media_type="application/zip", filename=name, background=gone)
+    return FileResponse(path, media_type=kind, filename=name, background=gone)
 
 
 def _attached(name: str) -> dict[str, str]:

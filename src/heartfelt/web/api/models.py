@@ -93,7 +93,10 @@ class SettingsInfo(BaseModel):
     code_complete: str
     code_screened_out: str
     code_no_consent: str
+    code_full: str | None
+    code_partial: str | None
     return_url: str | None
+    ratings_per_item: int | None
 
 
 Code = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
@@ -107,6 +110,11 @@ class SettingsChange(Asked):
     code_complete: Code = ""
     code_screened_out: Code = ""
     code_no_consent: Code = ""
+    code_full: Code = ""
+    code_partial: Code = ""
+    ratings_per_item: Annotated[
+        int, Field(ge=1, le=999_999, description="ratings wanted for each item; can only be raised")
+    ] = 1
     return_url: Annotated[str | None, Field(max_length=2000, pattern=r"^https?://[^\s]+$")] = None
 
 
@@ -144,6 +152,41 @@ class CoverageInfo(BaseModel):
     finish: datetime | None
     why_no_finish: str | None
     raters: People
+
+
+class VersionInfo(BaseModel):
+    """One version of the study that was served, and what was changed in it."""
+
+    version: int
+    at: datetime
+    hash: str
+    changes: list[str]
+    trials: Count
+
+
+class VersionsInfo(BaseModel):
+    """Every version, oldest first."""
+
+    versions: list[VersionInfo]
+
+
+class MachineFieldInfo(BaseModel):
+    """What people made of the values a machine filled in for one question."""
+
+    question: str
+    verified: Count
+    hidden: Count
+    accepted: Estimate
+    fixed: Estimate
+    rejected: Estimate
+    planted_accepted: Estimate
+
+
+class MachineInfo(BaseModel):
+    """Every question that a machine fills in first, as of change ``change``."""
+
+    change: int
+    fields: list[MachineFieldInfo]
 
 
 class ReliabilityPoint(BaseModel):

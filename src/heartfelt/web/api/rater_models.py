@@ -50,6 +50,8 @@ class TrialInfo(BaseModel):
     first_play: float | None
     plays: int | None
     focus_losses: int | None
+    heard: float | None
+    heard_flag: str | None
     late: bool
     comment: str | None
     device: str | None
@@ -86,6 +88,48 @@ class Exclusion(Asked):
     """Why a rater is left out; kept with the data."""
 
     reason: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class ParticipantInfo(BaseModel):
+    """Which rater a recruiter's participant is."""
+
+    participant: str
+    recruiter: str
+    rater: str
+    session: str | None
+    assignment: str | None
+    recruiter_study: str | None
+    ended: str
+    trials: Count
+    arrived: datetime | None
+    last_seen: datetime | None
+
+
+class ParticipantsInfo(BaseModel):
+    """Everybody who came with an id of a recruiter's."""
+
+    participants: list[ParticipantInfo]
+
+
+class ParticipantWanted(Asked):
+    """A recruiter's participant."""
+
+    participant: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ErasedInfo(BaseModel):
+    """What was erased, and the snapshots from before that still hold it."""
+
+    rater: str
+    trials: Count
+    snapshots: list[str]
+
+
+class ResumeLink(BaseModel):
+    """An address with which one rater goes on in another browser."""
+
+    rater: str
+    link: str
 
 
 class Judged(BaseModel):

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query, Request
 
-from heartfelt.collect.commands import Exclude, Restore
-from heartfelt.web.api.access import Asker, Collected, Figured
-from heartfelt.web.api.rater_models import EffectInfo, Exclusion, Judged, RaterInfo, RatersInfo, TrialsInfo
+from heartfelt.collect import Collection
+from heartfelt.collect.commands import Erased, Exclude, Restore
+from heartfelt.collect.frozen import snapshots_holding
+from heartfelt.web.api.access import Asker, Collected, Figured, Optioned, Read, address_of
+from heartfelt.web.api.data import csv_response
+from heartfelt.web.api.rater_models import (
+    EffectInfo,
+    ErasedInfo,
+    Exclusion,
+    Judged,
+    ParticipantsInfo,
+    ParticipantWanted,
+    RaterInfo,
+    RatersInfo,
+    ResumeLink,
+    TrialsInfo,
+)
+from heartfelt.web.security.cookies import RESUME_SECONDS
 from heartfelt.web.study import people
 
 router = APIRouter(tags=["raters"])
@@ -16,10 +31,10 @@ Rater: TypeAlias = Annotated[str, Path(max_length=200, pattern=r"^[\w.:-]+$", de
 
 
 @router.get("/raters", response_model=RatersInfo)
-def raters(collection: Collected, figures: Figured) -> dict[str, Any]:
+def raters(reader: Read, figures: Figured) -> dict[str, Any]:
     """Every rater, most careless first: the evidence of all rules together, in powers of ten."""
     board = figures.board()
-    return {"change": board.change, "raters": people.ranked(collection, board), "notes": list(board.notes)}
+    return {"change": board.change, "raters": reader.call(people.ranked, board), "notes": list(board.notes)}
 
 
 @router.get("/raters/{rater}", response_model=RaterInfo)
@@ -35,9 +50,49 @@ def trials(rater: Rater, collection: Collected) -> dict[str, Any]:
 
 
 @router.get("/raters/{rater}/effect", response_model=EffectInfo)
-def effect(rater: Rater, collection: Collected) -> dict[str, Any]:
+def effect(rater: Rater, reader: Read) -> dict[str, Any]:
     """What excluding the rater would do to the result; for one who is excluded, what restoring would."""
-    return people.effect_of(collection, rater)
+    return reader.call(people.effect_of, rater)
+
+
+@router.get(
+    "/participants",
+    response_model=ParticipantsInfo,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+def participants(
+    collection: Collected, form: Annotated[Literal["json", "csv"], Query(alias="as")] = "json"
+) -> Any:
+    """Recruiters' participant ids and the raters they are; nowhere else are they, and no export has them."""
+    frame = collection.participants()
+    if form == "json":
+        return {"participants": frame.to_dicts()}
+    return csv_response(frame, f"{collection.study.name}-participants.csv")
+
+
+@router.post("/participants/erase", response_model=ErasedInfo)
+def erase_participant(body: ParticipantWanted, collection: Collected) -> dict[str, Any]:
+    """Delete everything a participant said, for good; their places open again."""
+    return _erased(collection, collection.erase(participant=body.participant))
+
+
+@router.post("/raters/{rater}/erase", response_model=ErasedInfo)
+def erase(rater: Rater, collection: Collected) -> dict[str, Any]:
+    """Delete everything a rater said, for good; their places open again."""
+    return _erased(collection, collection.erase(rater=rater))
+
+
+def _erased(collection: Collection, done: Erased) -> dict[str, Any]:
+    left = [path.name for path in snapshots_holding(collection.folder, done.rater)]
+    return {"rater": done.rater, "trials": done.trials, "snapshots": left}
+
+
+@router.post("/raters/{rater}/resume-link", response_model=ResumeLink)
+def resume_link(rater: Rater, request: Request, collection: Collected, options: Optioned) -> ResumeLink:
+    """A link for somebody who lost the browser they began in. Whoever has it goes on as that rater."""
+    collection.trials(rater)
+    signed = request.app.state.signer.sign("resume", rater, RESUME_SECONDS)
+    return ResumeLink(rater=rater, link=f"{address_of(request, options)}/r/{signed}")
 
 
 @router.post("/raters/{rater}/exclude", response_model=Judged)

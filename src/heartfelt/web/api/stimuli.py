@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from heartfelt.web.api.access import Collected
+from heartfelt.web.api.access import Collected, Read
 from heartfelt.web.api.models import FlagsInfo, MediaProblemsInfo, StimuliInfo
 from heartfelt.web.study import shown
 
@@ -15,7 +15,7 @@ router = APIRouter(tags=["stimuli"])
 
 @router.get("/stimuli", response_model=StimuliInfo)
 def stimuli(
-    collection: Collected,
+    reader: Read,
     offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     search: Annotated[
@@ -23,7 +23,7 @@ def stimuli(
     ] = "",
 ) -> dict[str, Any]:
     """Stimuli with their counts and mean ratings so far, fewest ratings first."""
-    return shown.stimuli(collection, offset, limit, search)
+    return reader.call(shown.stimuli, offset, limit, search)
 
 
 @router.get("/flags", response_model=FlagsInfo)

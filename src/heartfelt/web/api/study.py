@@ -12,13 +12,14 @@ from heartfelt.web.api.access import Collected, Figured, Optioned, address_of
 from heartfelt.web.api.models import (
     CoverageInfo,
     Links,
+    MachineInfo,
     QuestionInfo,
     ReliabilityInfo,
     StudyInfo,
     SystemInfo,
     SystemsInfo,
+    VersionsInfo,
 )
-from heartfelt.web.study.coverage import coverage_json
 from heartfelt.web.study.routes import study_title
 from heartfelt.web.study.systems import needed
 
@@ -67,9 +68,23 @@ def _question(here: Study, name: str) -> QuestionInfo:
 
 
 @router.get("/coverage", response_model=CoverageInfo)
-def coverage(collection: Collected) -> dict[str, Any]:
+def coverage(request: Request) -> dict[str, Any]:
     """Ratings against the quota, what is being rated now, and when it will be full at the recent rate."""
-    return coverage_json(collection)
+    found: dict[str, Any] = request.app.state.coverage.json()
+    return found
+
+
+@router.get("/versions", response_model=VersionsInfo)
+def versions(collection: Collected) -> dict[str, Any]:
+    """Every version of the study that was served, with what changed and the trials answered under it."""
+    return {"versions": collection.versions().to_dicts()}
+
+
+@router.get("/machine", response_model=MachineInfo)
+def machine(figures: Figured) -> dict[str, Any]:
+    """How often values a machine filled in first were accepted, fixed and rejected."""
+    board = figures.board()
+    return {"change": board.change, "fields": [field.to_json() for field in board.machine]}
 
 
 @router.get("/reliability", response_model=ReliabilityInfo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from starlette.requests import Request
@@ -9,12 +10,18 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from heartfelt.collect.commands import Arrive, Next, Recruiter
-from heartfelt.collect.errors import StudyClosed, UnknownRater
+from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
 from heartfelt.web.rater.language import language_of
 from heartfelt.web.rater.pages import Pages
 from heartfelt.web.security.cookies import RATER_COOKIE, RATER_SECONDS, rater_of, set_cookie
 
 LONGEST_ID = 200
+_ROBOTS = re.compile(
+    r"bot\b|bot/|crawl|spider|preview|facebookexternalhit|slack-?img|whatsapp/|skypeuri|embedly|vkshare|pinterest/|"
+    r"iframely|outbrain|quora link|headlesschrome-lighthouse|lighthouse|bingpreview|google-?(safety|read|pagerenderer)",
+    re.IGNORECASE,
+)
+"""What previews of links and robots call themselves. One that lies is let in, but holds no place until it does something."""
 _UNACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _RECRUITERS: Mapping[Recruiter, tuple[str, Mapping[str, str]]] = {
     "prolific": ("PROLIFIC_PID", {"study": "STUDY_ID", "session": "SESSION_ID"}),
@@ -27,12 +34,13 @@ def routes() -> list[Route]:
     return [
         Route("/", open_link, methods=["GET"], name="rater-open-link"),
         Route("/i/{signed}", personal_link, methods=["GET"], name="rater-personal-link"),
+        Route("/r/{signed}", resume_link, methods=["GET"], name="rater-resume-link"),
     ]
 
 
 async def open_link(request: Request) -> Response:
     """The study's own address, with whatever a recruiter put behind it."""
-    if request.query_params.get("assignmentId") == _UNACCEPTED:
+    if request.query_params.get("assignmentId") == _UNACCEPTED or only_looks(request):
         pages: Pages = request.app.state.rater_pages
         return pages.notice(request, "preview", 200)
     for recruiter, (person, facts) in _RECRUITERS.items():
@@ -47,10 +55,38 @@ async def open_link(request: Request) -> Response:
 async def personal_link(request: Request) -> Response:
     """An address made for one person."""
     invitation = request.app.state.signer.read("invite", request.path_params["signed"])
+    pages: Pages = request.app.state.rater_pages
     if invitation is None:
-        pages: Pages = request.app.state.rater_pages
         return pages.notice(request, "stranger", 404)
+    if only_looks(request):
+        return pages.notice(request, "preview", 200)
     return await _enter(request, "link", invitation, {})
+
+
+async def resume_link(request: Request) -> Response:
+    """An address the researcher made for somebody who lost the browser they began in."""
+    state = request.app.state
+    pages: Pages = state.rater_pages
+    rater = state.signer.read("resume", request.path_params["signed"])
+    if rater is None:
+        return pages.notice(request, "stranger", 404)
+    if only_looks(request):
+        return pages.notice(request, "preview", 200)
+    try:
+        await state.collection.ask(Next(rater))
+    except UnknownRater:
+        return pages.notice(request, "stranger", 404)
+    return _signed_in(request, rater)
+
+
+def only_looks(request: Request) -> bool:
+    """Whether a request fetches the page without anybody there: link previews, prefetching, robots, HEAD."""
+    if request.method == "HEAD":
+        return True
+    purposes = (request.headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
+    if any("prefetch" in purpose or "preview" in purpose for purpose in purposes):
+        return True
+    return _ROBOTS.search(request.headers.get("user-agent", "")) is not None
 
 
 async def _known(request: Request) -> bool:
@@ -72,13 +108,22 @@ async def _enter(
     pages: Pages = state.rater_pages
     language = language_of(request, state.collection.study.languages)
     try:
-        arrived = await state.collection.ask(Arrive(recruiter, person, facts, language, device_of(request)))
+        arrived = await state.collection.ask(
+            Arrive(recruiter, person, facts, language, device_of(request), rater_of(request))
+        )
     except StudyClosed as closed:
-        return pages.notice(request, closed.ending, 409)
+        return pages.ending(request, closed.end, 503 if closed.ending == "wait" else 409)
+    except StartedElsewhere:
+        return pages.notice(request, "elsewhere", 409)
     except UnknownRater:
         return pages.notice(request, "stranger", 404)
+    return _signed_in(request, arrived.rater)
+
+
+def _signed_in(request: Request, rater: str) -> Response:
+    state = request.app.state
     response = _to_the_page(request)
-    signed = state.signer.sign("rater", arrived.rater, RATER_SECONDS)
+    signed = state.signer.sign("rater", rater, RATER_SECONDS)
     set_cookie(response, state.options, RATER_COOKIE, signed, RATER_SECONDS)
     return response
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Next
+from heartfelt.collect.commands import Next, TheEnd
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.errors import InputError
 from heartfelt.files import inside
@@ -62,6 +62,10 @@ class Pages:
         step = {"kind": "end", "ending": ending, "code": None, "url": None}
         return self._page(request, step, "", status)
 
+    def ending(self, request: Request, end: TheEnd, status: int) -> Response:
+        """The page of somebody who is turned away with a code, or who has to wait and asks again by themselves."""
+        return self._page(request, step_json(end), "", status)
+
     def _page(self, request: Request, step: dict[str, Any], who: str, status: int = 200) -> Response:
         study = self._collection.study
         language = language_of(request, study.languages)
@@ -92,6 +96,8 @@ class Pages:
             data=orjson.dumps(data).decode().replace("<", "\\u003c"),
         )
         headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
+        if step.get("retry_seconds"):
+            headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
         response = packed(request, html.encode(), "text/html", headers)
         response.status_code = status
         if request.query_params.get("lang") == language:

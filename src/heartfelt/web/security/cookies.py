@@ -22,6 +22,7 @@ STUDY_COOKIE = "heartfelt_study"
 RATER_SECONDS = 90 * 24 * 3600
 STUDY_SECONDS = 12 * 3600
 INVITE_SECONDS = 180 * 24 * 3600
+RESUME_SECONDS = 14 * 24 * 3600
 _LONGEST = 4096
 _REMEMBERED = 10_000
 
@@ -105,5 +106,11 @@ def rater_of(request: HTTPConnection) -> str | None:
 
 def is_researcher(request: HTTPConnection) -> bool:
     """Whether a request comes with the cookie of a login."""
+    return login_of(request) is not None
+
+
+def login_of(request: HTTPConnection) -> str | None:
+    """The session of a login cookie that is valid and was not logged out."""
     signer: Signer = request.app.state.signer
-    return signer.read("study", request.cookies.get(STUDY_COOKIE)) is not None
+    session = signer.read("study", request.cookies.get(STUDY_COOKIE))
+    return None if session is None or request.app.state.logins.ended(session) else session

@@ -29,6 +29,13 @@ class RateLimit:
         self._put(key, left - 1.0 if not wait else left, now)
         return wait
 
+    def wait(self, key: str) -> float:
+        """The seconds until the key's bucket has one again, without taking it; 0.0 if there is one now."""
+        if not self.per_minute:
+            return 0.0
+        left, _ = self._left(key)
+        return 0.0 if left >= 1.0 else (1.0 - left) * 60.0 / self.per_minute
+
     def give_back(self, key: str) -> None:
         """Put back what was taken for something that turned out not to count."""
         if self.per_minute:

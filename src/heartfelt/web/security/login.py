@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from heartfelt.web.errors import Refused
-from heartfelt.web.security.cookies import STUDY_COOKIE, STUDY_SECONDS, Signer, set_cookie
+from heartfelt.web.security.cookies import STUDY_COOKIE, STUDY_SECONDS, Signer, login_of, set_cookie
 from heartfelt.web.security.passwords import right_password
 from heartfelt.web.security.tokens import Tokens
 
@@ -45,8 +45,12 @@ def let_in(request: Request, response: Response) -> None:
 
 def session_of(request: Request) -> str | None:
     """The session of the login cookie."""
-    signer: Signer = request.app.state.signer
-    return signer.read("study", request.cookies.get(STUDY_COOKIE))
+    return login_of(request)
+
+
+async def let_out(request: Request, session: str) -> None:
+    """End a login: its cookie opens nothing any more, whoever has a copy."""
+    await run_in_threadpool(request.app.state.logins.end, session, STUDY_SECONDS)
 
 
 def page_token(request: Request, session: str) -> str:
@@ -70,8 +74,16 @@ def researcher(request: Request) -> str:
     """Who asks: the name of a token, or the researcher at the dashboard. Anybody else is turned away."""
     kind, _, text = request.headers.get("authorization", "").partition(" ")
     if text:
-        holder = Tokens(request.app.state.collection).holder(text) if kind.lower() == "bearer" else None
+        state, address = request.app.state, request.client.host if request.client else ""
+        wait = state.token_limit.wait(address)
+        if wait:
+            raise Refused(
+                429, "Too many wrong tokens.", f"Wait {int(wait) + 1} seconds and try again.",
+                {"retry-after": str(int(wait) + 1)},
+            )  # fmt: skip
+        holder = Tokens(state.collection).holder(text) if kind.lower() == "bearer" else None
         if holder is None:
+            state.token_limit.take(address)
             raise Refused(
                 401, "The token is not known, was revoked or has expired.", "Make a new one.",
                 {"www-authenticate": "Bearer"},

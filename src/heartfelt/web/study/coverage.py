@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
-from heartfelt.collect import Collection, Coverage
+from heartfelt.collect import Collection
+from heartfelt.collect import Coverage as CoverageCounts
+
+REST = 5
+"""After computing for a second coverage rests for five; for small studies it is always of the moment."""
+
+
+class Coverage:
+    """Coverage for however many dashboards watch: counted again when something changed, and not all the time."""
+
+    def __init__(self, collection: Collection, clock: Callable[[], float] = time.monotonic) -> None:
+        self._collection = collection
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last: dict[str, Any] | None = None
+        self._until = 0.0
+
+    def json(self) -> dict[str, Any]:
+        """How far the study is, now or a moment ago."""
+        with self._lock:
+            began = self._clock()
+            if self._last is None or began >= self._until:
+                self._last = coverage_json(self._collection)
+                took = self._clock() - began
+                self._until = self._clock() + (REST * took if took > _NOTHING else 0.0)
+            return self._last
+
+
+_NOTHING = 0.05
 
 
 def coverage_json(collection: Collection) -> dict[str, Any]:
     """How far the study is. Counts are of trials: with all questions on one page, a stimulus counts once."""
     change = collection.change()
-    found, people = collection.coverage(), collection.raters()
+    found = collection.coverage()
     units = _units(collection, found)
     forecast = found.forecast
     full = int((units["complete"] >= found.quota).sum())
@@ -33,10 +64,10 @@ def coverage_json(collection: Collection) -> dict[str, Any]:
         "finish": _moment(forecast.finish) if waiting and forecast.finish is not None else None,
         "why_no_finish": forecast.reason if waiting else "every item has its ratings",
         "raters": {
-            "all": people.height,
+            "all": found.raters,
             "active": found.raters_now,
-            "complete": int((people["state"] == "complete").sum()),
-            "excluded": int(people["excluded"].sum()),
+            "complete": found.raters_complete,
+            "excluded": found.raters_excluded,
         },
     }
 
@@ -45,7 +76,7 @@ def _whole(collection: Collection) -> bool:
     return collection.study.design.questions_per_page == "all"
 
 
-def _units(collection: Collection, found: Coverage) -> pl.DataFrame:
+def _units(collection: Collection, found: CoverageCounts) -> pl.DataFrame:
     return found.items.unique("stimulus", maintain_order=True) if _whole(collection) else found.items
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -17,6 +17,8 @@ from heartfelt.analysis.material import lay_out
 from heartfelt.collect import Collection
 from heartfelt.panel import Panel, screen
 from heartfelt.snapshot import Snapshot
+from heartfelt.web.study.background import Reader
+from heartfelt.web.study.machine import MachineField, machine_fields
 from heartfelt.web.study.reliability import reliability
 from heartfelt.web.study.systems import system_means
 
@@ -33,6 +35,7 @@ class Board:
     took: float
     reliability: list[dict[str, Any]]
     systems: list[dict[str, Any]]
+    machine: list[MachineField]
     ranking: pl.DataFrame
     flagged: dict[str, list[str]]
     notes: tuple[str, ...]
@@ -42,9 +45,14 @@ class Figures:
     """Keeps the last board and makes the next one when it is due."""
 
     def __init__(
-        self, collection: Collection, seconds: float, clock: Callable[[], float] = time.time
+        self,
+        collection: Collection,
+        seconds: float,
+        clock: Callable[[], float] = time.time,
+        reader: Reader | None = None,
     ) -> None:
         self._collection = collection
+        self._reader = reader or Reader(collection)
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
@@ -70,21 +78,47 @@ class Figures:
         return self._clock() - last.at >= rest and self._collection.change() != last.change
 
     def _make(self) -> Board:
-        began, change = self._clock(), self._collection.change()
-        kept, everybody = snapshots(self._collection)
-        material = lay_out(kept)
-        panel: Panel = screen(everybody)
-        return Board(
-            change,
-            self._clock(),
-            # The first time includes loading the libraries, which says nothing about the next.
-            0.0 if self._last is None else self._clock() - began,
-            reliability(material),
-            system_means(material),
-            panel.ranking,
-            panel.reasons(),
-            panel.notes,
-        )
+        board = self._reader.call(make_board)
+        # The first time includes loading the libraries, which says nothing about the next.
+        took = 0.0 if self._last is None else board.took
+        return replace(board, at=self._clock(), took=took)
+
+
+def make_board(collection: Collection) -> Board:
+    """All figures of the study as it is now."""
+    began, change = time.monotonic(), collection.change()
+    kept, everybody = snapshots(collection)
+    material = lay_out(_whatever_there_is(kept))
+    panel: Panel = screen(everybody)
+    return Board(
+        change,
+        0.0,
+        time.monotonic() - began,
+        reliability(material),
+        system_means(material),
+        _machine(collection, everybody),
+        panel.ranking,
+        panel.reasons(),
+        panel.notes,
+    )
+
+
+def _whatever_there_is(snapshot: Snapshot) -> Snapshot:
+    """The same with labels from the first rating on: a study that is half collected has figures too."""
+    study = snapshot.study
+    if study.design.minimum_ratings <= 1:
+        return snapshot
+    early = study.changed(design=study.design.model_copy(update={"minimum_ratings": 1}))
+    return Snapshot.build(early, stimuli=snapshot.stimuli, ratings=snapshot.ratings, raters=snapshot.raters)
+
+
+def _machine(collection: Collection, everybody: Snapshot) -> list[MachineField]:
+    asked = [question.id for question in collection.study.asked if question.machine_first]
+    if not asked:
+        return []
+    fields = everybody.fields
+    gone = everybody.raters.filter("excluded")["rater"].to_list() if everybody.raters.height else []
+    return machine_fields(fields.filter(~pl.col("verified_by").is_in(gone)), asked)
 
 
 def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:

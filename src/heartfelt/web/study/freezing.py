@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tempfile
 import zipfile
@@ -16,6 +15,7 @@ from heartfelt.collect import Collection
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS
 from heartfelt.formats import export as export_snapshot
+from heartfelt.formats.delimited import spreadsheet_safe
 from heartfelt.snapshot.folder import MANIFEST, is_snapshot
 
 FOLDER = "snapshots"
@@ -69,6 +69,29 @@ def exported(collection: Collection, format: str) -> Path:
         return zipped(export_snapshot(collection.snapshot(excluded=False), format, Path(room) / format))
 
 
+def zipped_snapshot(collection: Collection, name: str) -> Path:
+    """A snapshot as a ZIP file."""
+    return zipped(folder_of(collection, name))
+
+
+def ratings_page(collection: Collection, offset: int, limit: int) -> dict[str, Any]:
+    """A page of ratings, and where the next begins."""
+    frame = collection.ratings()
+    following = offset + limit if offset + limit < frame.height else None
+    return {"total": frame.height, "next": following, "ratings": frame.slice(offset, limit).to_dicts()}
+
+
+def ratings_file(collection: Collection, form: str) -> Path:
+    """Every rating as a CSV or Parquet file, in a folder of its own that the caller removes."""
+    target = Path(tempfile.mkdtemp(prefix="heartfelt-")) / f"ratings.{form}"
+    frame = collection.ratings()
+    if form == "csv":
+        spreadsheet_safe(flat(frame)).write_csv(target)
+    else:
+        frame.write_parquet(target, compression="zstd")
+    return target
+
+
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with lists and structs written as JSON, for formats that hold only plain cells."""
     nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
@@ -78,13 +101,6 @@ def flat(frame: pl.DataFrame) -> pl.DataFrame:
         )
         for name in nested
     )
-
-
-def parquet(frame: pl.DataFrame) -> bytes:
-    """The table as Parquet."""
-    out = io.BytesIO()
-    frame.write_parquet(out, compression="zstd")
-    return out.getvalue()
 
 
 def _moment(name: str) -> datetime | None:

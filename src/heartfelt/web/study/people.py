@@ -13,7 +13,8 @@ from heartfelt.web.study.effect import effect
 from heartfelt.web.study.figures import Board
 
 _TRIAL = (
-    "trial", "position", "kind", "status", "stimulus", "seconds", "first_play", "plays", "focus_losses", "comment",
+    "trial", "position", "kind", "status", "stimulus", "seconds", "first_play", "plays", "focus_losses", "heard",
+    "heard_flag", "comment",
     "device",
 )  # fmt: skip
 

@@ -15,7 +15,14 @@ from starlette.staticfiles import StaticFiles
 
 from heartfelt.web.errors import Refused
 from heartfelt.web.security.cookies import STUDY_COOKIE, drop_cookie
-from heartfelt.web.security.login import check_page_token, check_password, let_in, page_token, session_of
+from heartfelt.web.security.login import (
+    check_page_token,
+    check_password,
+    let_in,
+    let_out,
+    page_token,
+    session_of,
+)
 from heartfelt.web.study.events import events
 from heartfelt.web.templates import page_environment
 
@@ -68,6 +75,7 @@ async def logout(request: Request) -> Response:
     session = session_of(request)
     if session is not None:
         check_page_token(request, session, (await _fields(request)).get("page"))
+        await let_out(request, session)
     response = _to(request, "/study/login")
     drop_cookie(response, request.app.state.options, STUDY_COOKIE)
     return response

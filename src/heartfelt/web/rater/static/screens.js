@@ -177,6 +177,7 @@ export class BreakScreen extends Screen {
 export class EndScreen extends Screen {
   constructor(step) {
     super(`end-${step.ending}`);
+    if (step.retry_seconds) setTimeout(() => location.reload(), 1000 * step.retry_seconds);
     if (step.code) {
       const place = part("code", this.node);
       place.hidden = false;

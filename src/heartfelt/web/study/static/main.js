@@ -2,6 +2,7 @@
 import { coverage } from "./coverage.js";
 import { element, moment, number, whole } from "./draw.js";
 import { freeze } from "./freeze.js";
+import { machine } from "./machine.js";
 import { base, complain, get } from "./net.js";
 import { raters } from "./raters.js";
 import { recruit } from "./recruit.js";
@@ -20,6 +21,7 @@ const show = {
   coverage: coverage(body("coverage")),
   reliability: reliability(body("reliability")),
   systems: systems(body("systems"), id("question")),
+  machine: machine(id("machine")),
   raters: raters(body("raters"), id("raters-hint"), () => { light(); heavy(); }, study.media === "image"),
   stimuli: stimuli(body("stimuli"), document.querySelector("#stimuli .tabs"), id("search"), study.media === "image"),
 };
@@ -64,9 +66,10 @@ const light = once(async () => {
   door(settings);
 }, 700);
 const heavy = once(async () => {
-  const [trust, means, people] = await Promise.all([get("reliability"), get(`systems?precision=${encodeURIComponent(precision.value)}`), get("raters")]);
+  const [trust, means, people, fields] = await Promise.all([get("reliability"), get(`systems?precision=${encodeURIComponent(precision.value)}`), get("raters"), get("machine")]);
   show.reliability(trust);
   show.systems(means);
+  show.machine(fields);
   show.raters(people);
   await show.stimuli();
   document.body.dataset.change = trust.change;

@@ -1,6 +1,6 @@
 // Raters ranked by joint carelessness, with exclude and restore, what that would change, and every trial of one.
 import { ago, button, element, estimate, moment, number, whole } from "./draw.js";
-import { dialog, field, status } from "./dialog.js";
+import { copyable, dialog, field, status } from "./dialog.js";
 import { complain, get, say, send } from "./net.js";
 import { home, play } from "./player.js";
 
@@ -62,6 +62,33 @@ const judge = async (rater, reload) => {
   } catch (problem) { wait.textContent = `${problem.message} ${problem.fix}`; }
 };
 
+// Deleting everything one person said, after the rater's id was typed.
+const erase = (rater, reload) => {
+  const box = dialog(`Erase ${rater.rater}?`);
+  box.id = "erase";
+  element("p", "", box, "Everything this person said is deleted for good: answers, facts about them, comments, their participant id. A count is left, and their places open again. This cannot be undone.");
+  const form = element("form", "", box), row = element("div", "row", form);
+  const typed = field(row, "Type the rater's id to confirm", "text", "", "field wide");
+  typed.required = true;
+  typed.autocomplete = "off";
+  const go = element("button", "main", row, "Erase");
+  go.type = "submit";
+  const told = status(form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (typed.value.trim() !== rater.rater) { say("That is not this rater's id.", told); return; }
+    go.disabled = true;
+    try {
+      const done = await send("POST", `raters/${encodeURIComponent(rater.rater)}/erase`);
+      if (done.snapshots.length) {
+        form.replaceChildren();
+        element("p", "warn", form, `Erased. These snapshots were frozen before and still hold this person; delete them: ${done.snapshots.join(", ")}`);
+      } else { box.close(); say(`${rater.rater} was erased.`); }
+      reload();
+    } catch (problem) { go.disabled = false; complain(problem, told); }
+  });
+};
+
 const trials = async (rater, reload, image) => {
   const box = dialog(`Rater ${rater.rater}`, "drawer");
   box.id = "drawer";
@@ -70,13 +97,22 @@ const trials = async (rater, reload, image) => {
   element("p", "note", box, facts.map(([name, words]) => `${name} ${words}`).join(" · "));
   if (rater.reason) element("p", "warn", box, `Excluded: ${rater.reason}`);
   for (const words of rater.reasons) element("p", "", box, words);
-  button(rater.excluded ? "Take back…" : "Exclude…", element("div", "row", box), () => { box.close(); judge(rater, reload); });
+  const acts = element("div", "row", box), told = status(box);
+  button(rater.excluded ? "Take back…" : "Exclude…", acts, () => { box.close(); judge(rater, reload); });
+  button("Link to continue", acts, async () => {
+    try {
+      const made = await send("POST", `raters/${encodeURIComponent(rater.rater)}/resume-link`);
+      say("For this rater only, good for 14 days:", told);
+      copyable(told, made.link);
+    } catch (problem) { complain(problem, told); }
+  });
+  button("Erase…", acts, () => { box.close(); erase(rater, reload); });
   const wait = element("p", "note", box, "Loading the trials…");
   try {
     const found = await get(`raters/${encodeURIComponent(rater.rater)}/trials`);
     wait.textContent = `${found.trials.length} trials`;
     const table = element("table", "", box), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
-    for (const words of ["#", "stimulus", "kind", "answers", "seconds", "plays", "left the page", "when", "comment"]) element("th", "", head, words).scope = "col";
+    for (const words of ["#", "stimulus", "kind", "answers", "seconds", "plays", "heard", "left the page", "when", "comment"]) element("th", "", head, words).scope = "col";
     for (const one of found.trials) {
       const line = element("tr", one.late ? "late" : "", body);
       cell(line, one.position ?? "–", "number");
@@ -87,6 +123,8 @@ const trials = async (rater, reload, image) => {
       cell(line, Object.entries(one.answers).map(([name, value]) => `${name} ${value ?? "–"}`).join(", ") || one.status || "–");
       cell(line, number(one.seconds, 1), "number");
       cell(line, one.plays ?? "–", "number");
+      const part = one.heard === null ? "–" : `${Math.round(100 * one.heard)}%`;
+      cell(line, one.heard_flag ? `${part}, ${one.heard_flag}` : part, one.heard_flag ? "number warn" : "number");
       cell(line, one.focus_losses ?? "–", "number");
       cell(line, moment(one.at));
       cell(line, one.comment || "", "long").title = one.comment || "";

@@ -1,7 +1,7 @@
 // How raters come: the open link, personal links, Prolific and MTurk, the codes, the cap, closed or open.
 import { button, element, whole } from "./draw.js";
 import { copyable, dialog, field, status } from "./dialog.js";
-import { complain, get, say, send } from "./net.js";
+import { base, complain, get, say, send } from "./net.js";
 
 const links = (box, study) => {
   element("h3", "", box, "Links");
@@ -11,24 +11,36 @@ const links = (box, study) => {
   }
 };
 
-const settings = (box, now, changed) => {
+const settings = (box, now, study, changed) => {
+  const wanted_now = study.ratings_per_item;
   element("h3", "", box, "Taking raters");
   const form = element("form", "", box), row = element("div", "row", form), codes = element("div", "row", form);
   const open = field(row, "Open to raters", "checkbox", now.open);
   open.id = "is-open";
   const cap = field(row, "Most raters (empty: no limit)", "number", now.cap);
   cap.min = 1;
+  const quota = field(row, "Ratings per item (can be raised)", "number", wanted_now);
+  quota.min = wanted_now;
   const back = field(row, "Send raters back to ({code} is the code)", "text", now.return_url, "field wide");
   back.placeholder = "https://app.prolific.com/submissions/complete?cc={code}";
-  const code = ["complete", "screened_out", "no_consent"].map((name) => field(codes, `Code: ${name.replaceAll("_", " ")}`, "text", now[`code_${name}`]));
+  const code = ["complete", "screened_out", "no_consent", "full", "partial"].map((name) => field(codes, `Code: ${name.replaceAll("_", " ")}`, "text", now[`code_${name}`]));
   const save = element("button", "main", element("div", "row", form), "Save");
   save.type = "submit";
   const told = status(form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const wanted = { open: open.checked, cap: cap.value ? Number(cap.value) : null, return_url: back.value || null, code_complete: code[0].value, code_screened_out: code[1].value, code_no_consent: code[2].value };
+    const wanted = { open: open.checked, cap: cap.value ? Number(cap.value) : null, return_url: back.value || null, code_complete: code[0].value, code_screened_out: code[1].value, code_no_consent: code[2].value, code_full: code[3].value, code_partial: code[4].value };
+    if (Number(quota.value) > wanted_now) wanted.ratings_per_item = Number(quota.value);
     try { await send("PATCH", "settings", wanted); say("Saved.", told); changed(); } catch (problem) { complain(problem, told); }
   });
+};
+
+const people = (box) => {
+  element("h3", "", box, "Participants");
+  element("p", "note", box, "Recruiters' ids with the raters they are: to pay, reject or match people. Never part of a snapshot or an export.");
+  const link = element("a", "button", element("div", "row", box), "Download CSV");
+  link.href = `${base}/api/v1/participants?as=csv`;
+  link.setAttribute("download", "");
 };
 
 const invite = (box) => {
@@ -61,8 +73,9 @@ export const recruit = async (changed) => {
   box.id = "recruiting";
   try {
     const [study, now] = await Promise.all([get("study"), get("settings")]);
-    settings(box, now, changed);
+    settings(box, now, study, changed);
     links(box, study);
+    people(box);
     invite(box);
   } catch (problem) { complain(problem, status(box)); }
 };

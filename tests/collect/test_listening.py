@@ -1,0 +1,130 @@
+"""What was heard: reports held against the clip's length and the time that passed on the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from heartfelt.collect import Collection
+from heartfelt.collect.commands import Heard
+from heartfelt.collect.session.listening import played
+from heartfelt.panel import RULES
+from tests.collect.people import Clock, Person
+from tests.web.studies import write_study
+
+Open = Callable[..., Collection]
+CLIP = 0.25 * 40
+
+
+@pytest.mark.parametrize(
+    ("intervals", "expected"),
+    [
+        ([], (0.0, 0.0)),
+        ([(0, 4)], (4.0, 4.0)),
+        ([(0, 4), (2, 6)], (6.0, 8.0)),
+        ([(2, 6), (0, 4), (0, 10)], (10.0, 18.0)),
+        ([(8, 99)], (2.0, 2.0)),
+        ([(-5, 1), (4, 3)], (2.0, 2.0)),
+        ([(float("nan"), 3), (0, float("inf"))], (10.0, 10.0)),
+    ],
+)
+def test_seconds_that_were_played(
+    intervals: list[tuple[float, float]], expected: tuple[float, float]
+) -> None:
+    assert played(intervals, 10.0) == expected
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A study of clips that last ten seconds and are to be heard to the end."""
+    import numpy as np
+    import soundfile
+
+    home = write_study(tmp_path / "clips", each=3)
+    for path in (home / "media").iterdir():
+        soundfile.write(path, np.zeros(10 * 800), 800)
+    text = (home / "study.yaml").read_text(encoding="utf-8").replace("listening: free", "listening: full")
+    (home / "study.yaml").write_text(text, encoding="utf-8")
+    return home
+
+
+WHOLE = Heard(seconds=2.0, plays=1, intervals=((0.0, 10.0),))
+
+
+def test_what_is_stored(folder: Path, clock: Clock) -> None:
+    with Collection.open(folder, clock=clock) as collection:
+        person = Person(collection)
+        person.begin()
+        clock.now += 12
+        person.answer(heard=WHOLE)
+        clock.now += 5
+        person.answer(heard=Heard(plays=1, intervals=((0.0, 5.0),)))
+        clock.now += 1
+        person.answer(heard=WHOLE)
+        clock.now += 30
+        person.answer(heard=Heard(plays=0))
+        rows = collection.ratings().filter(question="valence").select("heard", "heard_flag").rows()
+        assert rows[0] == (1.0, None)
+        assert rows[1] == (0.5, "incomplete")
+        assert rows[2][1] == "impossible"
+        assert rows[2][0] < 0.9
+        assert rows[3] == (0.0, "incomplete")
+        frozen = collection.snapshot()
+        assert frozen.ratings["heard"].null_count() == 0
+        assert set(collection.trials(person.id)["heard_flag"]) >= {"impossible", "incomplete"}
+
+
+def test_trials_answered_offline_are_believed_once_the_time_has_passed(folder: Path, clock: Clock) -> None:
+    """Three clips are held; half a minute passes, then the answers arrive together."""
+    with Collection.open(folder, clock=clock) as collection:
+        person = Person(collection)
+        person.begin()
+        clock.now += 33
+        for _ in range(3):
+            person.answer(heard=WHOLE)
+        clock.now += 2
+        person.answer(heard=WHOLE)
+        flags = collection.ratings().filter(question="valence")["heard_flag"].to_list()
+        assert flags == [None, None, None, "impossible"], "no second is spent on two clips"
+
+
+def test_time_is_not_spent_twice_after_a_restart(folder: Path, clock: Clock) -> None:
+    collection = Collection.open(folder, clock=clock)
+    person = Person(collection)
+    person.begin()
+    clock.now += 11
+    person.answer(heard=WHOLE)
+    collection.close()
+    with Collection.open(folder, clock=clock) as again:
+        person.collection = again
+        person.answer(heard=WHOLE)
+        assert again.ratings().filter(question="valence")["heard_flag"].to_list() == [None, "impossible"]
+
+
+def test_the_rule_flags_who_did_not_listen(folder: Path, clock: Clock) -> None:
+    with Collection.open(folder, clock=clock) as collection:
+        for careful in (True, True, False):
+            person = Person(collection)
+            person.begin()
+            while person.step.__class__.__name__ == "ShowTrial":
+                clock.now += 11 if careful else 1
+                person.answer(heard=WHOLE)
+        hasty = person.id
+        frozen = collection.snapshot()
+    found = RULES["heard"].apply(frozen)
+    assert found.filter("flagged")["rater"].to_list() == [hasty]
+    row = found.filter(rater=hasty).row(0, named=True)
+    assert (row["value"], row["n"]) == (1.0, 18)
+    # Eighteen short trials of eighteen at a rate of a tenth.
+    assert row["p"] == pytest.approx(0.1**18)
+    assert "18 of 18 trials" in row["words"]
+
+
+def test_images_and_free_listening_are_not_judged(tmp_path: Path, clock: Clock) -> None:
+    home = write_study(tmp_path / "free")
+    with Collection.open(home, clock=clock) as collection:
+        Person(collection).finish()
+        frozen = collection.snapshot()
+    assert "without listening" in RULES["heard"].apply(frozen)["why_missing"][0]

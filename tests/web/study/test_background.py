@@ -1,0 +1,91 @@
+"""Figures and exports in a process of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from heartfelt.collect import Collection
+from heartfelt.collect.errors import StoreAway, UnknownRater
+from heartfelt.web.app import create_app
+from heartfelt.web.options import WebOptions
+from heartfelt.web.study import freezing, people
+from heartfelt.web.study.background import BackgroundReader
+from tests.web.conftest import log_in
+from tests.web.studies import fill, rate
+
+API = "/api/v1"
+
+
+@pytest.fixture
+def reader(collection: Collection) -> Iterator[BackgroundReader]:
+    made = BackgroundReader(collection)
+    yield made
+    made.close()
+
+
+def own_process(collection: Collection) -> int:
+    """Which process this is called in."""
+    import os
+
+    del collection
+    return os.getpid()
+
+
+@pytest.mark.timeout(120)
+def test_it_sees_what_is_stored_and_is_another_process(
+    collection: Collection, reader: BackgroundReader
+) -> None:
+    import os
+
+    rate(collection, "a", most=3)
+    assert reader.call(freezing.ratings_page, 0, 100)["total"] == 6
+    rate(collection, "b", most=2)
+    assert reader.call(freezing.ratings_page, 0, 100)["total"] == 10
+    assert reader.call(Collection.coverage).complete == collection.coverage().complete == 5
+    assert reader.call(Collection.raters).height == 2
+    assert reader.call(own_process) != os.getpid()
+
+
+@pytest.mark.timeout(120)
+def test_errors_come_back_as_they_are(reader: BackgroundReader) -> None:
+    with pytest.raises(UnknownRater, match="no rater"):
+        reader.call(people.effect_of, "nobody")
+
+
+@pytest.mark.timeout(120)
+def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
+    reader.call(own_process)
+    assert reader._process is not None
+    reader._process.kill()
+    reader._process.wait()
+    first = reader._process
+    reader.call(own_process)
+    assert reader._process is not first
+    reader._process.stdin.close()  # type: ignore[union-attr]  # it was started with a pipe
+    with pytest.raises((StoreAway, ValueError)):
+        reader.call(own_process)
+
+
+@pytest.mark.timeout(180)
+def test_the_api_is_the_same(collection: Collection, options: WebOptions, folder: Path) -> None:
+    fill(collection, ["a", "b", "c"])
+    paths = ("raters", "stimuli", "reliability", "systems", "ratings", "machine", "coverage")
+    told = []
+    for reader in (None, BackgroundReader(collection)):
+        app = create_app(collection, options, reader=reader)
+        with TestClient(app, base_url="http://study.test", follow_redirects=False) as client:
+            log_in(client)
+            told.append({path: client.get(f"{API}/{path}").json() for path in paths})
+            assert client.post(f"{API}/snapshots").status_code == 201
+            assert client.get(f"{API}/export/long").content[:2] == b"PK"
+            assert client.get(f"{API}/ratings?as=parquet").content[:4] == b"PAR1"
+            assert client.get(f"{API}/ratings?as=csv").text.startswith("rater,")
+        import time
+
+        time.sleep(1.1)  # snapshots are named by the second
+    for path in ("raters", "stimuli", "ratings", "reliability", "systems", "machine"):
+        assert told[0][path] == told[1][path], path
