@@ -9,6 +9,7 @@ that may be present, EmoLia's sentence; else a sentence of the medium and the sc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -115,7 +116,7 @@ def _prompt(name: str | None, intent: str | None, prompts: Mapping[str, str]) ->
 
 
 def _with_prompt(ask: Ask, prompt: str) -> Ask:
-    return Ask(ask.question, ask.scale, prompt, ask.words, ask.about)
+    return replace(ask, text=prompt, shown=prompt)
 
 
 def _media(root: Path | None, path: str | None) -> Media | None:
@@ -128,23 +129,22 @@ def _media(root: Path | None, path: str | None) -> Media | None:
 def ask_of(study: Study, question: Question) -> Ask:
     """One question of a study, as it is put to a predictor."""
     scale, words = study.scale_of(question.id), say(question.text)
-    about = {**question.about, "media": study.media}
+    about, shown = {**question.about, "media": study.media}, ""
     if question.emotion is not None:
         about["emotion"] = question.emotion
     if question.rubric is not None:
-        text = say(question.rubric)
+        text = shown = say(question.rubric)
     elif "prompt" in question.shows:
         text, about["matches"] = plain_text(words, about), "prompt"
     elif "queried_emotion" in about:
         text = EMOTION.format(label=label(about["queried_emotion"]))
     else:
         text = general_text(scale, words, about)
-    return Ask(question.id, scale, text, words, about)
+    return Ask(question.id, scale, text, words, about, shown)
 
 
 def narrowed(case: Case, keep: Sequence[int]) -> Case:
     """The case with only some of its questions, by their places."""
     if len(keep) == len(case.asks):
         return case
-    asks = tuple(case.asks[place] for place in keep)
-    return Case(case.stimulus, asks, case.media, case.system, case.intent, case.prompt, case.facts)
+    return replace(case, asks=tuple(case.asks[place] for place in keep), together=case.all_asks)
