@@ -109,7 +109,9 @@ def test_what_raters_were_shown_goes_with_that_question_alone(tmp_path: Path) ->
         table = run(chat, study_cases(tmp_path), options=QUICK).table
     fits = [request for request in served.requests if names_in(request) == ["fits"]]
     assert len(fits) == 4
-    assert "Shown to raters with this question: happy, instrumental" in words(fits[0])
+    for shown in ("happy, instrumental", "sad, instrumental"):
+        line = f"Shown to raters with this question: {shown}"
+        assert sum(line in words(request) for request in fits) == 2
     notes = table.filter(pl.col("question") == "fits")["note"]
     assert set(notes) == {"the model was shown the prompt, as raters were"}
 
@@ -207,9 +209,8 @@ def test_a_question_that_is_asked_again_is_asked_with_the_same_words(tmp_path: P
     moods = iter(["rage", "rage", "rage"])
 
     def behave(request: dict[str, Any], count: int) -> Reply:
-        return completion(
-            filled(request, {**ANSWERS, "mood": next(moods, "joy"), "valence": len(served.requests)})
-        )
+        mood = next(moods, "joy") if "mood" in names_in(request) else "joy"
+        return completion(filled(request, {**ANSWERS, "mood": mood, "valence": len(served.requests)}))
 
     with serving(behave) as served:
         with predictor_from(spec(served)) as chat:
