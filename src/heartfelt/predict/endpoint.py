@@ -33,6 +33,7 @@ from heartfelt.predict.exchange import (
     wait_of,
 )
 from heartfelt.predict.names import file_name_of, stem_of
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
 from heartfelt.predict.sentences import asked_texts, matched
 
@@ -97,6 +98,12 @@ class Endpoint(Predictor):
         """The URL, the version it was given, and what is sent."""
         sent = ("audio" if self._sends else "stem") + (", unique names" if self._unique else ", plain names")
         return f"endpoint {self._url} version {self._version or 'unknown'}, sends {sent}"
+
+    def describe(self) -> PredictorInfo:
+        """The server's address, without the scheme."""
+        parts = urlsplit(self._url)
+        shown = f"{parts.netloc}{parts.path}".rstrip("/")
+        return PredictorInfo(self.asked or self.name, shown, self.name, self._url, self._version or None)
 
     @property
     def exchange(self) -> Exchange:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.model_call import Call
 from heartfelt.registry import Registry
 from heartfelt.tables import LEDGER, Column, Contract
@@ -213,6 +214,8 @@ class Predictor(ABC):
     """Whether its identity decides its answers for good. If not (a server, a function), no cache keeps them beyond a run."""
     asked: str = ""
     """The text it was asked for with, such as ``endpoint:http://localhost:8000``."""
+    label: str = ""
+    """The name the user gave it, as in ``my model=file:predictions.csv``; predictions carry it."""
 
     @classmethod
     @abstractmethod
@@ -223,6 +226,17 @@ class Predictor(ABC):
     @abstractmethod
     def identity(self) -> str:
         """Everything that decides its answers (weights, version, prompt, settings): the cache is keyed by it."""
+
+    @property
+    def info(self) -> PredictorInfo:
+        """Which model this is, with a name for people."""
+        info = self.describe()
+        return replace(info, display_name=self.label) if self.label else info
+
+    def describe(self) -> PredictorInfo:
+        """What is known of the model behind it."""
+        spec = self.asked or self.name
+        return PredictorInfo(spec, spec, self.name)
 
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of what is sent along with a question and decides its answer beside the question itself; empty for nothing."""

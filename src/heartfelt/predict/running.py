@@ -22,6 +22,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import Progress
 from heartfelt.predict.cache import Cache, asked_digest
 from heartfelt.predict.engine import ENGINES, Engine
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.journal import Journal
 from heartfelt.predict.model_call import Call, Usage, calls_table, usage_of
 from heartfelt.predict.predictor import Case, Prediction, Predictor
@@ -91,12 +92,15 @@ class Run(ShortRepr):
     """Under the contract ``CALLS``: a row for every request to a hosted model, with what it cost and returned."""
     usage: Usage | None = None
     """What those requests add up to."""
+    info: PredictorInfo | None = None
+    """Which model it was: a name for people, a version and a hash."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``run.json``."""
         return {
             "model": self.model,
             "identity": self.identity,
+            "predictor": None if self.info is None else self.info.to_json(),
             "counts": dict(self.counts),
             "seconds": round(self.seconds, 3),
             **({} if self.usage is None else {"usage": self.usage.to_json()}),
@@ -137,6 +141,7 @@ def run(
             folder,
             calls,
             usage,
+            predictor.info,
         )
         if folder is not None:
             _write(done, folder)
@@ -167,7 +172,7 @@ class _State:
     """What is known of every item so far."""
 
     def __init__(self, predictor: Predictor, cases: Sequence[Case], journal: Journal | None) -> None:
-        self.model = predictor.asked or predictor.name
+        self.model = predictor.label or predictor.asked or predictor.name
         self.journal = journal
         self.last_problem = ""
         self.entries: dict[_Key, Entry] = {}

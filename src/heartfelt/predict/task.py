@@ -20,6 +20,7 @@ from heartfelt.formats.columns import need
 from heartfelt.formats.emolia_emo import label
 from heartfelt.label import Benchmark, labels
 from heartfelt.predict.predictor import Ask, Case, Media
+from heartfelt.predict.sampling import balanced_sample
 from heartfelt.predict.sentences import general_text, plain_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
@@ -36,12 +37,14 @@ def cases(
     items: pl.DataFrame | None = None,
     labelled: bool = True,
     limit: int | None = None,
+    seed: int = 0,
     facts: Sequence[str] = (),
 ) -> list[Case]:
     """The cases of a study, in the order of its stimuli.
 
     ``questions`` keeps only these; ``items`` only the pairs of its columns ``stimulus`` and ``question`` (a table of labels,
-    say); ``labelled=False`` also takes items without a label; ``limit`` stops after so many items. ``facts`` are columns of the
+    say); ``labelled=False`` also takes items without a label; ``limit`` takes so many items, balanced over
+    questions, systems and intents and drawn from the ``seed``. ``facts`` are columns of the
     stimuli that predictors may see: none are shown unasked, since a table may hold what people said (a published mean).
     """
     source = source if isinstance(source, Benchmark) else source.without_probes
@@ -52,14 +55,16 @@ def cases(
     )
     pairs = _pairs(source, items, labelled).filter(pl.col("question").is_in([one.id for one in asked]))
     order = {question.id: place for place, question in enumerate(source.study.asked)}
-    stimuli = source.stimuli.select("stimulus").with_row_index("_at")
+    known = [name for name in ("system", "intent") if name in source.stimuli.columns]
+    stimuli = source.stimuli.select("stimulus", *known).with_row_index("_at")
     pairs = (
         pairs.unique(_PAIR)
         .join(stimuli, on="stimulus")
         .with_columns(pl.col("question").replace_strict(order, return_dtype=pl.Int64).alias("_question"))
         .sort("_at", "_question")
     )
-    pairs = pairs if limit is None else pairs.head(limit)
+    if limit is not None:
+        pairs = balanced_sample(pairs, limit, seed)
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
     need(source.stimuli, facts, "The table of stimuli")
     return _made(source, by_stimulus, facts)

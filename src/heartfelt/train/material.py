@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.files import inside
 from heartfelt.label import LabelOptions, first_answers, labels
 from heartfelt.panel import Panel, screen
 from heartfelt.predict.task import cases
@@ -188,12 +189,13 @@ def _look(
 
     def one(row: Mapping[str, Any]) -> tuple[dict[str, Any], str] | str:
         path = row.get("path")
-        if root is None or path is None or not (Path(root) / str(path)).is_file():
+        place = None if root is None or path is None else inside(Path(root), str(path), "stimuli")
+        if place is None or not place.is_file():
             return "its media file is not at hand"
         try:
             out, held = {}, ""
             for name, look in looks.items():
-                features, held = cache.of(look, Path(root) / str(path), texts.get(str(row["stimulus"])))
+                features, held = cache.of(look, place, texts.get(str(row["stimulus"])))
                 out[name] = features.mean
         except HeartfeltError as error:
             return error.problem

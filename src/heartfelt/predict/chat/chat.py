@@ -25,6 +25,7 @@ from heartfelt.predict.chat.message import CONTEXT, MEDIA_PARAMETERS, SYSTEM, gr
 from heartfelt.predict.chat.reply import Completion, Prices, completion_of
 from heartfelt.predict.exchange import Exchange, is_transient, refusal, shortened, timeout_of, wait_of
 from heartfelt.predict.model_call import Call
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
 
@@ -116,6 +117,12 @@ class Chat(Predictor):
         return (
             f"chat {self.model} at {self._url} version {self._version or 'by name'},"
             f" prompt {self._template_hash()}, {settings}"
+        )
+
+    def describe(self) -> PredictorInfo:
+        """The model's name at the server."""
+        return PredictorInfo(
+            self.asked or self.name, self.model, self.name, self.model, self._version or None
         )
 
     def request_digest(self, case: Case, ask: Ask) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 from heartfelt.predict.trained.embeddings import SILENT, Features, Music
 from heartfelt.predict.trained.feature_cache import FeatureCache
@@ -60,6 +61,18 @@ class TrainedPredictor(Predictor):
     def identity(self) -> str:
         """The weights and the embedding."""
         return f"{self.name} {self.model.hash[:16]}; {self.model.look().identity}"
+
+    def describe(self) -> PredictorInfo:
+        """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
+        version = self.model.facts.get("heartfelt")
+        return PredictorInfo(
+            self.asked or self.name,
+            self.model.name if self.name == TrainedPredictor.name else self.name,
+            self.name,
+            self.model.name,
+            None if version is None else f"heartfelt {version}",
+            self.model.hash,
+        )
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Every case through the embedding once."""
