@@ -32,8 +32,8 @@ from heartfelt.predict.exchange import (
     timeout_of,
     wait_of,
 )
-from heartfelt.predict.names import file_name_of, stem_of
 from heartfelt.predict.info import PredictorInfo
+from heartfelt.predict.names import file_name_of, stem_of
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
 from heartfelt.predict.sentences import asked_texts, matched
 

@@ -19,8 +19,8 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import MISSING
 from heartfelt.predict.file_layout import Answers, Layout, Row, answers_of, number_of, read_rows, shares_of
-from heartfelt.predict.names import Names
 from heartfelt.predict.info import PredictorInfo
+from heartfelt.predict.names import Names
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 from heartfelt.tables import LEDGER
 

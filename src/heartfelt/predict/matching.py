@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.predict.kept import Kept
 from heartfelt.predict.info import PredictorInfo
+from heartfelt.predict.kept import Kept
 from heartfelt.predict.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predict.pretrained import device_of, identity_of, model_of
 from heartfelt.predict.sentences import answer_texts, general_text

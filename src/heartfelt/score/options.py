@@ -93,8 +93,8 @@ class ScoreOptions:
     ``threshold`` cuts scores into yes and no: above it is yes. ``folds`` are for the threshold that is chosen on other
     stimuli. ``slices`` names the columns to slice by; those the data have, if left out. ``systems`` gives each question's
     truth by system, where it is not to be what the scored clips say; ``systems_from`` names where that came from.
-    ``ties="lowest"`` gives tied items to the smaller label, as emolia-bench does. ``part`` is a benchmark's, or one of the published split that the
-    stimuli's column ``split`` holds.
+    ``ties="lowest"`` gives tied items to the smaller label, as emolia-bench does. ``part`` is a benchmark's,
+    or one of the published split that the stimuli's column ``split`` holds.
     """
 
     threshold: float = 0.0

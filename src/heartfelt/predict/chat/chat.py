@@ -24,8 +24,8 @@ from heartfelt.predict.chat.form import read, schema
 from heartfelt.predict.chat.message import CONTEXT, MEDIA_PARAMETERS, SYSTEM, groups, message
 from heartfelt.predict.chat.reply import Completion, Prices, completion_of
 from heartfelt.predict.exchange import Exchange, is_transient, refusal, shortened, timeout_of, wait_of
-from heartfelt.predict.model_call import Call
 from heartfelt.predict.info import PredictorInfo
+from heartfelt.predict.model_call import Call
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
 
