@@ -1,13 +1,16 @@
 """Honest evaluation: every stimulus predicted by a head that was chosen and fitted without it.
 
-Three readings. *Five folds by stimulus*: the systems are known, the stimulus is not. *Leave one system out*: neither is.
+Three readings. *Five folds by group* (a theme, a prompt; by stimulus where no group is known): the systems are known, the group
+is not. *Leave one system out*: neither is.
 *Within cells*: five folds again, after each (system, intent) cell's mean was taken out of labels and predictions, so that
 only telling the clips of one cell apart counts. Beside each stand the ceiling of the labels and what bare means give: the
 mean of the cell's other stimuli (five folds), or of the intent's stimuli from the other systems (leave one system out).
 Heads are chosen on inner folds of what is not left out. Heads are fitted to the screened raters' labels; scores are given
 against these and against the labels of all raters (once, where nobody was left out).
 
-Intervals of correlations resample cells (or stimuli, where there are no cells); ceilings carry their own.
+A published split adds a reading for each part beside the training part, predicted by the model itself, which has not seen it.
+
+Intervals of correlations resample cells, else groups, else stimuli; ceilings carry their own.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from heartfelt.predict.trained.head import Head
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
@@ -35,7 +39,19 @@ PROTOCOLS = {
     "leave-one-system-out": "leave one system out",
     "within-cells": "within cells (five folds)",
 }
+LEAST_SYSTEMS = 3
+"""Systems there must be to leave each out in turn."""
+PUBLISHED = "published "
+"""What the protocol of a part of a published split begins with."""
 _RESAMPLES = 2_000
+
+
+def reading_of(protocol: str, unit: str = "stimulus") -> str:
+    """A protocol in words; ``unit`` is what the five folds are made of."""
+    if protocol.startswith(PUBLISHED):
+        return f"published split, {protocol.removeprefix(PUBLISHED)}"
+    words = PROTOCOLS[protocol]
+    return words.replace("by stimulus", f"by {unit}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +89,9 @@ def evaluate(
 ) -> Evaluation:
     """Score every question under every protocol, against both panels' labels."""
     systems, cells = material.systems, material.cells
-    plans: dict[str, Ints] = {"five-fold": folds(len(material.stimuli), FOLDS, material.seed, "outer")}
-    if systems is not None and np.unique(systems).size >= 3:
+    grouping = material.grouping
+    plans: dict[str, Ints] = {"five-fold": folds(grouping.groups, FOLDS, material.seed, "outer")}
+    if systems is not None and np.unique(systems).size >= LEAST_SYSTEMS:
         plans["leave-one-system-out"] = systems
     total = sum(np.unique(plan).size for plan in plans.values()) * len(material.targets)
     step = _Counter(progress, total)
@@ -85,7 +102,7 @@ def evaluate(
     }
     rows: list[Mapping[str, Any]] = []
     for target in material.targets:
-        for side in SIDES if material.panel.dropped or material.panel.dropped_batches else SIDES[1:]:
+        for side in _sides(material):
             top = _ceiling(material, target, side)
             rows += [
                 _row(material, target, side, name, left_out[target.question, name], top) for name in plans
@@ -93,6 +110,35 @@ def evaluate(
             if cells is not None:
                 rows.append(_within(material, target, side, left_out[target.question, "five-fold"], top))
     return Evaluation(tuple(rows), _table(material, left_out), left_out)
+
+
+def with_published(
+    evaluation: Evaluation, parts: Mapping[str, Material], heads: Mapping[str, tuple[Head, float]]
+) -> Evaluation:
+    """The evaluation with a row for each part of a published split that the model has not seen.
+
+    ``heads`` are the model's own with the half-widths of their intervals, by question.
+    """
+    rows = list(evaluation.rows)
+    left_out = dict(evaluation.left_out)
+    tables = [evaluation.predictions]
+    for part, material in parts.items():
+        own: dict[tuple[str, str], LeftOut] = {}
+        for target in material.targets:
+            head, half = heads[target.question]
+            value = _held(target, head.answer(material.features[target.embedding]))
+            found = LeftOut(value, np.full(value.size, half), np.zeros(value.size, np.int64), (head.kind,))
+            own[target.question, f"{PUBLISHED}{part}"] = found
+            for side in _sides(material):
+                top = _ceiling(material, target, side)
+                rows.append(_row(material, target, side, f"{PUBLISHED}{part}", found, top))
+        tables.append(_table(material, own))
+        left_out |= own
+    return Evaluation(tuple(rows), pl.concat(tables), left_out)
+
+
+def _sides(material: Material) -> Sequence[str]:
+    return SIDES if material.panel.dropped or material.panel.dropped_batches else SIDES[1:]
 
 
 class _Counter:
@@ -115,7 +161,8 @@ def _predicted(
     for fold in np.unique(plan):
         out = plan == fold
         at = np.flatnonzero(~out & has)
-        chosen = choose(material.rows(target, at), None if systems is None else systems[at], kinds)
+        known = None if systems is None else systems[at]
+        chosen = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
         value[out] = _held(target, chosen.head.stored().answer(material.features[target.embedding][out]))
         half[out] = conformal(_errors(target, chosen, at), level)
         names.append(f"{chosen.kind} {', '.join(f'{part:g}' for part in chosen.setting)}")
@@ -148,25 +195,32 @@ def _row(
 ) -> dict[str, Any]:
     truth = _truth(target, side)
     known = np.isfinite(truth)
-    cells = material.cells
-    groups = None if cells is None else np.array(cells)[known]
+    cells = material.cells if material.cells is not None else material.grouping.groups
+    groups = np.array(cells)[known]
     correlation = _pearson(truth[known], found.value[known], groups, material.seed)
     inside = np.abs(found.value - truth)[known] <= found.half_width[known]
     return {
         "question": target.question,
         "raters": side,
         "protocol": name,
+        "reading": reading_of(name, material.grouping.unit),
         "n": int(known.sum()),
         "pearson": correlation,
         "rmse": rmse(truth[known], found.value[known]),
         "ceiling": top["overall"],
-        "bare_means": top["cell_means"]
-        if name == "five-fold"
-        else _intent_means(material, truth, found.fold),
+        "bare_means": _bare_means(material, truth, name, found.fold, top),
         "coverage": float(inside.mean()),
         "half_width": float(found.half_width[known].mean()),
         "heads": sorted(set(found.chosen)),
     }
+
+
+def _bare_means(
+    material: Material, truth: Floats, name: str, fold: Ints, top: Mapping[str, Estimate]
+) -> Estimate:
+    if name.startswith(PUBLISHED):
+        return Estimate.missing("not worked out for a published split", "bare means")
+    return top["cell_means"] if name == "five-fold" else _intent_means(material, truth, fold)
 
 
 def _within(
@@ -181,6 +235,7 @@ def _within(
         "question": target.question,
         "raters": side,
         "protocol": "within-cells",
+        "reading": reading_of("within-cells", material.grouping.unit),
         "n": int(known.sum()),
         "pearson": _pearson(label, said, cell, material.seed),
         "rmse": rmse(label, said),

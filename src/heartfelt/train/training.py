@@ -18,10 +18,13 @@ from heartfelt.predict.trained.model import Kept, Output, TrainedModel
 from heartfelt.snapshot import Snapshot
 from heartfelt.train.card import card
 from heartfelt.train.choosing import choose
-from heartfelt.train.evaluating import Evaluation, LeftOut, Report, conformal, evaluate
+from heartfelt.train.evaluating import Evaluation, LeftOut, Report, conformal, evaluate, with_published
 from heartfelt.train.fitting import Floats
-from heartfelt.train.material import Material, Target, gather
+from heartfelt.train.grouping import AUTO
+from heartfelt.train.material import TRAIN, Material, Target, gather
 from heartfelt.train.recipes import RECIPES
+
+PUBLISHED_SPLIT = "published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,10 @@ class TrainOptions:
     seed: int = 0
     level: float = 0.9
     name: str = ""
+    group: str = AUTO
+    """The column of the stimuli whose groups stay in one fold; ``auto`` looks for one, ``none`` folds by stimulus."""
+    split: str = ""
+    """``published`` fits to the published training part and evaluates on the other parts; empty uses all stimuli."""
     features: Path | None = None
     """The folder embeddings are kept in; the user's cache if left out."""
 
@@ -42,6 +49,10 @@ class TrainOptions:
         for kind in self.heads:
             if kind not in KINDS:
                 raise InputError(f"There is no head called '{kind}'.", suggestion(kind, KINDS, "Heads"))
+        if self.split not in ("", PUBLISHED_SPLIT):
+            raise InputError(
+                f"There is no split called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none."
+            )
         if not 0.5 <= self.level < 1:
             raise InputError(
                 f"An interval of level {self.level} cannot be.", "Give 0.5 up to 1, such as 0.9."
@@ -61,17 +72,24 @@ def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Rep
     """Look, evaluate with everything nested, then fit to all stimuli."""
     options = options or TrainOptions()
     recipe = RECIPES[options.recipe]
-    material = gather(
+    whole = gather(
         snapshot,
         recipe,
         policy=options.policy,
         seed=options.seed,
+        group=options.group,
+        split=bool(options.split),
         cache=FeatureCache(options.features),
         progress=progress,
     )
+    material = whole.part(TRAIN) if options.split else whole
     kinds = options.heads or recipe.kinds
     evaluation = evaluate(material, kinds, options.level, progress)
     outputs, chosen = _fitted(material, evaluation, kinds, options.level)
+    if options.split:
+        parts = {name: whole.part(name) for name in dict.fromkeys(whole.split) if name not in (TRAIN, None)}
+        heads = {output.question: (output.head, output.half_width) for output in outputs}
+        evaluation = with_published(evaluation, parts, heads)
     # One model looks through one embedding: the widest that any question needs.
     widest = max((target.embedding for target in material.targets), key=lambda name: EMBEDDINGS[name]().size)
     model = TrainedModel(
@@ -92,7 +110,8 @@ def _fitted(
     outputs, chosen, systems = [], {}, material.systems
     for target in material.targets:
         at = np.flatnonzero(np.isfinite(target.label))
-        found = choose(material.rows(target, at), None if systems is None else systems[at], kinds)
+        known = None if systems is None else systems[at]
+        found = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
         chosen[target.question] = {
             "head": found.kind,
             "setting": list(found.setting),
@@ -193,6 +212,8 @@ def _facts(
         "stimuli": len(material.stimuli),
         "left_out": material.ledger.height,
         "systems": sorted({name for name in material.system if name is not None}),
+        "grouping": material.grouping.to_json(),
+        "split": options.split or None,
         "seed": options.seed,
         "level": options.level,
         "chosen": dict(chosen),
