@@ -19,8 +19,6 @@ from heartfelt.train.grouping import Grouping, grouping_of, stem_of
 from heartfelt.train.near_duplicates import near_duplicates, picture_hash
 from tests.train.studies import WIDTH, planted
 
-NOTHING = np.zeros((0, 0), np.float32)
-
 
 def table(names: list[str], **columns: list[str | None]) -> pl.DataFrame:
     return pl.DataFrame({"stimulus": names, "path": [f"{name}.jpg" for name in names], **columns})
@@ -157,7 +155,9 @@ def test_a_picture_saved_again_is_a_near_duplicate(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{name}.jpg")
         picture.save(paths[-1], quality=30)
     hashes = [picture_hash(path) for path in paths]
-    found = near_duplicates([path.name for path in paths], np.zeros((len(paths), 0), np.float32), hashes)
+    found = near_duplicates(
+        [path.name for path in paths], np.zeros((len(paths), 0), np.float32), None, hashes
+    )
     assert found.tolist() == [*range(12), 0, 1, 2, 3]
     (tmp_path / "broken.png").write_text("no picture")
     assert picture_hash(tmp_path / "broken.png") is None
@@ -170,12 +170,11 @@ def test_equal_files_and_close_embeddings_are_near_duplicates() -> None:
     rows[51] = rows[50] + rng.normal(0, 0.3, 400)
     contents = [f"{at}" for at in range(60)]
     contents[59] = "7"
-    found = near_duplicates(contents, rows)
+    found = near_duplicates(contents, rows, 0.85)
     assert found[50] == found[51] == found[3] == 3
     assert found[59] == 7
     assert np.unique(found).size == 57
-    narrow = near_duplicates(contents, rows[:, :12])
-    assert np.unique(narrow).size == 59
+    assert np.unique(near_duplicates(contents, rows, None)).size == 59
 
 
 def test_near_duplicates_join_their_groups() -> None:

@@ -17,11 +17,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.train.fitting import Ints
-from heartfelt.train.near_duplicates import near_duplicates
+from heartfelt.train.near_duplicates import Bits, near_duplicates
 
 AUTO, NONE = "auto", "none"
 COLUMNS = ("theme", "group", "scene", "source", "song", "track", "speaker", "prompt")
@@ -41,6 +42,8 @@ class Grouping:
     """The column, ``file name``, or empty where no grouping is known."""
     duplicates: int = 0
     """Stimuli that are a near-duplicate of an earlier one."""
+    chosen: bool = False
+    """Whether it was asked for, not looked for."""
 
     @property
     def count(self) -> int:
@@ -60,7 +63,12 @@ class Grouping:
             one = self.duplicates == 1
             extra = f" {self.duplicates:,} near-duplicate{' stays' if one else 's stay'} in one fold with the original."
         if not self.by:
-            return f"Folds are by stimulus: no column and no file name says which stimuli belong together.{extra}"
+            why = (
+                "as asked for"
+                if self.chosen
+                else "no column and no file name says which stimuli belong together"
+            )
+            return f"Folds are by stimulus: {why}.{extra}"
         return f"Folds are by {self.by}: the stimuli of one group stay in one fold ({self.count:,} groups).{extra}"
 
     def at(self, places: Ints) -> Ints:
@@ -86,18 +94,22 @@ def stem_of(name: str) -> str:
 def grouping_of(
     stimuli: pl.DataFrame,
     contents: Sequence[str],
-    embedding: Any,
-    hashes: Sequence[Any] = (),
+    embedding: npt.NDArray[np.float32],
+    hashes: Sequence[Bits | None] = (),
     *,
+    cosine: float | None = None,
     by: str = AUTO,
 ) -> Grouping:
-    """The grouping of stimuli, in their order. ``by`` is a column, ``auto``, or ``none`` for near-duplicates only."""
+    """The grouping of stimuli, in their order.
+
+    ``cosine`` is that of near-duplicates in the embedding; ``by`` is a column, ``auto``, or ``none`` for near-duplicates only.
+    """
     names = _named(stimuli, by)
     label, values = names if names is not None else ("", [f"{at}" for at in range(stimuli.height)])
     own = np.unique(np.array(values, dtype=str), return_inverse=True)[1].astype(np.int64)
-    alike = near_duplicates(contents, embedding, hashes)
+    alike = near_duplicates(contents, embedding, cosine, hashes)
     duplicates = int(alike.size - np.unique(alike).size)
-    return Grouping(_joined(own, alike) if duplicates else own, label, duplicates)
+    return Grouping(_joined(own, alike) if duplicates else own, label, duplicates, by != AUTO)
 
 
 def _joined(own: Ints, alike: Ints) -> Ints:

@@ -184,7 +184,14 @@ def gather(
     features = {name: np.stack([rows[one] for one in order]) for name, rows in looked.rows.items()}
     hashes = tuple(looked.hashes[name] for name in order)
     own = facts.filter(pl.col("stimulus").is_in(order))
-    grouping = grouping_of(own, hashes, features[recipe.embedding], _picture_hashes(snapshot, own), by=group)
+    grouping = grouping_of(
+        own,
+        hashes,
+        features[recipe.embedding],
+        _picture_hashes(snapshot, own),
+        cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
+        by=group,
+    )
     return Material(
         snapshot,
         panel,

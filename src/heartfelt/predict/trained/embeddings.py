@@ -63,6 +63,8 @@ class Embedding(ABC):
     media: ClassVar[str]
     blocks: ClassVar[tuple[Block, ...]]
     uses_text: ClassVar[bool] = False
+    near_duplicate: ClassVar[float | None] = None
+    """The cosine of standardised rows from which two stimuli count as nearly the same; None where no such cosine is known."""
 
     @property
     def size(self) -> int:
@@ -106,6 +108,7 @@ class Music(Embedding):
         Block("bandwidth", bandwidth.BANDS),
     )
     models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
+    near_duplicate: ClassVar[float | None] = 0.97
 
     @property
     def identity(self) -> str:
@@ -180,6 +183,7 @@ class Picture(Embedding):
     media: ClassVar[str] = "image"
     blocks: ClassVar[tuple[Block, ...]] = (Block("efficientnet", 1280), Block("classes", 1000))
     model: ClassVar[str] = "efficientnet-lite2"
+    near_duplicate: ClassVar[float | None] = 0.85
 
     @property
     def identity(self) -> str:
