@@ -33,6 +33,8 @@ class Chosen:
     """The best inner error of each kind: root mean squared, weighted."""
     left_out: Floats
     """By system where there are systems, else by stimulus; along the line, as the head answers."""
+    plan: Ints
+    """The inner fold of each row in which it was left out."""
 
 
 def folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
@@ -74,7 +76,7 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints 
     )
     rooted = {name: float(np.sqrt(error)) for name, error in tried.items()}
     head = fit(kind, view, setting).along(offset, slope)
-    return Chosen(head, kind, setting, rooted, offset + slope * said[-1][kind, setting])
+    return Chosen(head, kind, setting, rooted, offset + slope * said[-1][kind, setting], plans[-1])
 
 
 def _left_out(kinds: Sequence[str], view: View, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:

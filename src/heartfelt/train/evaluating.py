@@ -20,13 +20,16 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from heartfelt.predict.trained.head import Head
+from heartfelt.predict.trained.domain import Domain
+from heartfelt.predict.trained.model import Output, growth
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.published_means import ceiling_from_means
+from heartfelt.train.calibrating import Domains, width_of
 from heartfelt.train.choosing import Chosen, choose, folds
 from heartfelt.train.fitting import Floats, Ints
 from heartfelt.train.material import Material, Target, answers_of
@@ -58,13 +61,14 @@ def reading_of(protocol: str, unit: str = "stimulus") -> str:
 class LeftOut:
     """What was predicted of every stimulus while it was left out, under one protocol.
 
-    ``half_width`` is the interval's, calibrated without the stimulus's fold.
+    ``half_width`` is the interval's, calibrated without the stimulus's fold; a ``foreign`` stimulus has the whole scale instead.
     """
 
     value: Floats
     half_width: Floats
     fold: Ints
     chosen: tuple[str, ...]
+    foreign: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -95,8 +99,9 @@ def evaluate(
         plans["leave-one-system-out"] = systems
     total = sum(np.unique(plan).size for plan in plans.values()) * len(material.targets)
     step = _Counter(progress, total)
+    domains = material.domains()
     left_out = {
-        (target.question, name): _predicted(material, target, plan, kinds, level, step)
+        (target.question, name): _predicted(material, target, plan, kinds, level, domains, step)
         for target in material.targets
         for name, plan in plans.items()
     }
@@ -113,21 +118,23 @@ def evaluate(
 
 
 def with_published(
-    evaluation: Evaluation, parts: Mapping[str, Material], heads: Mapping[str, tuple[Head, float]]
+    evaluation: Evaluation, parts: Mapping[str, Material], outputs: Sequence[Output], domain: Domain
 ) -> Evaluation:
     """The evaluation with a row for each part of a published split that the model has not seen.
 
-    ``heads`` are the model's own with the half-widths of their intervals, by question.
+    ``outputs`` are the model's own, in the order of the targets; ``domain`` is what it was trained on.
     """
     rows = list(evaluation.rows)
     left_out = dict(evaluation.left_out)
     tables = [evaluation.predictions]
     for part, material in parts.items():
         own: dict[tuple[str, str], LeftOut] = {}
-        for target in material.targets:
-            head, half = heads[target.question]
-            value = _held(target, head.answer(material.features[target.embedding]))
-            found = LeftOut(value, np.full(value.size, half), np.zeros(value.size, np.int64), (head.kind,))
+        distance, beyond = domain.measures(material.features[material.widest])
+        foreign = (distance > domain.distance_limit) | (beyond > domain.outside_limit)
+        for target, output in zip(material.targets, outputs, strict=True):
+            value = _held(target, output.head.answer(material.features[target.embedding]))
+            half = output.half_width * growth(output.slope, distance)
+            found = LeftOut(value, half, np.zeros(value.size, np.int64), (output.head.kind,), foreign)
             own[target.question, f"{PUBLISHED}{part}"] = found
             for side in _sides(material):
                 top = _ceiling(material, target, side)
@@ -152,9 +159,15 @@ class _Counter:
 
 
 def _predicted(
-    material: Material, target: Target, plan: Ints, kinds: Sequence[str], level: float, step: _Counter
+    material: Material,
+    target: Target,
+    plan: Ints,
+    kinds: Sequence[str],
+    level: float,
+    domains: Domains,
+    step: _Counter,
 ) -> LeftOut:
-    value, half = np.empty(plan.size), np.empty(plan.size)
+    value, half, foreign = np.empty(plan.size), np.empty(plan.size), np.zeros(plan.size, bool)
     has = np.isfinite(target.label)
     systems = material.systems
     names = []
@@ -164,10 +177,13 @@ def _predicted(
         known = None if systems is None else systems[at]
         chosen = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
         value[out] = _held(target, chosen.head.stored().answer(material.features[target.embedding][out]))
-        half[out] = conformal(_errors(target, chosen, at), level)
+        places = domains.of(at, chosen.plan)
+        distance, beyond = places.domain.measures(domains.rows[out])
+        half[out] = width_of(_errors(target, chosen, at), places, level).at(distance)
+        foreign[out] = (distance > places.domain.distance_limit) | (beyond > places.domain.outside_limit)
         names.append(f"{chosen.kind} {', '.join(f'{part:g}' for part in chosen.setting)}")
         step()
-    return LeftOut(value, half, plan, tuple(names))
+    return LeftOut(value, half, plan, tuple(names), foreign)
 
 
 def _held(target: Target, value: Floats) -> Floats:
@@ -175,15 +191,8 @@ def _held(target: Target, value: Floats) -> Floats:
 
 
 def _errors(target: Target, chosen: Chosen, at: Ints) -> Floats:
-    """Errors of inner folds against the labels that are scored against."""
-    gaps = np.abs(_held(target, chosen.left_out) - target.screened[at])
-    return np.asarray(gaps[np.isfinite(gaps)])
-
-
-def conformal(errors: Floats, level: float) -> float:
-    """The error that a share ``level`` of new ones stays under, with the finite-sample correction."""
-    rank = int(np.ceil((errors.size + 1) * level))
-    return float(np.sort(errors)[min(rank, errors.size) - 1])
+    """Errors of inner folds against the labels that are scored against; NaN without such a label."""
+    return np.asarray(np.abs(_held(target, chosen.left_out) - target.screened[at]))
 
 
 def _truth(target: Target, side: str) -> Floats:
@@ -198,7 +207,8 @@ def _row(
     cells = material.cells if material.cells is not None else material.grouping.groups
     groups = np.array(cells)[known]
     correlation = _pearson(truth[known], found.value[known], groups, material.seed)
-    inside = np.abs(found.value - truth)[known] <= found.half_width[known]
+    near = known & ~found.foreign
+    inside = np.abs(found.value - truth)[near] <= found.half_width[near]
     return {
         "question": target.question,
         "raters": side,
@@ -209,8 +219,9 @@ def _row(
         "rmse": rmse(truth[known], found.value[known]),
         "ceiling": top["overall"],
         "bare_means": _bare_means(material, truth, name, found.fold, top),
-        "coverage": float(inside.mean()),
-        "half_width": float(found.half_width[known].mean()),
+        "coverage": float(inside.mean()) if near.any() else None,
+        "half_width": float(found.half_width[near].mean()) if near.any() else None,
+        "unlike_training": float(found.foreign[known].mean()) if known.any() else None,
         "heads": sorted(set(found.chosen)),
     }
 
@@ -320,6 +331,7 @@ def _table(material: Material, left_out: Mapping[tuple[str, str], LeftOut]) -> p
                     "fold": found.fold,
                     "prediction": found.value,
                     "half_width": found.half_width,
+                    "unlike_training": found.foreign,
                     "label_screened": target.screened,
                     "label_everyone": target.everyone,
                 }

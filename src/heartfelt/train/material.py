@@ -30,6 +30,7 @@ from heartfelt.snapshot.published_split import COLUMN as SPLIT
 from heartfelt.snapshot.published_split import published_parts
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
+from heartfelt.train.calibrating import Domains
 from heartfelt.train.fitting import Floats, Ints, Rows
 from heartfelt.train.grouping import AUTO, Grouping, grouping_of
 from heartfelt.train.near_duplicates import Bits, picture_hash
@@ -97,6 +98,16 @@ class Material:
     split: tuple[str | None, ...] = ()
     """The part of the published split each stimulus belongs to; empty where none was asked for."""
     seed: int = 0
+
+    @property
+    def widest(self) -> str:
+        """The widest embedding that any question needs."""
+        return max((target.embedding for target in self.targets), key=lambda name: EMBEDDINGS[name]().size)
+
+    def domains(self) -> Domains:
+        """What parts of the stimuli span, in the widest embedding."""
+        blocks = tuple(block.size for block in EMBEDDINGS[self.widest].blocks)
+        return Domains(self.features[self.widest], blocks)
 
     @property
     def systems(self) -> Ints | None:
