@@ -109,7 +109,7 @@ def test_errors_that_do_not_grow_give_intervals_that_do_not() -> None:
 
 
 def test_growth_is_bounded() -> None:
-    assert growth(1.5, np.array([-9.0, 0.0, 9.0])).tolist() == [0.5, 1.0, 4.0]
+    assert growth(1.5, np.array([-9.0, 0.0, 9.0])).tolist() == [1.0, 1.0, 4.0]
     output = Output("q", None, (1.0, 9.0), 2.0, 0.9, {}, 1.0)  # type: ignore[arg-type]  # the head is not asked
     assert output.half(Place(distance=np.log(2.0))) == pytest.approx(4.0)
 

@@ -1,9 +1,10 @@
 """Prediction intervals that grow with the distance from what was trained on, calibrated on stimuli that were left out.
 
-The half-width of a stimulus at distance ``d`` is ``q exp(b d)``. ``b`` is the slope of the log absolute error on the distance among
-left-out stimuli, never below 0: where errors do not grow with the distance, intervals do not either. ``q`` is the conformal
-quantile of the errors divided by ``exp(b d)``, so that the share of new labels inside stays what it should be whatever ``b``.
-Foreign stimuli (see ``heartfelt.predict.trained.domain``) have no part in it: their interval is the whole scale.
+The half-width of a stimulus at distance ``d`` is ``q exp(b d)`` beyond an ordinary distance of 0, and ``q`` up to it. ``b``
+is the slope of the log absolute error on the distance among left-out stimuli, never below 0: where errors do not grow with
+the distance, intervals do not either. ``q`` is the conformal quantile of the errors divided by ``exp(b d)``, so that the
+share of new labels inside stays what it should be whatever ``b``. Foreign stimuli (see
+``heartfelt.predict.trained.domain``) have no part in it: their interval is the whole scale.
 """
 
 from __future__ import annotations

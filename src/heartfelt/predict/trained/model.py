@@ -36,8 +36,8 @@ _MEND = "Restore the folder, or train the model again."
 
 
 def growth(slope: float, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """How much wider an interval is at a distance than at distance 0; within a half and four times."""
-    return np.asarray(np.clip(np.exp(slope * distance), 0.5, 4.0))
+    """How much wider an interval is at a distance than at distance 0, up to four times; closer, it is not narrower."""
+    return np.asarray(np.clip(np.exp(slope * distance), 1.0, 4.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
