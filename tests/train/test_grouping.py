@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from heartfelt.train.near_duplicates import near_duplicates, picture_hash
 from tests.train.studies import WIDTH, planted
 
 
-def table(names: list[str], **columns: list[str | None]) -> pl.DataFrame:
+def table(names: list[str], **columns: Sequence[str | None]) -> pl.DataFrame:
     return pl.DataFrame({"stimulus": names, "path": [f"{name}.jpg" for name in names], **columns})
 
 
@@ -231,9 +232,9 @@ def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
             write_evaluation(made, tmp_path / "evaluation")
             page = (tmp_path / "evaluation" / "report.html").read_text()
             assert "five folds by file name" in page
-            plan = {row["stimulus"].split("_")[0]: set() for row in made.evaluation.predictions.to_dicts()}
+            plan: dict[str, set[int]] = {}
             for line in made.evaluation.predictions.to_dicts():
-                plan[line["stimulus"].split("_")[0]].add(line["fold"])
+                plan.setdefault(line["stimulus"].split("_")[0], set()).add(line["fold"])
             assert all(len(seen) == 1 for seen in plan.values())
         else:
             assert "stimuli that were left out" in made.model.card

@@ -118,7 +118,8 @@ class Domain:
     def content(self) -> bytes:
         """The arrays as the bytes of an ``.npz`` file."""
         memory = io.BytesIO()
-        np.savez_compressed(memory, **{name: self.arrays[name] for name in _ARRAYS})
+        kept: dict[str, Any] = {name: self.arrays[name] for name in _ARRAYS}
+        np.savez_compressed(memory, **kept)
         return memory.getvalue()
 
     def to_json(self, content: bytes) -> dict[str, Any]:
@@ -163,7 +164,7 @@ def _components(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         directions = z.T @ (directions / np.sqrt(values[kept] * size))
     # The sign of a component is free; fixing it keeps the bytes the same.
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(kept.size)])
-    return (directions * signs / np.sqrt(values[kept])).astype(np.float32)
+    return np.asarray(directions * signs / np.sqrt(values[kept]), np.float32)
 
 
 def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) -> Floats:
