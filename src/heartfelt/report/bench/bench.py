@@ -104,9 +104,15 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
     if isinstance(predictor, TrainedPredictor):
         claims = {output.level for output in predictor.model.outputs}
         claimed = claims.pop() if len(claims) == 1 else None
-    return ModelInfo(
-        info.spec, info.display_name, info.predictor, info.version, info.hash, done.identity, claimed
-    )
+    version, hashed = info.version, info.hash
+    if version is None and hashed is None:
+        named = re.search(r"version ([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
+        version = next((part for part in named.groups() if part), None) if named else None
+        # A predictor made of the study's own labels names these, which are no weights of its own.
+        own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
+        digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
+        hashed = digest[1] if digest else None
+    return ModelInfo(info.spec, info.display_name, info.predictor, version, hashed, done.identity, claimed)
 
 
 def _left(runs: Sequence[Run]) -> list[str]:
