@@ -86,12 +86,15 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def inside(root: Path, relative: str, where: str) -> Path:
-    """Return ``root / relative``, or raise if that leads out of ``root``."""
+    """Return ``root / relative``, or raise if that leads out of ``root``.
+
+    Links below ``root`` are followed, wherever they lead: whoever laid out the folder put them there (hub caches are made of
+    links). A table may only name what is in the folder: no ``..``, no absolute path, no drive.
+    """
     pure = PurePosixPath(relative.replace("\\", "/"))
-    resolved = (root / pure).resolve()
-    if pure.is_absolute() or ":" in relative[:3] or not resolved.is_relative_to(root.resolve()):
+    if pure.is_absolute() or ":" in relative[:3] or ".." in pure.parts or "\x00" in relative:
         raise InputError(
             f"{where}: the path '{relative}' leads out of {root}.",
             "Use paths relative to that folder, and keep the media inside it.",
         )
-    return resolved
+    return root.resolve() / pure

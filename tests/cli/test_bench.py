@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
 import pytest
 import typer
 
@@ -171,7 +174,10 @@ def test_the_leaderboard_of_two_benches(
         (["-p", "intent", "--question", "arousal"], "arousal"),
         (["-p", "intent", "--slice", "colour"], "colour"),
         (["-p", "intent", "--exclude-flagged"], "flags"),
-        (["-p", "intent", "--part", "test"], "parts"),
+        (["-p", "intent", "--part", "test"], "no published split"),
+        (["-p", "intent", "--gpus", "1"], "--gpus is an option of the engine 'ray'"),
+        (["-p", "intent", "--workers", "2"], "--engine ray"),
+        (["-p", "intent", "--send-media"], "--send-media is an option"),
         (["-p", "intent", "--ties", "highest"], "highest"),
         (["-p", "intent", "--engine", "cloud"], "cloud"),
         (["-p", "intent", "--limit", "0"], "limit"),
@@ -210,3 +216,89 @@ def test_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     )
     assert (code, len(said)) == (2, 2)
     assert "has a label" in said[0]
+
+
+def test_a_limit_is_a_sample_of_every_question_system_and_intent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first rows would be of one system and one intent; another seed draws others."""
+    snapshot, _ = made.numbers(per_cell=4)
+    source = snapshot.write(tmp_path / "snapshot")
+    facts = {row["stimulus"]: row for row in snapshot.stimuli.to_dicts()}
+    drawn = []
+    for seed in (0, 1):
+        out = tmp_path / f"out{seed}"
+        arguments = ("-p", "constant:5", "--limit", 12, "--seed", seed, "--resamples", 200, "--out", out)
+        assert run("bench", source, *arguments, capsys=capsys)[0] == 0
+        drawn.append(set(pl.read_parquet(out / "predictions.parquet")["stimulus"]))
+    assert drawn[0] != drawn[1]
+    for sample in drawn:
+        assert len(sample) == 12
+        for column in ("system", "intent"):
+            counts = Counter(facts[name][column] for name in sample)
+            assert set(counts) == set(snapshot.stimuli[column])
+            assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    snapshot, _ = made.numbers(per_cell=4)
+    parts = ["train", "dev", "test", "train"]
+    split = pl.Series("split", [parts[at % 4] for at in range(snapshot.stimuli.height)])
+    published = Snapshot.build(
+        snapshot.study, stimuli=snapshot.stimuli.with_columns(split), ratings=snapshot.ratings
+    )
+    source = published.write(tmp_path / "snapshot")
+    dev = set(published.stimuli.filter(pl.col("split") == "dev")["stimulus"])
+    arguments = ("-p", "constant:5", "--resamples", 200, "--out", tmp_path / "out")
+    assert run("bench", source, *arguments, "--split", "dev", capsys=capsys)[0] == 0
+    table = pl.read_parquet(tmp_path / "out" / "predictions.parquet")
+    assert set(table["stimulus"]) == dev
+    said = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert said["coverage"]["constant:5"]["valence"]["items"] == len(dev)
+    code, _, words = run("bench", source, *arguments[:-1], tmp_path / "no", "--split", "tets", capsys=capsys)
+    assert code == 2
+    assert "no part 'tets'" in " ".join(words)
+    assert "test" in words[1]
+
+
+def test_rays_resources_reach_the_engine(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heartfelt.predict.engine import ENGINES
+    from heartfelt.predict.engines.local import Local
+
+    given: dict[str, str] = {}
+
+    class Noting(Local):
+        @classmethod
+        def make(cls, options: Mapping[str, str] | None = None) -> Local:
+            given.update(options or {})
+            return Local.make()
+
+    _ = ENGINES["ray"]
+    monkeypatch.setitem(ENGINES._things, "ray", Noting)
+    ray = (
+        "--engine",
+        "ray",
+        "--gpus",
+        "0.5",
+        "--cpus",
+        2,
+        "--workers",
+        3,
+        "--address",
+        "auto",
+        "--send-media",
+    )
+    arguments = ("-p", "constant:5", "--resamples", 200, "--out", tmp_path / "out")
+    assert run("bench", source, *arguments, *ray, capsys=capsys)[0] == 0
+    assert given == {"gpus": "0.5", "cpus": "2", "workers": "3", "address": "auto", "media": "send"}
+
+
+def test_a_model_may_be_given_a_name(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("-p", "Always five=constant:5", "--resamples", 200, "--out", tmp_path / "out")
+    code, text, _ = run("bench", source, *arguments, capsys=capsys)
+    assert code == 0
+    assert "Always five" in text

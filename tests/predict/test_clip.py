@@ -7,6 +7,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -108,3 +109,35 @@ def test_a_clap_folder_is_no_clip(tmp_path: Path) -> None:
     folder = write_tiny_clap(tmp_path / "clap")
     with pytest.raises(InputError, match="model of type 'clap', not 'clip'"):
         Clip.make(str(folder))
+
+
+TEXTS = [
+    "Music that is very pleasant.",
+    "Music that is very unpleasant.",
+    "Music that is very sad.",
+    "An image that is calm.",
+    "An image that is clam.",
+    "An image that is calm",
+]
+
+
+@pytest.mark.parametrize("kind", ["clip", "clap"])
+def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
+    """Texts that differ by a few letters, wherever these stand, give other vectors; the same text gives the same one."""
+    from heartfelt.predict.matching import Matcher
+    from heartfelt.predict.tiny import write_tiny_clap
+
+    folder = (write_tiny_clip if kind == "clip" else write_tiny_clap)(tmp_path / "model")
+    made = predictor_from(f"{kind}:{folder}")
+    assert isinstance(made, Matcher)
+    vectors = [made.embed_text(text)[0] for text in TEXTS]
+    units = np.array([vector / np.linalg.norm(vector) for vector in vectors])
+    cosines = units @ units.T
+    assert cosines[~np.eye(len(TEXTS), dtype=bool)].max() < 0.99
+    assert np.array_equal(made.embed_text(TEXTS[0])[0], vectors[0])
+
+
+def test_another_text_gets_another_score(clip: Clip, tmp_path: Path) -> None:
+    asks = tuple(Ask(f"q{place}", YES, text) for place, text in enumerate(TEXTS))
+    scores = [p.score for p in clip.predict([Case("a", asks, Media(picture(tmp_path)))])[0]]
+    assert len({round(score or 0.0, 4) for score in scores}) == len(TEXTS)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.predict import ENGINES, PREDICTIONS, Retry, RunOptions
+from heartfelt.predict.exchange import LONGEST_ANSWER, is_transient
 from tests.predict.servers import serving
 from tests.predict.studies import snapshot
 
@@ -34,4 +35,9 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert Retry().retries == 4
     assert "up to four times" in PAGE
     assert RunOptions().give_up_after == 50
-    assert "when fifty stimuli in a row" in PAGE
+    assert "when fifty stimuli in a row" in PAGE.replace("When", "when")
+    assert Retry().longest_retry_after == 900
+    assert "up to 900 seconds" in PAGE
+    assert LONGEST_ANSWER == 16 * 1024**2
+    assert "longer than 16 MiB" in PAGE
+    assert [status for status in range(500, 600) if not is_transient(status)] == [501, 505, 506, 510, 511]

@@ -126,7 +126,10 @@ def test_the_answer_may_be_called_three_things(key: str, clip: Path) -> None:
         (Reply(body=b'{"score": 1e999}'), "the server's score is inf"),
         (Reply(400, b"no\n text"), "the server answered 400 Bad Request: no text"),
         (Reply(401), "the server answered 401 Unauthorized"),
-        (Reply(307, b"", {"location": "/"}), "the server answered 307 Temporary Redirect"),
+        (
+            Reply(307, b"", {"location": "/"}),
+            "the server answered 307 Temporary Redirect: redirects are not followed; it points to /",
+        ),
         (Reply(799, b"?"), "the server answered 799: ?"),
     ],
 )

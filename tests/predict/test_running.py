@@ -359,13 +359,14 @@ def test_runs_that_cannot_be(clips: list[Path]) -> None:
 
 def test_the_same_seed_waits_the_same() -> None:
     one, two = Retry(seed=1), Retry(seed=2)
-    waits = [one.wait("clip", attempt) for attempt in range(1, 9)]
+    waits = [one.wait("clip", attempt) or 0.0 for attempt in range(1, 9)]
     assert waits == [one.wait("clip", attempt) for attempt in range(1, 9)]
     assert waits != [two.wait("clip", attempt) for attempt in range(1, 9)]
     assert all(0.25 * 2 ** (n - 1) <= wait <= 0.5 * 2 ** (n - 1) for n, wait in enumerate(waits, 1) if n < 8)
     assert max(waits) <= 60
-    assert one.wait("clip", 1, said=7.5) == 7.5
-    assert one.wait("clip", 1, said=7200) == 60
+    assert one.wait("clip", 1, retry_after=7.5) == 7.5
+    assert one.wait("clip", 1, retry_after=600) == 600
+    assert one.wait("clip", 1, retry_after=7200) is None
 
 
 def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Path) -> None:

@@ -55,12 +55,9 @@ def test_questions_items_and_limit(tmp_path: Path) -> None:
     data = snapshot(tmp_path)
     assert len(asked(data)) == 24
     assert {question for _, question in asked(data, questions=["mood"])} == {"mood"}
-    assert asked(data, limit=4) == [
-        ("clip_000.wav", "valence"),
-        ("clip_000.wav", "fits"),
-        ("clip_000.wav", "mood"),
-        ("clip_001.wav", "valence"),
-    ]
+    assert len(asked(data, limit=4)) == 4
+    assert {question for _, question in asked(data, limit=4)} == {"valence", "fits", "mood"}
+    assert asked(data, limit=24) == asked(data, limit=99) == asked(data)
     wanted = pl.DataFrame({"stimulus": ["clip_005.wav", "clip_002.wav"], "question": ["fits", "mood"]})
     assert asked(data, items=wanted) == [("clip_002.wav", "mood"), ("clip_005.wav", "fits")]
     with pytest.raises(HeartfeltError, match="no question 'valense'"):

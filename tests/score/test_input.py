@@ -34,10 +34,10 @@ def test_constant_predictions_have_errors_but_no_correlation() -> None:
 
 def test_one_item_and_no_answer() -> None:
     snapshot, _ = made.numbers(per_cell=1)
-    first = rows(snapshot, value=4.0)[:1]
-    single = score(
-        snapshot, made.predictions("one", first), ScoreOptions(resamples=200, selection=Selection(limit=1))
-    )
+    options = ScoreOptions(resamples=200, selection=Selection(limit=1))
+    drawn = truth_of(snapshot, options).items["stimulus"][0]
+    first = [row for row in rows(snapshot, value=4.0) if row["stimulus"] == drawn]
+    single = score(snapshot, made.predictions("one", first), options)
     for one in single.scores:
         assert one.estimate.value is None
         assert one.estimate.why_missing
@@ -98,7 +98,7 @@ def test_labels_need_their_snapshot() -> None:
         ({"level": 1.0}, "0.95"),
         ({"ties": "highest"}, "missing"),
         ({"slices": ("colour",)}, "There are"),
-        ({"part": "test"}, "point to a benchmark"),
+        ({"part": "test"}, "freeze a benchmark"),
         ({"selection": Selection(unanimous=True)}, "unanimous"),
         ({"selection": Selection(exclude_flagged=True)}, "flagged"),
         ({"selection": Selection(full_coverage=99)}, "fewer things"),
@@ -117,7 +117,7 @@ def test_a_selection_leaves_rows_in_the_ledger() -> None:
     assert truth.items.height == 5
     assert truth.items["unanimous"].all()
     why = truth.ledger.filter(pl.col("stage") == "score")["reason"].value_counts().to_dicts()
-    assert {row["reason"] for row in why} == {"not unanimous", "beyond the limit of 5 items"}
+    assert {row["reason"] for row in why} == {"not unanimous", "not in the sample of 5 items (seed 0)"}
     assert sum(row["count"] for row in why) == 35
 
 

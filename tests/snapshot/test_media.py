@@ -11,6 +11,7 @@ import soundfile
 from PIL import Image
 
 from heartfelt.errors import InputError
+from heartfelt.files import inside
 from heartfelt.snapshot.media import find_media, probe, probe_stimuli
 
 
@@ -58,3 +59,27 @@ def test_two_files_of_one_stem_are_ambiguous(tmp_path: Path) -> None:
         (tmp_path / folder / "clip.wav").write_bytes(b"1")
     with pytest.raises(InputError, match="Two media files are called 'clip'"):
         find_media(tmp_path)
+
+
+def test_links_are_followed_as_in_a_hub_cache(tmp_path: Path) -> None:
+    """A hub cache's snapshot is a folder of links to blobs beside it, without extensions."""
+    blobs, root = tmp_path / "blobs", tmp_path / "snapshots" / "abc"
+    blobs.mkdir()
+    root.mkdir(parents=True)
+    soundfile.write(blobs / "0123abcd", np.zeros(800), 8_000, format="WAV")
+    (root / "a.wav").symlink_to(Path("..") / ".." / "blobs" / "0123abcd")
+    (root / "linked").symlink_to(blobs)
+    stimuli = pl.DataFrame({"stimulus": ["a", "b"], "path": ["a.wav", "linked/0123abcd"]})
+    probed = probe_stimuli(stimuli, root, "table")
+    assert probed["found"].to_list() == [True, True]
+    assert inside(root, "a.wav", "table").suffix == ".wav"
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.wav", "a/../../secret.wav", "a/..", "/etc/passwd", "C:/x.wav", "..\\x.wav", "a\x00b"]
+)
+def test_a_table_cannot_name_what_is_outside(path: str, tmp_path: Path) -> None:
+    (tmp_path / "root" / "a").mkdir(parents=True)
+    (tmp_path / "secret.wav").write_bytes(b"")
+    with pytest.raises(InputError, match="leads out of"):
+        inside(tmp_path / "root", path, "table")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +55,14 @@ def bench(
         typer.Option(help="Ask only this question. May be repeated.", rich_help_panel=_ITEMS),
     ] = None,
     part: Annotated[
-        str | None, typer.Option(help="Only this part of a benchmark, such as test.", rich_help_panel=_ITEMS)
+        str | None,
+        typer.Option(
+            "--split",
+            "--part",
+            metavar="NAME",
+            help="Only this part of a benchmark's or the published split, such as test.",
+            rich_help_panel=_ITEMS,
+        ),
     ] = None,
     full_coverage: Annotated[
         int | None,
@@ -67,7 +75,12 @@ def bench(
         bool, typer.Option("--exclude-flagged", help="Leave out flagged items.", rich_help_panel=_ITEMS)
     ] = False,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many items.", rich_help_panel=_ITEMS)
+        int | None,
+        typer.Option(
+            min=1,
+            help="Take a sample of so many items, balanced over questions, systems and intents (see --seed).",
+            rich_help_panel=_ITEMS,
+        ),
     ] = None,
     ties: Annotated[
         str,
@@ -81,6 +94,28 @@ def bench(
     address: Annotated[
         str | None, typer.Option(help="The Ray cluster's address.", rich_help_panel=_ASKING)
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Ray: how many workers; as many as fit if left out.", rich_help_panel=_ASKING
+        ),
+    ] = None,
+    cpus: Annotated[
+        float | None,
+        typer.Option(min=0, help="Ray: CPUs a worker takes, 1 if left out.", rich_help_panel=_ASKING),
+    ] = None,
+    gpus: Annotated[
+        float | None,
+        typer.Option(min=0, help="Ray: GPUs a worker takes, 0 if left out.", rich_help_panel=_ASKING),
+    ] = None,
+    send_media: Annotated[
+        bool,
+        typer.Option(
+            "--send-media",
+            help="Ray: send media files to the workers, where machines share no disk.",
+            rich_help_panel=_ASKING,
+        ),
+    ] = False,
     at_once: Annotated[
         int | None, typer.Option(min=1, help="Batches under way at the same time.", rich_help_panel=_ASKING)
     ] = None,
@@ -137,7 +172,14 @@ def bench(
         seed=seed,
         resamples=resamples,
         slices=None if slice_ is None else tuple(slice_),
-        selection=Selection(full_coverage, unanimous, exclude_flagged, limit),
+        selection=Selection(
+            full_coverage,
+            unanimous,
+            exclude_flagged,
+            limit,
+            seed,
+            None if question is None else tuple(question),
+        ),
         ties=ties,  # type: ignore[arg-type]  # checked by the options themselves
         part=part,
         interval_confidence=interval_confidence,
@@ -149,7 +191,16 @@ def bench(
         timeout=timeout,
         cache=user_cache() if cache else None,
         engine=engine,
-        engine_options={"address": address} if address else {},
+        engine_options=_engine_options(
+            engine,
+            {
+                "address": address,
+                "workers": workers,
+                "cpus": cpus,
+                "gpus": gpus,
+                "media": "send" if send_media else None,
+            },
+        ),
     )
     notes = (
         ()
@@ -162,6 +213,19 @@ def bench(
         made = [_run(one, model, _place(out, one, sources), options, report) for one in sources]
     for done in made:
         _show(done)
+
+
+def _engine_options(engine: str, given: Mapping[str, str | float | None]) -> dict[str, str]:
+    """The options of the engine that were given, as text; those of Ray are refused for any other."""
+    options = {
+        name: f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in given.items()
+        if value is not None
+    }
+    if options and engine != "ray":
+        name = "send-media" if "media" in options else next(iter(options))
+        raise InputError(f"--{name} is an option of the engine 'ray'.", "Add --engine ray, or leave it out.")
+    return options
 
 
 def _system_truth(path: Path | None) -> dict[str, object]:

@@ -36,7 +36,7 @@ def conveyance(
     from heartfelt.cli.source import read_source
     from heartfelt.predict.trained.model import load_trained
     from heartfelt.predict.valence_arousal.conveyed import conveyed
-    from heartfelt.report.conveyance import headline, write_conveyance
+    from heartfelt.report.conveyance import flagged_words, headline, write_conveyance
 
     must_be_free(out)
     with screen.progress_bar(f"reading {folder}") as report:
@@ -45,7 +45,7 @@ def conveyance(
             folder, study=study, ratings=ratings, model=chosen, progress=report, read=read_source
         )
         write_conveyance(found, out)
-    screen.out.print(headline(found.summary), markup=False)
+    screen.out.print(headline(found.summary) + flagged_words(found), markup=False)
     for row in found.summary["deviation_by_system"]:
         screen.out.print(
             f"• {row['system']}, {row['question']}: {_words(row['deviation'])} from the intents", markup=False

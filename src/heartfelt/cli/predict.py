@@ -44,7 +44,7 @@ def valence_arousal(
         print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2, allow_nan=False))
     else:
         for one in found:
-            _show(one.file, one.values, one.problem, one.fix)
+            _show(one.file, one.values, one.problem, one.fix, one.flag)
             for words in (*one.warnings, *([one.note] if one.note else [])):
                 screen.out.print(f"    {words}", markup=False)
             for point in one.curve:
@@ -98,7 +98,7 @@ def _each(files: list[Path], as_json: bool, hear: Callable[[Path], Any], most: i
     _leave(["problem" not in one for one in out])
 
 
-def _show(file: str, values: Any, problem: str | None, fix: str | None) -> None:
+def _show(file: str, values: Any, problem: str | None, fix: str | None, flag: str | None = None) -> None:
     from heartfelt.cli import screen
 
     if problem is not None:
@@ -109,7 +109,8 @@ def _show(file: str, values: Any, problem: str | None, fix: str | None) -> None:
         + (f" [{one['low']:.2f}, {one['high']:.2f}]" if one.get("low") is not None else "")
         for name, one in values.items()
     ]
-    screen.out.print(f"{file}: {', '.join(words)}", markup=False)
+    mark = "" if flag is None else f" ({flag})"
+    screen.out.print(f"{file}: {', '.join(words)}{mark}", markup=False)
 
 
 def _leave(answered: list[bool]) -> None:

@@ -27,6 +27,19 @@ _Policy = Annotated[str, typer.Option(help="Which raters are kept: see docs/pane
 _Heads = Annotated[
     str, typer.Option(metavar="KIND,…", help="Heads to choose from: ridge, kernel, mlp, ordinal.")
 ]
+_Group = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="Stimuli with the same value stay in one fold; auto looks for a theme, prompt or source, none folds by stimulus.",
+    ),
+]
+_Split = Annotated[
+    str | None,
+    typer.Option(
+        metavar="published", help="Fit to the published training part and evaluate on the other parts."
+    ),
+]
 _Seed = Annotated[int, typer.Option(help="Seed of folds and networks.")]
 
 
@@ -38,12 +51,21 @@ def train(
     map: _Map = None,
     policy: _Policy = "default",
     heads: _Heads = "",
+    group: _Group = "auto",
+    split: _Split = None,
     seed: _Seed = 0,
 ) -> None:
     """Train a model: embeddings are kept, heads chosen on inner folds, the evaluation written beside the model."""
     from heartfelt.train import TrainOptions
 
-    _run(source, out, TrainOptions(recipe, policy, _kinds(heads), seed), format, map or [], keep=True)
+    _run(
+        source,
+        out,
+        TrainOptions(recipe, policy, _kinds(heads), seed, group=group, split=split or ""),
+        format,
+        map or [],
+        keep=True,
+    )
 
 
 def evaluate(
@@ -54,12 +76,21 @@ def evaluate(
     map: _Map = None,
     policy: _Policy = "default",
     heads: _Heads = "",
+    group: _Group = "auto",
+    split: _Split = None,
     seed: _Seed = 0,
 ) -> None:
-    """Evaluate a recipe honestly: five folds, leaving systems out, within cells, beside ceiling and bare means."""
+    """Evaluate a recipe honestly: five folds of whole groups, leaving systems out, within cells, beside ceiling and bare means."""
     from heartfelt.train import TrainOptions
 
-    _run(source, out, TrainOptions(recipe, policy, _kinds(heads), seed), format, map or [], keep=False)
+    _run(
+        source,
+        out,
+        TrainOptions(recipe, policy, _kinds(heads), seed, group=group, split=split or ""),
+        format,
+        map or [],
+        keep=False,
+    )
 
 
 def _kinds(heads: str) -> tuple[str, ...]:
@@ -86,6 +117,7 @@ def _run(
             write_evaluation(found, made if not keep else made / "evaluation")
     for line in evaluation_table(found.evaluation.to_json()):
         screen.out.print(line, markup=False)
+    screen.out.print(found.material.grouping.words, markup=False)
     for note in _notes(len(found.material.stimuli), found.material.ledger.height):
         screen.out.print(note, markup=False)
     screen.out.print(f"{'Model' if keep else 'Evaluation'}: {out}", markup=False)

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from heartfelt.errors import InputError
@@ -43,7 +44,7 @@ class Cache:
         try:
             with self._lock:
                 rows = self._open().execute(query, list(keys)).fetchall()
-            return {key: prediction_from(text) for key, text in rows}
+            return {key: _from_cache(prediction_from(text)) for key, text in rows}
         except (sqlite3.Error, InputError, ValueError, TypeError):
             return {}
 
@@ -84,9 +85,17 @@ class Cache:
         return self._connection
 
 
-def cache_key(content: str, identity: str, asked: str) -> str:
-    """The name of an answer: what the media hold, what predicts, what is asked."""
-    return hashlib.sha256("\x1f".join(("answer 1", content, identity, asked)).encode()).hexdigest()
+def _from_cache(prediction: Prediction) -> Prediction:
+    """The kept answer, marked so that its request is not counted as made in this run."""
+    if prediction.call is None:
+        return prediction
+    return replace(prediction, call=replace(prediction.call, cached=True))
+
+
+def cache_key(content: str, identity: str, asked: str, request: str = "") -> str:
+    """The name of an answer: what the media hold, what predicts, what is asked, and what is sent along with it."""
+    parts = ("answer 1", content, identity, asked, *([request] if request else []))
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 
 def asked_digest(ask: Ask, prompt: str | None) -> str:

@@ -23,7 +23,7 @@ from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predi
 
 OF_STIMULUS = ("case", "asks", "path", "content", "stimulus", "system", "intent", "prompt", "facts")
 OF_QUESTION = ("ask", "question", "text", "words", "scale")
-_FIELDS = frozenset(one.name for one in fields(Prediction) if one.name != "again")
+_FIELDS = frozenset(one.name for one in fields(Prediction) if one.name not in {"again", "call"})
 
 
 class Call(Predictor):

@@ -17,17 +17,20 @@ _NUMBERS = ("value", "score", "low", "high", "against")
 def checked(prediction: Prediction, ask: Ask) -> Prediction:
     """The prediction with its category in words and as a code; or the problem with it."""
     if prediction.problem is not None:
-        return Prediction.failed(_storable(prediction.problem))
+        return replace(
+            Prediction.failed(_storable(prediction.problem)), flag=prediction.flag, call=prediction.call
+        )
     said = (prediction.value, prediction.score, prediction.answer, prediction.shares)
     if all(part is None for part in said):
         return Prediction.failed("the predictor gave no answer")
     try:
         prediction = _plain(prediction)
     except ValueError as error:
-        return Prediction.failed(str(error))
+        return replace(Prediction.failed(str(error)), call=prediction.call)
     if ask.scale.level == "text" or not ask.scale.labels():
         return prediction
-    return _in_words(prediction, ask)
+    worded = _in_words(prediction, ask)
+    return worded if worded.problem is None else replace(worded, call=prediction.call)
 
 
 def _plain(prediction: Prediction) -> Prediction:
@@ -44,7 +47,7 @@ def _plain(prediction: Prediction) -> Prediction:
         for name, share in changed["shares"].items():
             if share < 0:
                 raise ValueError(f"the predictor's share of '{name}' is {share:g}")
-    for name in ("answer", "reason", "note"):
+    for name in ("answer", "reason", "note", "flag"):
         text = getattr(prediction, name)
         if text is not None and (kept := _storable(text)) is not text:
             changed[name] = kept

@@ -1,7 +1,8 @@
 """Media as a model wants it: sound as one channel at the model's rate, a picture as upright RGB.
 
-Conventions: samples are float32 in [-1, 1], ``(frames,)``. The channels are averaged, then resampled (soxr, high
-quality); the bits are those of soxr HQ on the channel mean, whichever way the file was read.
+Conventions: samples are float32 in [-1, 1], ``(frames,)``. The channels are averaged (where they cancel each other,
+the loudest is taken: see ``heartfelt.predict.downmix``), then resampled (soxr, high quality); the bits are those of
+soxr HQ on the channel mean, whichever way the file was read.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.make.media import channel_mean, resample
+from heartfelt.make.media import resample
 from heartfelt.make.sound_file import not_finite, opened, read_frames
+from heartfelt.predict.downmix import loudest_if_cancelling, one_channel
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,7 +32,7 @@ def decode(source: Path | str | bytes, rate: int) -> npt.NDArray[np.float32]:
         frames = read_frames(source, file, "int16" if short else "float32")
         found = int(file.samplerate)
     with np.errstate(over="ignore", invalid="ignore"):
-        mono = channel_mean(frames)
+        mono = one_channel(frames, loudest_if_cancelling([frames]))
     if not short and not np.isfinite(mono.sum(dtype=np.float64)):
         raise not_finite(source)
     return resample(mono, found, rate)

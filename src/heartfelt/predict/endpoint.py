@@ -23,13 +23,21 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from heartfelt.errors import InputError
-from heartfelt.predict.exchange import PASSING, Exchange, refusal, shortened, timeout_of, wait_of
+from heartfelt.predict.exchange import (
+    Exchange,
+    UnusableAnswer,
+    is_transient,
+    refusal,
+    shortened,
+    timeout_of,
+    wait_of,
+)
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.names import file_name_of, stem_of
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
 from heartfelt.predict.sentences import asked_texts, matched
 
 KEYS = ("similarity", "score", "logit")
-"""What a server may answer when it is only passing through bad weather."""
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
 _MAKING = threading.Lock()
@@ -47,7 +55,7 @@ class Endpoint(Predictor):
         "audio": "'send' the media (the usual), or only the 'stem' of their name",
         "names": "'unique' file names (the usual), or 'plain' ones as EmoLia's client sends them",
         "batch": "'auto' tries all texts of a stimulus at once (the usual), 'never' sends one text a request",
-        "timeout": "seconds to wait for an answer, 60 if left out",
+        "timeout": "seconds a request may take from start to end, 60 if left out",
         "token_from": "the environment variable that holds a bearer token",
         "version": "the version of what answers; with it, answers may be kept between runs",
     }
@@ -90,6 +98,12 @@ class Endpoint(Predictor):
         """The URL, the version it was given, and what is sent."""
         sent = ("audio" if self._sends else "stem") + (", unique names" if self._unique else ", plain names")
         return f"endpoint {self._url} version {self._version or 'unknown'}, sends {sent}"
+
+    def describe(self) -> PredictorInfo:
+        """The server's address, without the scheme."""
+        parts = urlsplit(self._url)
+        shown = f"{parts.netloc}{parts.path}".rstrip("/")
+        return PredictorInfo(self.asked or self.name, shown, self.name, self._url, self._version or None)
 
     @property
     def exchange(self) -> Exchange:
@@ -200,8 +214,11 @@ class Endpoint(Predictor):
 
     def _posted(self, content: bytes) -> tuple[int, Any]:
         """The status and the answer of one request; bad weather is raised."""
-        said = self.exchange.post(content)
-        if said.status in PASSING:
+        try:
+            said = self.exchange.post(content)
+        except UnusableAnswer as error:
+            raise _Garbled(error.problem) from None
+        if is_transient(said.status):
             kind = _Broken if said.status == 500 else Transient
             raise kind(refusal(said.status, said.text), after=wait_of(said.retry_after))
         if said.status >= 300:
@@ -210,7 +227,7 @@ class Endpoint(Predictor):
             raise _Garbled(f"the server answered {said.status} with nothing")
         try:
             return 200, json.loads(said.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise _Garbled(f"the server's answer is not JSON: '{shortened(said.text)}'") from None
 
 
@@ -255,9 +272,13 @@ def _read(answer: Any) -> Prediction:
 def _number(value: Any, key: str) -> Prediction:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Prediction.failed(f"the server's {key} is {_kind(value)}, not a number")
-    if not math.isfinite(value):
-        return Prediction.failed(f"the server's {key} is {value}")
-    return Prediction(score=float(value))
+    try:
+        score = float(value)
+    except OverflowError:
+        score = math.inf
+    if not math.isfinite(score):
+        return Prediction.failed(f"the server's {key} is {shortened(str(value))}")
+    return Prediction(score=score)
 
 
 def _kind(value: Any) -> str:

@@ -1,8 +1,10 @@
 """Requests to one server over connections that are kept open, from many threads.
 
 The standard library's client with a pool: a fifth of the work of the larger clients, which at hundreds of requests a second is
-what a run waits for. A connection the other side has closed is noticed before it is used. Bad weather is raised as
-:class:`Transient`; whatever the server says, refusals too, is returned.
+what a run waits for. A connection the other side has closed is noticed before it is used. ``timeout`` is a deadline for the
+whole request, and an answer longer than ``LONGEST_ANSWER`` is not read to its end. Failures that may pass are raised as
+:class:`Transient`; whatever the server says, refusals too, is returned. Redirects are not followed: they could send the media
+and the key elsewhere.
 """
 
 from __future__ import annotations
@@ -12,16 +14,30 @@ import math
 import select
 import ssl
 import threading
+import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predict.deadline import DeadlineConnection
 from heartfelt.predict.predictor import Transient
 
-PASSING = frozenset({429, 500, 502, 503, 504})
-"""Answers that may be others when asked again."""
-_Connection = http.client.HTTPConnection
+LONGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes of an answer that are read, before and after decompression; longer ones are a failure."""
+_PERMANENT = frozenset({501, 505, 506, 510, 511})
+"""Server errors that asking again does not change."""
+_BLOCK = 65_536
+
+
+def is_transient(status: int) -> bool:
+    """Whether the same request may be answered differently later: 408, 425, 429 and server errors that may pass."""
+    return status in {408, 425, 429} or (500 <= status <= 599 and status not in _PERMANENT)
+
+
+class UnusableAnswer(HeartfeltError):
+    """An answer that cannot be used and would not be better if asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +47,19 @@ class Said:
     status: int
     body: bytes
     retry_after: str | None = None
+    location: str | None = None
+    """Where a redirect points to."""
 
     @property
     def text(self) -> str:
-        """The body as text, whatever it holds."""
+        """The body as text, whatever it holds; of a redirect, where it points to."""
+        if 300 <= self.status <= 399:
+            return f"redirects are not followed; it points to {self.location or 'nowhere'}"
         return self.body.decode("utf-8", "replace")
 
 
 class Exchange:
-    """One address that is posted to."""
+    """One address that is posted to. ``timeout`` is the seconds a request may take from start to end."""
 
     def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
         parts = urlsplit(url)
@@ -48,26 +68,31 @@ class Exchange:
         self._headers = dict(headers)
         self._timeout = timeout
         self._secure = ssl.create_default_context() if parts.scheme == "https" else None
-        self._idle: list[_Connection] = []
+        self._idle: list[DeadlineConnection] = []
         self._lock = threading.Lock()
         self._closed = False
 
     def post(self, content: bytes) -> Said:
         """Send ``content`` and return what comes back."""
         connection = self._taken()
+        connection.deadline = time.monotonic() + self._timeout
+        response: http.client.HTTPResponse | None = None
         try:
             connection.request("POST", self._path, content, self._headers)
             response = connection.getresponse()
-            said = Said(response.status, response.read(), response.headers.get("retry-after"))
+            body = _body(response)
         except BaseException as error:  # the connection is closed whatever happened; raised again below
             connection.close()
+            if response is not None:
+                response.close()
             if isinstance(error, TimeoutError):
                 raise Transient(f"the server did not answer within {self._timeout:g} s") from None
-            if isinstance(error, OSError | http.client.HTTPException):
+            if isinstance(error, OSError | http.client.HTTPException | UnicodeError):
                 raise Transient(f"the server cannot be reached: {_why(error)}") from None
             raise
         self._give_back(connection, keep=not response.will_close)
-        return said
+        headers = response.headers
+        return Said(response.status, body, headers.get("retry-after"), headers.get("location"))
 
     def close(self) -> None:
         """Close every connection that is not in use; those in use are closed when they are given back."""
@@ -76,24 +101,17 @@ class Exchange:
         for connection in idle:
             connection.close()
 
-    def _taken(self) -> _Connection:
+    def _taken(self) -> DeadlineConnection:
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
-                return self._new()
+                return DeadlineConnection(self._host, self._port, self._secure)
             if not _gone(connection):
                 return connection
             connection.close()
 
-    def _new(self) -> _Connection:
-        if self._secure is not None:
-            return http.client.HTTPSConnection(
-                self._host, self._port, timeout=self._timeout, context=self._secure
-            )
-        return _Connection(self._host, self._port, timeout=self._timeout)
-
-    def _give_back(self, connection: _Connection, *, keep: bool) -> None:
+    def _give_back(self, connection: DeadlineConnection, *, keep: bool) -> None:
         with self._lock:
             if keep and not self._closed:
                 self._idle.append(connection)
@@ -101,7 +119,54 @@ class Exchange:
         connection.close()
 
 
-def _gone(connection: _Connection) -> bool:
+def _body(response: http.client.HTTPResponse) -> bytes:
+    """The whole body, unpacked; too long a one is an error."""
+    parts: list[bytes] = []
+    size = 0
+    while part := response.read(_BLOCK):
+        size += len(part)
+        if size > LONGEST_ANSWER:
+            raise _too_long()
+        parts.append(part)
+    if response.length:
+        raise http.client.IncompleteRead(b"", response.length)
+    return _unpacked(b"".join(parts), response.headers.get("content-encoding", ""))
+
+
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    """The body without the compression a server used although none was asked for."""
+    name = encoding.strip().lower()
+    if name in {"", "identity"}:
+        return body
+    if name not in {"gzip", "x-gzip", "deflate"}:
+        raise UnusableAnswer(
+            f"the server's answer is compressed with '{shortened(name)}', which was not asked for",
+            "Turn compression off at the server.",
+        )
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if name != "deflate" else zlib.MAX_WBITS)
+    try:
+        out = unpacker.decompress(body, LONGEST_ANSWER + 1)
+    except zlib.error as error:
+        raise UnusableAnswer(
+            f"the server's answer says it is compressed with {name} and is not: {error}", "Check the server."
+        ) from error
+    if len(out) > LONGEST_ANSWER:
+        raise _too_long()
+    if not unpacker.eof:
+        raise UnusableAnswer(
+            f"the server's answer is compressed with {name} and cut off", "Check the server."
+        )
+    return out
+
+
+def _too_long() -> UnusableAnswer:
+    return UnusableAnswer(
+        f"the server's answer is longer than {LONGEST_ANSWER // 1024**2} MiB and was not read to its end",
+        "Check that the address is that of the model.",
+    )
+
+
+def _gone(connection: DeadlineConnection) -> bool:
     """Whether the other side has closed an idle connection: only then is there something to read."""
     if connection.sock is None:
         return True
@@ -115,6 +180,8 @@ def _gone(connection: _Connection) -> bool:
 def _why(error: Exception) -> str:
     if isinstance(error, http.client.RemoteDisconnected):
         return "it closed the connection without an answer"
+    if isinstance(error, http.client.IncompleteRead):
+        return "the connection ended before the answer did"
     if isinstance(error, http.client.HTTPException):
         return f"it does not speak HTTP ({type(error).__name__})"
     if isinstance(error, OSError) and error.strerror:
@@ -141,22 +208,24 @@ def shortened(text: str) -> str:
 
 
 def wait_of(header: str | None) -> float | None:
-    """Seconds in a Retry-After header, which may be a number or a date."""
+    """Seconds in a Retry-After header, which may be a number or a date; None where it is neither."""
     if header is None:
         return None
     try:
-        return max(0.0, float(header))
+        seconds = float(header)
     except ValueError:
-        pass
+        seconds = math.nan
+    if math.isfinite(seconds):
+        return max(0.0, seconds)
     from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 
     try:
         moment = parsedate_to_datetime(header)
-    except ValueError:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def timeout_of(text: str) -> float:

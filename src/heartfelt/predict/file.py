@@ -19,6 +19,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import MISSING
 from heartfelt.predict.file_layout import Answers, Layout, Row, answers_of, number_of, read_rows, shares_of
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.names import Names
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 from heartfelt.tables import LEDGER
@@ -60,6 +61,18 @@ class File(Predictor):
     def identity(self) -> str:
         """What the file holds and how it is read."""
         return f"file {self._content} {self._layout.words}"
+
+    def describe(self) -> PredictorInfo:
+        """The file's name without its extension, or the model chosen from it."""
+        chosen = self._layout.columns.get("model")
+        return PredictorInfo(
+            self.asked or str(self._path),
+            chosen or self._path.stem,
+            self.name,
+            str(self._path),
+            None,
+            self._content,
+        )
 
     def expect(self, cases: Sequence[Case]) -> None:
         """Match the file's rows with what will be asked."""

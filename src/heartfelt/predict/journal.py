@@ -10,13 +10,13 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from heartfelt.errors import InputError
-from heartfelt.predict.predictor import Prediction
-from heartfelt.predict.record import Entry, plain
+from heartfelt.predict.model_call import Call
+from heartfelt.predict.record import Entry, from_plain, plain
 
 NAME = "journal.jsonl"
 _HEAD, _NECK = b'{"crc":"', b'","row":'
@@ -30,6 +30,8 @@ class Journal:
         self.path = folder / NAME
         self.dropped = 0
         """Lines that could not be read again."""
+        self.calls: dict[str, tuple[str, Call]] = {}
+        """Every request to a hosted model, those whose answers were asked for again included, by id: (stimulus, call)."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = self.path.open("ab+")
@@ -69,9 +71,10 @@ class Journal:
             try:
                 row = _row(line)
                 found.update(
-                    (key, Entry(Prediction(**said), attempts, row["seconds"]))
+                    (key, Entry(from_plain(said), attempts, row["seconds"]))
                     for key, attempts, said in row["answers"]
                 )
+                self._note_calls(row["stimulus"], (found[answer[0]] for answer in row["answers"]))
             except (ValueError, KeyError, TypeError):
                 self.dropped += 1
         self._file.seek(0, os.SEEK_END)
@@ -79,6 +82,7 @@ class Journal:
 
     def add(self, stimulus: str, entries: Mapping[str, Entry], seconds: float) -> None:
         """Write one finished case: its entries by key."""
+        self._note_calls(stimulus, entries.values())
         answers = [[key, entry.attempts, plain(entry.prediction)] for key, entry in entries.items()]
         row = {"stimulus": stimulus, "seconds": seconds, "answers": answers}
         body = json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
@@ -88,6 +92,11 @@ class Journal:
         if now - self._synced > _SYNC_EVERY:
             os.fsync(self._file.fileno())
             self._synced = now
+
+    def _note_calls(self, stimulus: str, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            if (call := entry.prediction.call) is not None:
+                self.calls[call.id] = (stimulus, call)
 
     def close(self) -> None:
         """Bring everything to the disk and let others write."""

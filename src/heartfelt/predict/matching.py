@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.kept import Kept
 from heartfelt.predict.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predict.pretrained import device_of, identity_of, model_of
@@ -62,7 +63,7 @@ class Matcher(Predictor):
         self._identity = identity_of(where, self._model)
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[str, dict[str, str]], dict[str, str]]:
-        return type(self), (self.where, self.given), {"asked": self.asked}
+        return type(self), (self.where, self.given), {"asked": self.asked, "label": self.label}
 
     @abstractmethod
     def embed_text(self, text: str) -> tuple[Vector, str | None]:
@@ -71,6 +72,19 @@ class Matcher(Predictor):
     @abstractmethod
     def embed_media(self, content: bytes) -> Vector:
         """The vector of a media file's content."""
+
+    def describe(self) -> PredictorInfo:
+        """The folder's name or the name on the hub, with the hash of its files or its revision."""
+        is_folder = self._identity.startswith("sha256:")
+        short = Path(self.where).name if is_folder else self.where
+        return PredictorInfo(
+            self.asked or self.name,
+            f"{self.name} {short}",
+            self.name,
+            self.where,
+            None if is_folder else self._identity.rpartition("@")[2],
+            self._identity.removeprefix("sha256:") if is_folder else None,
+        )
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Answer every question of every case, in order."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.predict.info import PredictorInfo
+from heartfelt.predict.model_call import Call
 from heartfelt.registry import Registry
 from heartfelt.tables import LEDGER, Column, Contract
 
@@ -57,6 +59,20 @@ PREDICTIONS = Contract(
         ),
         Column("ok", pl.Boolean, "whether there is a prediction"),
         Column("problem", pl.String, "why there is none", nullable=True),
+        Column(
+            "flag",
+            pl.String,
+            "what makes it doubtful, such as 'unlike training'; empty where nothing does",
+            required=False,
+            nullable=True,
+        ),
+        Column(
+            "call",
+            pl.String,
+            "the id of the request it was read from, in calls.parquet",
+            required=False,
+            nullable=True,
+        ),
         Column("attempts", pl.Int64, "how often it was asked"),
         Column("seconds", pl.Float64, "time its case took", nullable=True),
     ),
@@ -77,6 +93,8 @@ class Ask:
     about: Mapping[str, str] = field(default_factory=dict)
     """Facts about the question. ``media`` is always there: audio, speech or image. ``matches`` is ``prompt`` where the fit to
     the prompt is asked about: ``text`` is then the prompt, and the question is how well the media match it."""
+    shown: str = ""
+    """What raters were shown beside the stimulus with this question: the written level or the prompt. Empty where nothing was."""
 
 
 class Media:
@@ -126,6 +144,13 @@ class Case:
     prompt: str | None = None
     """The text the stimulus was made from."""
     facts: Mapping[str, str] = field(default_factory=dict)
+    together: tuple[Ask, ...] = ()
+    """Everything that is asked of the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
+
+    @property
+    def all_asks(self) -> tuple[Ask, ...]:
+        """Everything that is asked of the stimulus, answered already or not."""
+        return self.together or self.asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +167,10 @@ class Prediction:
     note: str | None = None
     against: float | None = None
     problem: str | None = None
+    flag: str | None = None
+    """What makes it doubtful, in a word or two that can be filtered by; ``note`` says more."""
+    call: Call | None = None
+    """The request to a hosted model it was read from."""
     again: float | None = None
     """Ask this question again after so many seconds: it met bad weather (``problem``), or was not asked yet (no problem)."""
 
@@ -185,6 +214,8 @@ class Predictor(ABC):
     """Whether its identity decides its answers for good. If not (a server, a function), no cache keeps them beyond a run."""
     asked: str = ""
     """The text it was asked for with, such as ``endpoint:http://localhost:8000``."""
+    label: str = ""
+    """The name the user gave it, as in ``my model=file:predictions.csv``; predictions carry it."""
 
     @classmethod
     @abstractmethod
@@ -195,6 +226,22 @@ class Predictor(ABC):
     @abstractmethod
     def identity(self) -> str:
         """Everything that decides its answers (weights, version, prompt, settings): the cache is keyed by it."""
+
+    @property
+    def info(self) -> PredictorInfo:
+        """Which model this is, with a name for people."""
+        info = self.describe()
+        return replace(info, display_name=self.label) if self.label else info
+
+    def describe(self) -> PredictorInfo:
+        """What is known of the model behind it."""
+        spec = self.asked or self.name
+        return PredictorInfo(spec, spec, self.name)
+
+    def request_digest(self, case: Case, ask: Ask) -> str:
+        """A hash of what is sent along with a question and decides its answer beside the question itself; empty for nothing."""
+        del case, ask
+        return ""
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look at what people said, where the predictor is made of it. Each item's own label must stay out of its prediction."""

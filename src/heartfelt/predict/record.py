@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import polars as pl
 
+from heartfelt.predict.model_call import Call
 from heartfelt.predict.predictor import PREDICTIONS, Prediction
 
-_FIELDS = tuple(one.name for one in fields(Prediction) if one.name != "again")
+_FIELDS = tuple(one.name for one in fields(Prediction) if one.name not in {"again", "call"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,15 @@ def plain(prediction: Prediction) -> dict[str, Any]:
         value = getattr(prediction, name)
         if value is not None:
             out[name] = dict(value) if name == "shares" else value
+    if prediction.call is not None:
+        out["call"] = prediction.call.to_json()
     return out
+
+
+def from_plain(row: Mapping[str, Any]) -> Prediction:
+    """The prediction that :func:`plain` made plain data of."""
+    call = row.get("call")
+    return Prediction(**{**row, "call": None if call is None else Call.from_json(call)})
 
 
 def prediction_text(prediction: Prediction) -> str:
@@ -40,7 +49,7 @@ def prediction_text(prediction: Prediction) -> str:
 
 def prediction_from(text: str) -> Prediction:
     """A prediction from its line of JSON."""
-    return Prediction(**json.loads(text))
+    return from_plain(json.loads(text))
 
 
 def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.DataFrame:
@@ -59,6 +68,7 @@ def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.
             if said.shares is None
             else json.dumps(dict(said.shares), ensure_ascii=False, allow_nan=False)
         )
+        columns["call"].append(None if said.call is None else said.call.id)
         columns["ok"].append(said.problem is None)
         columns["attempts"].append(entry.attempts)
         columns["seconds"].append(entry.seconds)

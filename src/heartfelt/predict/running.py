@@ -22,7 +22,9 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.format import Progress
 from heartfelt.predict.cache import Cache, asked_digest
 from heartfelt.predict.engine import ENGINES, Engine
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.journal import Journal
+from heartfelt.predict.model_call import Call, Usage, calls_table, usage_of
 from heartfelt.predict.predictor import Case, Prediction, Predictor
 from heartfelt.predict.record import Entry, predictions_table
 from heartfelt.predict.retry import Retry
@@ -30,10 +32,11 @@ from heartfelt.predict.task import narrowed
 from heartfelt.predict.work import Outcome, Work
 from heartfelt.representation import ShortRepr
 
-TABLE, CSV, LEDGER_CSV, SUMMARY = (
+TABLE, CSV, LEDGER_CSV, CALLS_TABLE, SUMMARY = (
     "predictions.parquet",
     "predictions.csv",
     "predictions_ledger.csv",
+    "calls.parquet",
     "run.json",
 )
 NETWORK_TIMEOUT = 600.0
@@ -85,14 +88,22 @@ class Run(ShortRepr):
     """items, answered, failed, kept (from earlier runs), cached, asked (questions put in this run, retries included)."""
     seconds: float
     folder: Path | None = None
+    calls: pl.DataFrame | None = None
+    """Under the contract ``CALLS``: a row for every request to a hosted model, with what it cost and returned."""
+    usage: Usage | None = None
+    """What those requests add up to."""
+    info: PredictorInfo | None = None
+    """Which model it was: a name for people, a version and a hash."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``run.json``."""
         return {
             "model": self.model,
             "identity": self.identity,
+            "predictor": None if self.info is None else self.info.to_json(),
             "counts": dict(self.counts),
             "seconds": round(self.seconds, 3),
+            **({} if self.usage is None else {"usage": self.usage.to_json()}),
         }
 
 
@@ -113,12 +124,25 @@ def run(
     begun = time.perf_counter()
     try:
         if folder is not None and state.todo:
-            for name in (TABLE, CSV, LEDGER_CSV, SUMMARY):
+            for name in (TABLE, CSV, LEDGER_CSV, CALLS_TABLE, SUMMARY):
                 (folder / name).unlink(missing_ok=True)
         _ask(predictor, state, options, progress)
         seconds = time.perf_counter() - begun
         table = predictions_table(model, state.rows())
-        done = Run(model, predictor.identity, table, predictor.ledger(), state.counts(), seconds, folder)
+        calls = calls_table(state.calls.values()) if state.calls else None
+        usage = usage_of(call for _, call in state.calls.values()) if state.calls else None
+        done = Run(
+            model,
+            predictor.identity,
+            table,
+            predictor.ledger(),
+            state.counts(),
+            seconds,
+            folder,
+            calls,
+            usage,
+            predictor.info,
+        )
         if folder is not None:
             _write(done, folder)
         return done
@@ -148,12 +172,13 @@ class _State:
     """What is known of every item so far."""
 
     def __init__(self, predictor: Predictor, cases: Sequence[Case], journal: Journal | None) -> None:
-        self.model = predictor.asked or predictor.name
+        self.model = predictor.label or predictor.asked or predictor.name
         self.journal = journal
         self.last_problem = ""
         self.entries: dict[_Key, Entry] = {}
         self.keys: dict[_Key, str] = {}
         self.cached = self.asked = 0
+        self.calls: dict[str, tuple[str, Call]] = {} if journal is None else journal.calls
         kept = {} if journal is None else journal.entries
         identity = hashlib.sha256(predictor.identity.encode()).hexdigest()
         digests: dict[int, str] = {}
@@ -165,7 +190,9 @@ class _State:
                 digest = digests.get(id(ask)) or asked_digest(ask, None)
                 digests[id(ask)] = digest
                 at = (case.stimulus, ask.question)
-                key = hashlib.sha256(f"{context}\x1f{digest}".encode()).hexdigest()[:32]
+                sent = predictor.request_digest(case, ask)
+                whole = f"{context}\x1f{digest}" + (f"\x1f{sent}" if sent else "")
+                key = hashlib.sha256(whole.encode()).hexdigest()[:32]
                 self.keys[at] = key
                 if key in kept:
                     self.entries[at] = kept[key]
@@ -191,6 +218,8 @@ class _State:
             new[self.keys[at]] = self.entries[at]
             self.asked += attempts
             self.last_problem = said.problem or self.last_problem
+            if said.call is not None:
+                self.calls[said.call.id] = (case.stimulus, said.call)
         self.cached += outcome.found
         if self.journal is not None:
             self.journal.add(case.stimulus, new, round(outcome.seconds, 6))
@@ -287,12 +316,18 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
 
 def _write(done: Run, folder: Path) -> None:
     """Write the outputs, each whole."""
-    import io
-
-    parquet = io.BytesIO()
-    done.table.write_parquet(parquet, compression="zstd")
-    write_bytes(folder / TABLE, parquet.getvalue())
+    _write_parquet(done.table, folder / TABLE)
     write_text(folder / CSV, csv_text(done.table))
     if done.ledger.height:
         write_text(folder / LEDGER_CSV, csv_text(done.ledger))
+    if done.calls is not None:
+        _write_parquet(done.calls, folder / CALLS_TABLE)
     write_json(folder / SUMMARY, done.to_json())
+
+
+def _write_parquet(table: pl.DataFrame, path: Path) -> None:
+    import io
+
+    parquet = io.BytesIO()
+    table.write_parquet(parquet, compression="zstd")
+    write_bytes(path, parquet.getvalue())

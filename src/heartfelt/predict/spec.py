@@ -1,4 +1,7 @@
-"""Predictors by text: ``NAME``, ``NAME:ARG``, ``NAME[option=value,…]:ARG``, or ``module:function`` for one's own."""
+"""Predictors by text: ``NAME``, ``NAME:ARG``, ``NAME[option=value,…]:ARG``, or ``module:function`` for one's own.
+
+``LABEL=`` before any of them is the name its predictions carry in tables and figures.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.predict.predictor import PREDICTORS, Predictor
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argument>.*))?", re.DOTALL)
+_LABEL = re.compile(r"(?P<label>[^:\[\]=]+)=(?P<spec>.+)", re.DOTALL)
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -19,17 +23,20 @@ class Spec:
 
     name: str
     argument: str = ""
+    label: str = ""
+    """The name its predictions are to carry."""
     options: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_spec(text: str) -> Spec:
     """Read ``NAME[option=value,…]:ARG``; what is no known name but looks like ``module:function`` is a function."""
-    found = _SPEC.fullmatch(text.strip())
+    label, spec = _labelled(text.strip())
+    found = _SPEC.fullmatch(spec)
     if found is None:
         raise InputError(f"'{text}' names no predictor.", "Write NAME, NAME:ARG or module:function.")
     name, argument = found["name"].strip(), (found["argument"] or "").strip()
-    if name not in PREDICTORS and _FUNCTION.fullmatch(text.strip()):
-        return Spec("call", text.strip())
+    if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
+        return Spec("call", spec, label)
     options: dict[str, str] = {}
     for part in (found["options"] or "").split(","):
         key, equals, value = part.partition("=")
@@ -39,7 +46,13 @@ def parse_spec(text: str) -> Spec:
             )
         if part.strip():
             options[key.strip()] = value.strip()
-    return Spec(name, argument, options)
+    return Spec(name, argument, label, options)
+
+
+def _labelled(text: str) -> tuple[str, str]:
+    """The label and the rest of ``LABEL=NAME:ARG``; no label where ``=`` stands inside options or an argument."""
+    found = _LABEL.fullmatch(text)
+    return (found["label"].strip(), found["spec"].strip()) if found else ("", text)
 
 
 def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predictor:
@@ -56,7 +69,9 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
     try:
         made = kind.make(asked.argument, merged)
     except UnknownNameError as error:
-        if spec.strip().startswith("call") or not error.problem.startswith("There is no module"):
+        if _labelled(spec.strip())[1].startswith("call") or not error.problem.startswith(
+            "There is no module"
+        ):
             raise
         name = spec.partition(":")[0]
         fix = (
@@ -65,7 +80,7 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
         raise UnknownNameError(
             f"There is no predictor called '{name}', and {_small(error.problem)}", fix
         ) from error
-    made.asked = spec.strip()
+    made.asked, made.label = _labelled(spec.strip())[1], asked.label
     return made
 
 

@@ -9,6 +9,7 @@ that may be present, EmoLia's sentence; else a sentence of the medium and the sc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +20,7 @@ from heartfelt.formats.columns import need
 from heartfelt.formats.emolia_emo import label
 from heartfelt.label import Benchmark, labels
 from heartfelt.predict.predictor import Ask, Case, Media
+from heartfelt.predict.sampling import balanced_sample
 from heartfelt.predict.sentences import general_text, plain_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
@@ -35,12 +37,14 @@ def cases(
     items: pl.DataFrame | None = None,
     labelled: bool = True,
     limit: int | None = None,
+    seed: int = 0,
     facts: Sequence[str] = (),
 ) -> list[Case]:
     """The cases of a study, in the order of its stimuli.
 
     ``questions`` keeps only these; ``items`` only the pairs of its columns ``stimulus`` and ``question`` (a table of labels,
-    say); ``labelled=False`` also takes items without a label; ``limit`` stops after so many items. ``facts`` are columns of the
+    say); ``labelled=False`` also takes items without a label; ``limit`` takes so many items, balanced over
+    questions, systems and intents and drawn from the ``seed``. ``facts`` are columns of the
     stimuli that predictors may see: none are shown unasked, since a table may hold what people said (a published mean).
     """
     source = source if isinstance(source, Benchmark) else source.without_probes
@@ -51,14 +55,16 @@ def cases(
     )
     pairs = _pairs(source, items, labelled).filter(pl.col("question").is_in([one.id for one in asked]))
     order = {question.id: place for place, question in enumerate(source.study.asked)}
-    stimuli = source.stimuli.select("stimulus").with_row_index("_at")
+    known = [name for name in ("system", "intent") if name in source.stimuli.columns]
+    stimuli = source.stimuli.select("stimulus", *known).with_row_index("_at")
     pairs = (
         pairs.unique(_PAIR)
         .join(stimuli, on="stimulus")
         .with_columns(pl.col("question").replace_strict(order, return_dtype=pl.Int64).alias("_question"))
         .sort("_at", "_question")
     )
-    pairs = pairs if limit is None else pairs.head(limit)
+    if limit is not None:
+        pairs = balanced_sample(pairs, limit, seed)
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
     need(source.stimuli, facts, "The table of stimuli")
     return _made(source, by_stimulus, facts)
@@ -115,7 +121,7 @@ def _prompt(name: str | None, intent: str | None, prompts: Mapping[str, str]) ->
 
 
 def _with_prompt(ask: Ask, prompt: str) -> Ask:
-    return Ask(ask.question, ask.scale, prompt, ask.words, ask.about)
+    return replace(ask, text=prompt, shown=prompt)
 
 
 def _media(root: Path | None, path: str | None) -> Media | None:
@@ -128,23 +134,22 @@ def _media(root: Path | None, path: str | None) -> Media | None:
 def ask_of(study: Study, question: Question) -> Ask:
     """One question of a study, as it is put to a predictor."""
     scale, words = study.scale_of(question.id), say(question.text)
-    about = {**question.about, "media": study.media}
+    about, shown = {**question.about, "media": study.media}, ""
     if question.emotion is not None:
         about["emotion"] = question.emotion
     if question.rubric is not None:
-        text = say(question.rubric)
+        text = shown = say(question.rubric)
     elif "prompt" in question.shows:
         text, about["matches"] = plain_text(words, about), "prompt"
     elif "queried_emotion" in about:
         text = EMOTION.format(label=label(about["queried_emotion"]))
     else:
         text = general_text(scale, words, about)
-    return Ask(question.id, scale, text, words, about)
+    return Ask(question.id, scale, text, words, about, shown)
 
 
 def narrowed(case: Case, keep: Sequence[int]) -> Case:
     """The case with only some of its questions, by their places."""
     if len(keep) == len(case.asks):
         return case
-    asks = tuple(case.asks[place] for place in keep)
-    return Case(case.stimulus, asks, case.media, case.system, case.intent, case.prompt, case.facts)
+    return replace(case, asks=tuple(case.asks[place] for place in keep), together=case.all_asks)

@@ -11,6 +11,7 @@ from typing import Any
 from heartfelt.predict.pretrained import quiet, transformers_library
 
 _TOKENS = 160
+_END = 260
 
 
 def write_tiny_clap(folder: Path, *, fusion: bool = False, seed: int = 0) -> Path:
@@ -32,7 +33,9 @@ def write_tiny_clap(folder: Path, *, fusion: bool = False, seed: int = 0) -> Pat
         "fusion_type": "aff_2d" if fusion else None,
     }
     config = library.ClapConfig(
-        text_config={**_text(), "max_position_embeddings": _TOKENS + 2}, audio_config=audio, projection_dim=16
+        text_config={**_text(), "max_position_embeddings": _TOKENS + 2, "initializer_factor": 10.0},
+        audio_config=audio,
+        projection_dim=16,
     )
     extract = library.ClapFeatureExtractor(
         feature_size=16,
@@ -60,13 +63,15 @@ def write_tiny_clip(folder: Path, *, seed: int = 0) -> Path:
         "image_size": 32,
         "patch_size": 8,
     }
-    text = {**_text(), "max_position_embeddings": _TOKENS, "eos_token_id": 2, "bos_token_id": 0}
+    # An end token of 2 makes the library read the text up to its highest byte only, as the first CLIP models did.
+    text = {**_text(), "vocab_size": _END + 1, "max_position_embeddings": _TOKENS}
+    text |= {"eos_token_id": _END, "bos_token_id": 0, "hidden_act": "gelu", "initializer_factor": 8.0}
     config = library.CLIPConfig(text_config=text, vision_config=vision, projection_dim=16)
     prepare = library.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
     with quiet():
         seeded(library.CLIPModel, config, seed).save_pretrained(folder)
     prepare.save_pretrained(folder)
-    byte_tokenizer(library).save_pretrained(folder)
+    byte_tokenizer(library, end=_END).save_pretrained(folder)
     return folder
 
 
@@ -90,18 +95,18 @@ def seeded(kind: Any, config: Any, seed: int) -> Any:
         return kind(config)
 
 
-def byte_tokenizer(library: Any) -> Any:
-    """One token a byte."""
+def byte_tokenizer(library: Any, *, end: int = 2) -> Any:
+    """One token a byte; ``end`` is the number of the token that ends a text."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-    special = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+    special = {"<s>": 0, "<pad>": 1, "</s>": end, "<unk>": 3}
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {**special, **{letter: 4 + place for place, letter in enumerate(letters)}}
     made = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     made.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", end)]
     )
     return library.PreTrainedTokenizerFast(
         tokenizer_object=made,

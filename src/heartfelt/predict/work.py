@@ -91,7 +91,15 @@ class Work:
                 ] * len(case.asks)
                 return asking
             identity = self.predictor.identity
-            asking.keys = [cache_key(content, identity, asked_digest(ask, case.prompt)) for ask in case.asks]
+            asking.keys = [
+                cache_key(
+                    content,
+                    identity,
+                    asked_digest(ask, case.prompt),
+                    self.predictor.request_digest(case, ask),
+                )
+                for ask in case.asks
+            ]
             kept = self.cache.find(asking.keys)
             asking.settled = [kept.get(key) for key in asking.keys]
             asking.found = len(asking.settled) - len(asking.open)
@@ -155,8 +163,13 @@ class Work:
                 asking.settled[place] = Prediction.failed(prediction.problem or "")
                 asking.weather = True
             else:
-                said = self.retry.wait(asking.case.stimulus, asking.attempts[place], prediction.again)
-                wait = max(wait, said)
+                pause = self.retry.wait(asking.case.stimulus, asking.attempts[place], prediction.again)
+                if pause is None:
+                    why = self.retry.too_long(prediction.problem or "", prediction.again)
+                    asking.settled[place] = Prediction.failed(why)
+                    asking.weather = True
+                else:
+                    wait = max(wait, pause)
         if not moved and tries > self.retry.retries:
             for place in asking.open:
                 asking.settled[place] = Prediction.failed(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.predict.sampling import balanced_sample
 from heartfelt.tables import LEDGER
 
 
@@ -16,13 +17,16 @@ from heartfelt.tables import LEDGER
 class Selection:
     """Which items are scored; the usual one takes all that have a label.
 
-    ``full_coverage`` asks for at least so many raters an item, ``unanimous`` for raters who all agree.
+    ``full_coverage`` asks for at least so many raters an item, ``unanimous`` for raters who all agree. ``limit`` takes so many
+    items, balanced over questions, systems and intents and drawn from ``seed``; ``questions`` are those it is drawn from.
     """
 
     full_coverage: int | None = None
     unanimous: bool = False
     exclude_flagged: bool = False
     limit: int | None = None
+    seed: int = 0
+    questions: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("full_coverage", "limit"):
@@ -36,6 +40,8 @@ class Selection:
             "unanimous": self.unanimous,
             "exclude_flagged": self.exclude_flagged,
             "limit": self.limit,
+            "seed": self.seed,
+            "questions": None if self.questions is None else list(self.questions),
         }
 
     def apply(self, items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -55,10 +61,16 @@ class Selection:
             reasons = pl.when(reasons.is_null() & short).then(why).otherwise(reasons)
         marked = items.with_columns(reasons.alias("_why"))
         if self.limit is not None:
-            place = pl.col("_why").is_null().cast(pl.Int64).cum_sum()
-            beyond = pl.col("_why").is_null() & (place > self.limit)
-            why = pl.when(beyond).then(pl.lit(f"beyond the limit of {self.limit} items")).otherwise("_why")
-            marked = marked.with_columns(why.alias("_why"))
+            among = pl.col("_why").is_null()
+            if self.questions is not None:
+                among = among & pl.col("question").is_in(list(self.questions))
+            kept = balanced_sample(marked.filter(among), self.limit, self.seed)
+            taken = kept.with_columns(pl.lit(True).alias("_taken"))
+            marked = marked.join(taken, on=["stimulus", "question"], how="left", maintain_order="left")
+            beyond = pl.col("_why").is_null() & pl.col("_taken").is_null()
+            reason = f"not in the sample of {self.limit:,} items (seed {self.seed})"
+            why = pl.when(beyond).then(pl.lit(reason)).otherwise("_why")
+            marked = marked.with_columns(why.alias("_why")).drop("_taken")
         left = marked.filter(pl.col("_why").is_not_null()).select(
             pl.lit("item").alias("what"),
             pl.lit(None, dtype=pl.String).alias("rater"),
@@ -81,7 +93,8 @@ class ScoreOptions:
     ``threshold`` cuts scores into yes and no: above it is yes. ``folds`` are for the threshold that is chosen on other
     stimuli. ``slices`` names the columns to slice by; those the data have, if left out. ``systems`` gives each question's
     truth by system, where it is not to be what the scored clips say; ``systems_from`` names where that came from.
-    ``ties="lowest"`` gives tied items to the smaller label, as emolia-bench does. ``part`` is a benchmark's.
+    ``ties="lowest"`` gives tied items to the smaller label, as emolia-bench does. ``part`` is a benchmark's,
+    or one of the published split that the stimuli's column ``split`` holds.
     """
 
     threshold: float = 0.0

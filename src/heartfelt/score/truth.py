@@ -13,6 +13,7 @@ from heartfelt.label.buckets import Buckets, buckets, forced, has_sides
 from heartfelt.score.options import ScoreOptions, Selection
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import AT_HAND
+from heartfelt.snapshot.published_split import published_part
 from heartfelt.study import Study
 from heartfelt.tables import LEDGER
 
@@ -91,8 +92,6 @@ def truth_of(
 
 def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions) -> Truth:
     study = snapshot.study
-    if options.part is not None:
-        raise InputError("Only a frozen benchmark has parts.", "Leave out the part, or point to a benchmark.")
     content, snapshot = snapshot.hash, snapshot.without_probes
     answers = first_answers(snapshot)
     made = made or labels(snapshot, answers=answers)
@@ -126,6 +125,8 @@ def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions)
     )
     table = pl.concat([table, written.with_columns(pl.lit("texts").alias("method"))], how="diagonal")
     table, facts = _with_facts(table, snapshot.stimuli, snapshot.items, study)
+    if options.part is not None:
+        table = table.filter(pl.col("stimulus").is_in(published_part(snapshot.stimuli, options.part)))
     return Truth(study, table, votes, answers, told, facts, content, made.ledger, made.notes)
 
 

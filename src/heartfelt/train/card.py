@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heartfelt.predict.trained.model import TrainedModel
-from heartfelt.train.evaluating import PROTOCOLS
+from heartfelt.train.evaluating import LEAST_SYSTEMS, reading_of
 
 SIDES = {"screened": "screened raters", "everyone": "all raters"}
 
@@ -32,6 +32,7 @@ def card(model: TrainedModel) -> str:
         "## Scores",
         "",
         "Every stimulus predicted by a head that was chosen and fitted without it.",
+        *([facts["grouping"]["words"]] if "grouping" in facts else []),
         "",
         *evaluation_table(facts["evaluation"]),
         "",
@@ -41,10 +42,18 @@ def card(model: TrainedModel) -> str:
     for output in model.outputs:
         parts = ", ".join(f"{key} {value:.2f}" for key, value in output.errors.items() if key != "systems")
         lines.append(
-            f"- {output.question}: ±{output.half_width:.2f} covers {output.level:.0%} of labels of systems that were left out;"
+            f"- {output.question}: ±{output.half_width:.2f} covers {output.level:.0%} of labels of {left_out_words(model)};"
             f" standard deviation of the error: {parts}. Head: {facts['chosen'][output.question]['head']}."
         )
     return "\n".join(lines) + "\n"
+
+
+def left_out_words(model: TrainedModel) -> str:
+    """What was left out when the intervals were calibrated, in words."""
+    if len(model.facts["systems"]) >= LEAST_SYSTEMS:
+        return "systems that were left out"
+    by = (model.facts.get("grouping") or {}).get("by")
+    return f"stimuli whose {by} was left out" if by else "stimuli that were left out"
 
 
 def evaluation_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -56,7 +65,7 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows:
         cover = "–" if row["coverage"] is None else f"{row['coverage']:.0%} (±{row['half_width']:.2f})"
         cells = [
-            row["question"], SIDES[row["raters"]], PROTOCOLS[row["protocol"]], f"{row['n']:,}",
+            row["question"], SIDES[row["raters"]], row.get("reading") or reading_of(row["protocol"]), f"{row['n']:,}",
             figure(row["pearson"]), figure(row["ceiling"]), figure(row["bare_means"]),
             figure(row["rmse"], bounds=False), cover,
         ]  # fmt: skip

@@ -1,9 +1,9 @@
 """Choosing a head on inner folds only: what is tested later has no part in it.
 
-Every kind and setting is tried on the same inner folds: five by stimulus, and, where there are three systems or more, each
-system left out in turn. The errors of both are added, so that a head is chosen that does well on known and on unknown
-systems. What counts is the error that a straight line through the left-out predictions leaves: a stronger penalty pulls
-predictions together, which a line undoes. The chosen head answers along that line.
+Every kind and setting is tried on the same inner folds: five by group (or by stimulus, where no group is known), and, where
+there are three systems or more, each system left out in turn. The errors of both are added, so that a head is chosen that
+does well on known and on unknown systems. What counts is the error that a straight line through the left-out predictions
+leaves: a stronger penalty pulls predictions together, which a line undoes. The chosen head answers along that line.
 """
 
 from __future__ import annotations
@@ -33,19 +33,29 @@ class Chosen:
     """The best inner error of each kind: root mean squared, weighted."""
     left_out: Floats
     """By system where there are systems, else by stimulus; along the line, as the head answers."""
+    plan: Ints
+    """The inner fold of each row in which it was left out."""
 
 
-def folds(size: int, count: int, seed: int, *name: str) -> Ints:
-    """A fold for each of ``size`` rows, as even as can be."""
+def folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
+    """A fold for each row, as even as can be with the rows of one group in one fold."""
+    size = groups.size
     order = stream(seed, "train", "folds", *name).permutation(size)
-    out = np.empty(size, np.int64)
-    out[order] = np.arange(size) % count
-    return out
+    sizes = dict(zip(*(part.tolist() for part in np.unique(groups, return_counts=True)), strict=True))
+    filled = np.zeros(min(count, len(sizes)), np.int64)
+    fold_of: dict[int, int] = {}
+    for at in order:
+        group = int(groups[at])
+        if group not in fold_of:
+            fold_of[group] = int(np.argmin(filled))
+            filled[fold_of[group]] += sizes[group]
+    return np.array([fold_of[int(group)] for group in groups], np.int64)
 
 
-def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str]) -> Chosen:
-    """The best kind and setting on inner folds, fitted to all rows."""
-    plans = [folds(rows.y.size, INNER_FOLDS, rows.seed, "inner")]
+def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints | None = None) -> Chosen:
+    """The best kind and setting on inner folds, fitted to all rows. ``groups`` stay in one fold each; rows alone if left out."""
+    alone = np.arange(rows.y.size)
+    plans = [folds(alone if groups is None else groups, INNER_FOLDS, rows.seed, "inner")]
     if systems is not None and np.unique(systems).size >= 3:
         plans.append(systems)
     view = View(rows)
@@ -66,7 +76,7 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str]) -> Chosen:
     )
     rooted = {name: float(np.sqrt(error)) for name, error in tried.items()}
     head = fit(kind, view, setting).along(offset, slope)
-    return Chosen(head, kind, setting, rooted, offset + slope * said[-1][kind, setting])
+    return Chosen(head, kind, setting, rooted, offset + slope * said[-1][kind, setting], plans[-1])
 
 
 def _left_out(kinds: Sequence[str], view: View, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:

@@ -1,13 +1,16 @@
 """Honest evaluation: every stimulus predicted by a head that was chosen and fitted without it.
 
-Three readings. *Five folds by stimulus*: the systems are known, the stimulus is not. *Leave one system out*: neither is.
+Three readings. *Five folds by group* (a theme, a prompt; by stimulus where no group is known): the systems are known, the group
+is not. *Leave one system out*: neither is.
 *Within cells*: five folds again, after each (system, intent) cell's mean was taken out of labels and predictions, so that
 only telling the clips of one cell apart counts. Beside each stand the ceiling of the labels and what bare means give: the
 mean of the cell's other stimuli (five folds), or of the intent's stimuli from the other systems (leave one system out).
 Heads are chosen on inner folds of what is not left out. Heads are fitted to the screened raters' labels; scores are given
 against these and against the labels of all raters (once, where nobody was left out).
 
-Intervals of correlations resample cells (or stimuli, where there are no cells); ceilings carry their own.
+A published split adds a reading for each part beside the training part, predicted by the model itself, which has not seen it.
+
+Intervals of correlations resample cells, else groups, else stimuli; ceilings carry their own.
 """
 
 from __future__ import annotations
@@ -17,12 +20,16 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from heartfelt.predict.trained.domain import Domain
+from heartfelt.predict.trained.model import Output, growth
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.published_means import ceiling_from_means
+from heartfelt.train.calibrating import Domains, width_of
 from heartfelt.train.choosing import Chosen, choose, folds
 from heartfelt.train.fitting import Floats, Ints
 from heartfelt.train.material import Material, Target, answers_of
@@ -35,20 +42,33 @@ PROTOCOLS = {
     "leave-one-system-out": "leave one system out",
     "within-cells": "within cells (five folds)",
 }
+LEAST_SYSTEMS = 3
+"""Systems there must be to leave each out in turn."""
+PUBLISHED = "published "
+"""What the protocol of a part of a published split begins with."""
 _RESAMPLES = 2_000
+
+
+def reading_of(protocol: str, unit: str = "stimulus") -> str:
+    """A protocol in words; ``unit`` is what the five folds are made of."""
+    if protocol.startswith(PUBLISHED):
+        return f"published split, {protocol.removeprefix(PUBLISHED)}"
+    words = PROTOCOLS[protocol]
+    return words.replace("by stimulus", f"by {unit}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeftOut:
     """What was predicted of every stimulus while it was left out, under one protocol.
 
-    ``half_width`` is the interval's, calibrated without the stimulus's fold.
+    ``half_width`` is the interval's, calibrated without the stimulus's fold; a ``foreign`` stimulus has the whole scale instead.
     """
 
     value: Floats
     half_width: Floats
     fold: Ints
     chosen: tuple[str, ...]
+    foreign: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -73,19 +93,21 @@ def evaluate(
 ) -> Evaluation:
     """Score every question under every protocol, against both panels' labels."""
     systems, cells = material.systems, material.cells
-    plans: dict[str, Ints] = {"five-fold": folds(len(material.stimuli), FOLDS, material.seed, "outer")}
-    if systems is not None and np.unique(systems).size >= 3:
+    grouping = material.grouping
+    plans: dict[str, Ints] = {"five-fold": folds(grouping.groups, FOLDS, material.seed, "outer")}
+    if systems is not None and np.unique(systems).size >= LEAST_SYSTEMS:
         plans["leave-one-system-out"] = systems
     total = sum(np.unique(plan).size for plan in plans.values()) * len(material.targets)
     step = _Counter(progress, total)
+    domains = material.domains()
     left_out = {
-        (target.question, name): _predicted(material, target, plan, kinds, level, step)
+        (target.question, name): _predicted(material, target, plan, kinds, level, domains, step)
         for target in material.targets
         for name, plan in plans.items()
     }
     rows: list[Mapping[str, Any]] = []
     for target in material.targets:
-        for side in SIDES if material.panel.dropped or material.panel.dropped_batches else SIDES[1:]:
+        for side in _sides(material):
             top = _ceiling(material, target, side)
             rows += [
                 _row(material, target, side, name, left_out[target.question, name], top) for name in plans
@@ -93,6 +115,37 @@ def evaluate(
             if cells is not None:
                 rows.append(_within(material, target, side, left_out[target.question, "five-fold"], top))
     return Evaluation(tuple(rows), _table(material, left_out), left_out)
+
+
+def with_published(
+    evaluation: Evaluation, parts: Mapping[str, Material], outputs: Sequence[Output], domain: Domain
+) -> Evaluation:
+    """The evaluation with a row for each part of a published split that the model has not seen.
+
+    ``outputs`` are the model's own, in the order of the targets; ``domain`` is what it was trained on.
+    """
+    rows = list(evaluation.rows)
+    left_out = dict(evaluation.left_out)
+    tables = [evaluation.predictions]
+    for part, material in parts.items():
+        own: dict[tuple[str, str], LeftOut] = {}
+        distance, beyond = domain.measures(material.features[material.widest])
+        foreign = (distance > domain.distance_limit) | (beyond > domain.outside_limit)
+        for target, output in zip(material.targets, outputs, strict=True):
+            value = _held(target, output.head.answer(material.features[target.embedding]))
+            half = output.half_width * growth(output.slope, distance)
+            found = LeftOut(value, half, np.zeros(value.size, np.int64), (output.head.kind,), foreign)
+            own[target.question, f"{PUBLISHED}{part}"] = found
+            for side in _sides(material):
+                top = _ceiling(material, target, side)
+                rows.append(_row(material, target, side, f"{PUBLISHED}{part}", found, top))
+        tables.append(_table(material, own))
+        left_out |= own
+    return Evaluation(tuple(rows), pl.concat(tables), left_out)
+
+
+def _sides(material: Material) -> Sequence[str]:
+    return SIDES if material.panel.dropped or material.panel.dropped_batches else SIDES[1:]
 
 
 class _Counter:
@@ -106,21 +159,31 @@ class _Counter:
 
 
 def _predicted(
-    material: Material, target: Target, plan: Ints, kinds: Sequence[str], level: float, step: _Counter
+    material: Material,
+    target: Target,
+    plan: Ints,
+    kinds: Sequence[str],
+    level: float,
+    domains: Domains,
+    step: _Counter,
 ) -> LeftOut:
-    value, half = np.empty(plan.size), np.empty(plan.size)
+    value, half, foreign = np.empty(plan.size), np.empty(plan.size), np.zeros(plan.size, bool)
     has = np.isfinite(target.label)
     systems = material.systems
     names = []
     for fold in np.unique(plan):
         out = plan == fold
         at = np.flatnonzero(~out & has)
-        chosen = choose(material.rows(target, at), None if systems is None else systems[at], kinds)
+        known = None if systems is None else systems[at]
+        chosen = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
         value[out] = _held(target, chosen.head.stored().answer(material.features[target.embedding][out]))
-        half[out] = conformal(_errors(target, chosen, at), level)
+        places = domains.of(at, chosen.plan)
+        distance, beyond = places.domain.measures(domains.rows[out])
+        half[out] = width_of(_errors(target, chosen, at), places, level).at(distance)
+        foreign[out] = (distance > places.domain.distance_limit) | (beyond > places.domain.outside_limit)
         names.append(f"{chosen.kind} {', '.join(f'{part:g}' for part in chosen.setting)}")
         step()
-    return LeftOut(value, half, plan, tuple(names))
+    return LeftOut(value, half, plan, tuple(names), foreign)
 
 
 def _held(target: Target, value: Floats) -> Floats:
@@ -128,15 +191,8 @@ def _held(target: Target, value: Floats) -> Floats:
 
 
 def _errors(target: Target, chosen: Chosen, at: Ints) -> Floats:
-    """Errors of inner folds against the labels that are scored against."""
-    gaps = np.abs(_held(target, chosen.left_out) - target.screened[at])
-    return np.asarray(gaps[np.isfinite(gaps)])
-
-
-def conformal(errors: Floats, level: float) -> float:
-    """The error that a share ``level`` of new ones stays under, with the finite-sample correction."""
-    rank = int(np.ceil((errors.size + 1) * level))
-    return float(np.sort(errors)[min(rank, errors.size) - 1])
+    """Errors of inner folds against the labels that are scored against; NaN without such a label."""
+    return np.asarray(np.abs(_held(target, chosen.left_out) - target.screened[at]))
 
 
 def _truth(target: Target, side: str) -> Floats:
@@ -148,25 +204,34 @@ def _row(
 ) -> dict[str, Any]:
     truth = _truth(target, side)
     known = np.isfinite(truth)
-    cells = material.cells
-    groups = None if cells is None else np.array(cells)[known]
+    cells = material.cells if material.cells is not None else material.grouping.groups
+    groups = np.array(cells)[known]
     correlation = _pearson(truth[known], found.value[known], groups, material.seed)
-    inside = np.abs(found.value - truth)[known] <= found.half_width[known]
+    near = known & ~found.foreign
+    inside = np.abs(found.value - truth)[near] <= found.half_width[near]
     return {
         "question": target.question,
         "raters": side,
         "protocol": name,
+        "reading": reading_of(name, material.grouping.unit),
         "n": int(known.sum()),
         "pearson": correlation,
         "rmse": rmse(truth[known], found.value[known]),
         "ceiling": top["overall"],
-        "bare_means": top["cell_means"]
-        if name == "five-fold"
-        else _intent_means(material, truth, found.fold),
-        "coverage": float(inside.mean()),
-        "half_width": float(found.half_width[known].mean()),
+        "bare_means": _bare_means(material, truth, name, found.fold, top),
+        "coverage": float(inside.mean()) if near.any() else None,
+        "half_width": float(found.half_width[near].mean()) if near.any() else None,
+        "unlike_training": float(found.foreign[known].mean()) if known.any() else None,
         "heads": sorted(set(found.chosen)),
     }
+
+
+def _bare_means(
+    material: Material, truth: Floats, name: str, fold: Ints, top: Mapping[str, Estimate]
+) -> Estimate:
+    if name.startswith(PUBLISHED):
+        return Estimate.missing("not worked out for a published split", "bare means")
+    return top["cell_means"] if name == "five-fold" else _intent_means(material, truth, fold)
 
 
 def _within(
@@ -181,6 +246,7 @@ def _within(
         "question": target.question,
         "raters": side,
         "protocol": "within-cells",
+        "reading": reading_of("within-cells", material.grouping.unit),
         "n": int(known.sum()),
         "pearson": _pearson(label, said, cell, material.seed),
         "rmse": rmse(label, said),
@@ -265,6 +331,7 @@ def _table(material: Material, left_out: Mapping[tuple[str, str], LeftOut]) -> p
                     "fold": found.fold,
                     "prediction": found.value,
                     "half_width": found.half_width,
+                    "unlike_training": found.foreign,
                     "label_screened": target.screened,
                     "label_everyone": target.everyone,
                 }

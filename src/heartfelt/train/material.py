@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,15 +19,21 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.files import inside
 from heartfelt.label import LabelOptions, first_answers, labels
 from heartfelt.panel import Panel, screen
 from heartfelt.predict.task import cases
 from heartfelt.predict.trained.embeddings import EMBEDDINGS
 from heartfelt.predict.trained.feature_cache import FeatureCache
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.published_split import COLUMN as SPLIT
+from heartfelt.snapshot.published_split import published_parts
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
+from heartfelt.train.calibrating import Domains
 from heartfelt.train.fitting import Floats, Ints, Rows
+from heartfelt.train.grouping import AUTO, Grouping, grouping_of
+from heartfelt.train.near_duplicates import Bits, picture_hash
 from heartfelt.train.recipes import Recipe
 
 Report: TypeAlias = Callable[[str, int, int], None]
@@ -35,6 +41,8 @@ LEAST_RATINGS = 2
 LEAST_STIMULI = 20
 _UNEXPLAINED = 0.35
 STAGE = "train"
+TRAIN = "train"
+"""The part of a published split that a model is fitted to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +64,11 @@ class Target:
     def bounds(self) -> tuple[float, float] | None:
         """The ends of the scale."""
         return self.scale.bounds()
+
+    def part(self, at: Ints) -> Target:
+        """Only the stimuli at these places."""
+        columns = ("label", "weight", "screened", "everyone")
+        return replace(self, **{name: getattr(self, name)[at] for name in columns})
 
     @property
     def points(self) -> Floats:
@@ -81,7 +94,20 @@ class Material:
     intent: tuple[str | None, ...]
     targets: tuple[Target, ...]
     ledger: pl.DataFrame
+    grouping: Grouping
+    split: tuple[str | None, ...] = ()
+    """The part of the published split each stimulus belongs to; empty where none was asked for."""
     seed: int = 0
+
+    @property
+    def widest(self) -> str:
+        """The widest embedding that any question needs."""
+        return max((target.embedding for target in self.targets), key=lambda name: EMBEDDINGS[name]().size)
+
+    def domains(self) -> Domains:
+        """What parts of the stimuli span, in the widest embedding."""
+        blocks = tuple(block.size for block in EMBEDDINGS[self.widest].blocks)
+        return Domains(self.features[self.widest], blocks)
 
     @property
     def systems(self) -> Ints | None:
@@ -98,6 +124,30 @@ class Material:
             return None
         return [f"{system}\x1f{intent}" for system, intent in pairs]
 
+    def part(self, name: str) -> Material:
+        """Only the stimuli of one part of the published split."""
+        at = np.array([place for place, part in enumerate(self.split) if part == name], dtype=np.int64)
+        if at.size < (LEAST_STIMULI if name == TRAIN else 1):
+            raise InputError(
+                f"{at.size} stimuli of the published part '{name}' can be used; {LEAST_STIMULI} are needed to train.",
+                "Check the column 'split' and the media.",
+            )
+
+        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(values[place] for place in at)
+
+        return replace(
+            self,
+            stimuli=of(self.stimuli),
+            hashes=of(self.hashes),
+            features={key: rows[at] for key, rows in self.features.items()},
+            system=of(self.system),
+            intent=of(self.intent),
+            targets=tuple(target.part(at) for target in self.targets),
+            grouping=replace(self.grouping, groups=self.grouping.at(at)),
+            split=of(self.split),
+        )
+
     def rows(self, target: Target, at: npt.NDArray[Any]) -> Rows:
         """What a head of this target is fitted to, from the stimuli at these places."""
         blocks = EMBEDDINGS[target.embedding].blocks
@@ -112,10 +162,20 @@ def gather(
     *,
     policy: str = "default",
     seed: int = 0,
+    group: str = AUTO,
+    split: bool = False,
     cache: FeatureCache | None = None,
     progress: Report | None = None,
 ) -> Material:
-    """Screen the raters, make labels, and look at every file; what cannot be used is a row of the ledger."""
+    """Screen the raters, make labels, and look at every file; what cannot be used is a row of the ledger.
+
+    ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split.
+    """
+    if split and TRAIN not in published_parts(snapshot.stimuli):
+        parts = ", ".join(published_parts(snapshot.stimuli))
+        raise InputError(
+            f"The published split has no part '{TRAIN}' (it has {parts}).", "Train without --split published."
+        )
     panel = screen(snapshot, policy, seed=seed)
     kept = panel.snapshot()
     questions = _questions(snapshot, recipe)
@@ -132,19 +192,42 @@ def gather(
         )
     tables = {"screened": labels(kept).table, "everyone": labels(snapshot).table}
     by_name = {row["stimulus"]: row for row in facts.iter_rows(named=True)}
+    features = {name: np.stack([rows[one] for one in order]) for name, rows in looked.rows.items()}
+    hashes = tuple(looked.hashes[name] for name in order)
+    own = facts.filter(pl.col("stimulus").is_in(order))
+    grouping = grouping_of(
+        own,
+        hashes,
+        features[recipe.embedding],
+        _picture_hashes(snapshot, own),
+        cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
+        by=group,
+    )
     return Material(
         snapshot,
         panel,
         recipe,
         tuple(order),
-        tuple(looked.hashes[name] for name in order),
-        {name: np.stack([rows[one] for one in order]) for name, rows in looked.rows.items()},
+        hashes,
+        features,
         tuple(_text(by_name[name].get("system")) for name in order),
         tuple(_text(by_name[name].get("intent")) for name in order),
         tuple(_target(name, recipe, snapshot, order, trained, tables) for name in questions),
         pl.DataFrame(looked.problems, schema=dict.fromkeys(LEDGER.names, pl.String)),
+        grouping,
+        tuple(_text(by_name[name].get(SPLIT)) for name in order) if split else (),
         seed,
     )
+
+
+def _picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
+    """What pictures look like, for finding near-duplicates; nothing for other media."""
+    root = snapshot.source.media_root
+    if snapshot.study.media != "image" or root is None:
+        return []
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        paths = [inside(root, str(name), "stimuli") for name in facts["path"].to_list()]
+        return list(pool.map(picture_hash, paths))
 
 
 def _text(value: Any) -> str | None:
@@ -188,12 +271,13 @@ def _look(
 
     def one(row: Mapping[str, Any]) -> tuple[dict[str, Any], str] | str:
         path = row.get("path")
-        if root is None or path is None or not (Path(root) / str(path)).is_file():
+        place = None if root is None or path is None else inside(Path(root), str(path), "stimuli")
+        if place is None or not place.is_file():
             return "its media file is not at hand"
         try:
             out, held = {}, ""
             for name, look in looks.items():
-                features, held = cache.of(look, Path(root) / str(path), texts.get(str(row["stimulus"])))
+                features, held = cache.of(look, place, texts.get(str(row["stimulus"])))
                 out[name] = features.mean
         except HeartfeltError as error:
             return error.problem

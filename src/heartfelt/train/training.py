@@ -11,17 +11,21 @@ import numpy as np
 
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
+from heartfelt.predict.trained.domain import Domain
 from heartfelt.predict.trained.embeddings import EMBEDDINGS
 from heartfelt.predict.trained.feature_cache import FeatureCache
 from heartfelt.predict.trained.head import KINDS
 from heartfelt.predict.trained.model import Kept, Output, TrainedModel
 from heartfelt.snapshot import Snapshot
+from heartfelt.train.calibrating import width_of
 from heartfelt.train.card import card
 from heartfelt.train.choosing import choose
-from heartfelt.train.evaluating import Evaluation, LeftOut, Report, conformal, evaluate
-from heartfelt.train.fitting import Floats
-from heartfelt.train.material import Material, Target, gather
+from heartfelt.train.evaluating import Evaluation, LeftOut, Report, evaluate, with_published
+from heartfelt.train.grouping import AUTO
+from heartfelt.train.material import TRAIN, Material, Target, gather
 from heartfelt.train.recipes import RECIPES
+
+PUBLISHED_SPLIT = "published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,10 @@ class TrainOptions:
     seed: int = 0
     level: float = 0.9
     name: str = ""
+    group: str = AUTO
+    """The column of the stimuli whose groups stay in one fold; ``auto`` looks for one, ``none`` folds by stimulus."""
+    split: str = ""
+    """``published`` fits to the published training part and evaluates on the other parts; empty uses all stimuli."""
     features: Path | None = None
     """The folder embeddings are kept in; the user's cache if left out."""
 
@@ -42,6 +50,10 @@ class TrainOptions:
         for kind in self.heads:
             if kind not in KINDS:
                 raise InputError(f"There is no head called '{kind}'.", suggestion(kind, KINDS, "Heads"))
+        if self.split not in ("", PUBLISHED_SPLIT):
+            raise InputError(
+                f"There is no split called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none."
+            )
         if not 0.5 <= self.level < 1:
             raise InputError(
                 f"An interval of level {self.level} cannot be.", "Give 0.5 up to 1, such as 0.9."
@@ -61,19 +73,25 @@ def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Rep
     """Look, evaluate with everything nested, then fit to all stimuli."""
     options = options or TrainOptions()
     recipe = RECIPES[options.recipe]
-    material = gather(
+    whole = gather(
         snapshot,
         recipe,
         policy=options.policy,
         seed=options.seed,
+        group=options.group,
+        split=bool(options.split),
         cache=FeatureCache(options.features),
         progress=progress,
     )
+    material = whole.part(TRAIN) if options.split else whole
     kinds = options.heads or recipe.kinds
     evaluation = evaluate(material, kinds, options.level, progress)
-    outputs, chosen = _fitted(material, evaluation, kinds, options.level)
+    outputs, chosen, domain = _fitted(material, evaluation, kinds, options.level)
+    if options.split:
+        parts = {name: whole.part(name) for name in dict.fromkeys(whole.split) if name not in (TRAIN, None)}
+        evaluation = with_published(evaluation, parts, outputs, domain)
     # One model looks through one embedding: the widest that any question needs.
-    widest = max((target.embedding for target in material.targets), key=lambda name: EMBEDDINGS[name]().size)
+    widest = material.widest
     model = TrainedModel(
         options.name or f"{options.recipe} on {snapshot.study.name}",
         options.recipe,
@@ -81,35 +99,42 @@ def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Rep
         tuple(_widened(one, at, widest) for one, at in zip(outputs, material.targets, strict=True)),
         _facts(material, options, evaluation, chosen),
         _kept(material, evaluation),
+        domain=domain,
     )
     return Trained(replace(model, card=card(model)), material, evaluation)
 
 
 def _fitted(
     material: Material, evaluation: Evaluation, kinds: Sequence[str], level: float
-) -> tuple[list[Output], dict[str, Any]]:
-    """The head of every question, chosen on inner folds and fitted to all stimuli, and how it was chosen."""
+) -> tuple[list[Output], dict[str, Any], Domain]:
+    """The head of every question, chosen on inner folds and fitted to all stimuli; how it was chosen; what it was trained on."""
     outputs, chosen, systems = [], {}, material.systems
+    # Every question's stimuli are left out along the same plan.
+    plan = _farthest(evaluation, material.targets[0].question).fold
+    places = material.domains().of(np.arange(len(material.stimuli)), plan)
     for target in material.targets:
         at = np.flatnonzero(np.isfinite(target.label))
-        found = choose(material.rows(target, at), None if systems is None else systems[at], kinds)
+        known = None if systems is None else systems[at]
+        found = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
         chosen[target.question] = {
             "head": found.kind,
             "setting": list(found.setting),
             "inner_error": found.tried,
         }
         left = _farthest(evaluation, target.question)
+        width = width_of(np.abs(left.value - target.screened), places, level)
         outputs.append(
             Output(
                 target.question,
                 found.head.stored(),
                 target.bounds,
-                conformal(_gaps(target, left), level),
+                width.half,
                 level,
                 error_parts(material, target, left),
+                width.slope,
             )
         )
-    return outputs, chosen
+    return outputs, chosen, places.domain
 
 
 def _widened(output: Output, target: Target, embedding: str) -> Output:
@@ -130,11 +155,6 @@ def _farthest(evaluation: Evaluation, question: str) -> LeftOut:
     """Predictions of unknown systems where there are systems, else of unknown stimuli."""
     found = evaluation.left_out.get((question, "leave-one-system-out"))
     return found or evaluation.left_out[question, "five-fold"]
-
-
-def _gaps(target: Target, left: LeftOut) -> Floats:
-    gaps = np.abs(left.value - target.screened)
-    return np.asarray(gaps[np.isfinite(gaps)])
 
 
 def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, float]:
@@ -193,6 +213,8 @@ def _facts(
         "stimuli": len(material.stimuli),
         "left_out": material.ledger.height,
         "systems": sorted({name for name in material.system if name is not None}),
+        "grouping": material.grouping.to_json(),
+        "split": options.split or None,
         "seed": options.seed,
         "level": options.level,
         "chosen": dict(chosen),

@@ -11,22 +11,38 @@ import json
 import math
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from heartfelt.errors import InputError
 from heartfelt.predict.chat.form import read, schema
-from heartfelt.predict.chat.message import SYSTEM, message
-from heartfelt.predict.exchange import PASSING, Exchange, refusal, shortened, timeout_of, wait_of
-from heartfelt.predict.predictor import PREDICTORS, Case, Prediction, Predictor, Transient
+from heartfelt.predict.chat.message import CONTEXT, MEDIA_PARAMETERS, SYSTEM, groups, message
+from heartfelt.predict.chat.reply import Completion, Prices, completion_of
+from heartfelt.predict.exchange import Exchange, is_transient, refusal, shortened, timeout_of, wait_of
+from heartfelt.predict.info import PredictorInfo
+from heartfelt.predict.model_call import Call
+from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
 
 FORMS = ("json_schema", "json_object", "plain")
 KEYS = ("HEARTFELT_CHAT_KEY", "OPENAI_API_KEY")
 _REFUSALS = frozenset({400, 406, 415, 422, 501})
 """What a server may answer to a form it does not know."""
-_PROMPT = "1"
+_SPECIMENS: dict[str, Scale] = {
+    "points": Points(type="points", points=3, anchors={1: "low", 3: "high"}),
+    "numeric": Numeric(type="numeric", low=0, high=1),
+    "categories": Categories(type="categories", categories=["a", "b"]),
+    "ordered": Ordered(type="ordered", categories=["a", "b", "c"]),
+    "yes-no": YesNo(type="yes-no"),
+    "text": FreeText(type="text", min_words=1, max_words=2),
+    "tags": Tags(type="tags", tags=["a"], open=False),
+}
+"""One scale of each kind, for the hash of what is sent."""
 _MAKING = threading.Lock()
 
 
@@ -42,7 +58,10 @@ class Chat(Predictor):
         "reasons": "yes (the usual) asks for a sentence before each answer, no does not",
         "temperature": "0 if left out",
         "max_tokens": "how long an answer may be, 2000 if left out",
-        "timeout": "seconds to wait for an answer, 120 if left out",
+        "timeout": "seconds a request may take from start to end, 120 if left out",
+        "context": "none (the usual), or what the model is told about the stimulus: prompt, intent, system, joined by +",
+        "input_price": "what a million input tokens cost; with output_price, the cost of every request is recorded",
+        "output_price": "what a million output tokens cost",
         "key_from": f"the environment variable with the key; {' or '.join(KEYS)} if left out",
         "version": "the version of what answers, where the model's name does not say it",
     }
@@ -64,6 +83,11 @@ class Chat(Predictor):
         self._timeout = timeout_of(options.get("timeout", "120"))
         self._key_from = options.get("key_from")
         self._version = options.get("version", "")
+        self.context = _context_of(options.get("context", "none"))
+        self.prices = Prices(_price(options, "input_price"), _price(options, "output_price"))
+        if (self.prices.input is None) != (self.prices.output is None):
+            raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
+        self._form = form
         self._forms: tuple[str, ...] = FORMS if form == "auto" else (form,)
         """The forms still to be tried, the best first; the first only once the server took it."""
         self._length_name, self._tempered = "max_tokens", True
@@ -85,15 +109,39 @@ class Chat(Predictor):
 
     @property
     def identity(self) -> str:
-        """The model, the server, the prompt and the settings."""
-        prompt = hashlib.sha256(f"{_PROMPT}{SYSTEM}".encode()).hexdigest()[:12]
+        """The model, the server, and everything that is sent beside the stimulus and its questions."""
         settings = (
-            f"temperature {self.temperature:g}, reasons {self.reasons}, at most {self.max_tokens} tokens"
+            f"temperature {self.temperature:g}, reasons {self.reasons}, at most {self.max_tokens} tokens,"
+            f" form {self._form}, context {'+'.join(self.context) or 'none'}"
         )
-        return f"chat {self.model} at {self._url} version {self._version or 'by name'}, prompt {prompt}, {settings}"
+        return (
+            f"chat {self.model} at {self._url} version {self._version or 'by name'},"
+            f" prompt {self._template_hash()}, {settings}"
+        )
+
+    def describe(self) -> PredictorInfo:
+        """The model's name at the server."""
+        return PredictorInfo(
+            self.asked or self.name, self.model, self.name, self.model, self._version or None
+        )
+
+    def request_digest(self, case: Case, ask: Ask) -> str:
+        """A hash of the request a question goes into, media left out: the questions beside it and the context."""
+        asks = next(part for part in groups(case.all_asks) if ask.shown == part[0].shown)
+        bare = replace(case, media=None)
+        content = message(bare, asks, self.context, reasons=self.reasons)
+        return _digest([MEDIA_PARAMETERS, self._plain_request(asks, content, "json_schema")])
+
+    def _template_hash(self) -> str:
+        """A hash of everything sent for one question of each kind of scale: any change of wording or settings changes it."""
+        asks = tuple(Ask(name, scale, "text", "words", {}, "shown") for name, scale in _SPECIMENS.items())
+        case = Case("stimulus", asks, None, "system", "intent", "prompt")
+        content = message(case, asks, self.context, reasons=self.reasons)
+        requests = [self._plain_request(asks, content, form) for form in FORMS]
+        return _digest([MEDIA_PARAMETERS, *requests])[:12]
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """One request a case."""
+        """One request a case, and one more for each text that raters were shown with some of the questions."""
         return [self._case(case) for case in cases]
 
     def close(self) -> None:
@@ -130,23 +178,49 @@ class Chat(Predictor):
         return key
 
     def _case(self, case: Case) -> Sequence[Prediction]:
-        if not case.asks:
-            return []
-        content = message(case, reasons=self.reasons)
+        """Every open question; each is asked in the request it belongs to, whole, even where the others are answered."""
+        answers: dict[str, Prediction] = {}
+        wanted = {ask.question for ask in case.asks}
+        for asks in groups(case.all_asks):
+            if any(ask.question in wanted for ask in asks):
+                try:
+                    predictions = self._group(case, asks)
+                except Transient as error:
+                    if not answers:
+                        raise
+                    predictions = [Prediction.later(error.problem, error.after)] * len(asks)
+                note = self._note(case, asks)
+                for ask, prediction in zip(asks, predictions, strict=True):
+                    answers[ask.question] = (
+                        prediction if prediction.problem else replace(prediction, note=note)
+                    )
+        return [answers[ask.question] for ask in case.asks]
+
+    def _note(self, case: Case, asks: Sequence[Ask]) -> str | None:
+        """What the model was told about the stimulus, in words."""
+        known = {"prompt": case.prompt, "intent": case.intent, "system": case.system}
+        parts = [f"the model was told {CONTEXT[name]}" for name in self.context if known[name]]
+        if asks[0].shown:
+            what = "the prompt" if asks[0].about.get("matches") == "prompt" else "the written level"
+            parts.append(f"the model was shown {what}, as raters were")
+        return "; ".join(parts) or None
+
+    def _group(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
+        content = message(case, asks, self.context, reasons=self.reasons)
         problem = ""
         for form in self._forms:
-            status, text = self._posted(self._request(case, content, form))
-            if status == 400 and self._gives_way(text):
-                status, text = self._posted(self._request(case, content, form))
-            if status == 200:
+            sent = self._sent(asks, content, form)
+            if sent.status == 400 and self._gives_way(sent.text):
+                sent = self._sent(asks, content, form)
+            if sent.status == 200:
                 self._forms = (form,)
-                return self._read(text, case)
-            problem = refusal(status, text)
-            if status in {401, 403}:
+                return self._read(sent, asks)
+            problem = refusal(sent.status, sent.text)
+            if sent.status in {401, 403}:
                 problem += f" (set {self._key_from or KEYS[0]} to a key this server takes)"
-            if status not in _REFUSALS:
+            if sent.status not in _REFUSALS:
                 break
-        return [Prediction.failed(problem)] * len(case.asks)
+        return [Prediction.failed(problem)] * len(asks)
 
     def _gives_way(self, text: str) -> bool:
         """Leave out, or rename, what newer models refuse; whether there was anything to change."""
@@ -157,53 +231,117 @@ class Chat(Predictor):
             self._tempered = False
         return before != (self._length_name, self._tempered)
 
-    def _request(self, case: Case, content: list[dict[str, Any]], form: str) -> dict[str, Any]:
+    def _request(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> dict[str, Any]:
+        """The request as this server takes it."""
+        request = self._plain_request(asks, content, form)
+        request[self._length_name] = request.pop("max_tokens")
+        if not self._tempered:
+            del request["temperature"]
+        return request
+
+    def _plain_request(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": content}],
             "temperature": self.temperature,
-            self._length_name: self.max_tokens,
+            "max_tokens": self.max_tokens,
         }
-        if not self._tempered:
-            del request["temperature"]
         if form == "json_schema":
-            shape = {"name": "answers", "strict": True, "schema": schema(case.asks, reasons=self.reasons)}
+            shape = {"name": "answers", "strict": True, "schema": schema(asks, reasons=self.reasons)}
             request["response_format"] = {"type": "json_schema", "json_schema": shape}
         elif form == "json_object":
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _posted(self, request: Mapping[str, Any]) -> tuple[int, str]:
-        """The status and the text of one request; bad weather is raised."""
-        said = self.exchange.post(json.dumps(request).encode())
+    def _sent(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> _Answer:
+        """Send one request; a transient failure is raised."""
+        body = json.dumps(self._request(asks, content, form)).encode()
+        at, begun = datetime.now(UTC).isoformat(timespec="microseconds"), time.perf_counter()
+        said = self.exchange.post(body)
+        seconds = round(time.perf_counter() - begun, 6)
         text = self._hidden(said.text)
-        if said.status in PASSING:
+        if is_transient(said.status):
             raise Transient(refusal(said.status, text), after=wait_of(said.retry_after))
-        return said.status, text
+        digest = hashlib.sha256(body).hexdigest()
+        call = Call(
+            hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16],
+            digest,
+            at,
+            tuple(ask.question for ask in asks),
+            self.model,
+            form,
+            said.status,
+            seconds=seconds,
+        )
+        return _Answer(said.status, text, call)
 
-    def _read(self, text: str, case: Case) -> Sequence[Prediction]:
-        try:
-            choice = json.loads(text)["choices"][0]
-            said = choice["message"]
-            content = said.get("content")
-        except (ValueError, LookupError, TypeError, AttributeError):
-            problem = f"the server's answer is no chat completion: '{shortened(text)}'"
-            return [Prediction.failed(problem)] * len(case.asks)
-        ended = choice.get("finish_reason")
-        if said.get("refusal") or ended == "content_filter":
-            problem = f"the model refused: {shortened(str(said.get('refusal') or 'content filter'))}"
+    def _read(self, answer: _Answer, asks: Sequence[Ask]) -> Sequence[Prediction]:
+        completion = completion_of(answer.text)
+        if completion is None:
+            call = replace(answer.call, completion=answer.text)
+            problem = f"the server's answer is no chat completion: '{shortened(answer.text)}'"
+            return [replace(Prediction.failed(problem), call=call)] * len(asks)
+        call = self._recorded(answer.call, completion)
+        ended = completion.finish_reason
+        if completion.refusal or ended == "content_filter":
+            problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
         elif ended == "length":
             problem = f"the model's answer was cut off at {self.max_tokens} tokens (raise max_tokens)"
-        elif isinstance(content, str) and content.strip():
-            return read(content, case.asks)
+        elif completion.content is not None and completion.content.strip():
+            return [replace(one, call=call) for one in read(completion.content, asks)]
+        elif completion.reasoning is not None:
+            problem = "the model reasoned but gave no answer"
         else:
             problem = "the model answered with nothing"
-        return [Prediction.failed(problem)] * len(case.asks)
+        return [replace(Prediction.failed(problem), call=call)] * len(asks)
+
+    def _recorded(self, call: Call, completion: Completion) -> Call:
+        return replace(
+            call,
+            model=completion.model,
+            fingerprint=completion.fingerprint,
+            finish_reason=completion.finish_reason,
+            input_tokens=completion.input_tokens,
+            cached_tokens=completion.cached_tokens,
+            output_tokens=completion.output_tokens,
+            reasoning_tokens=completion.reasoning_tokens,
+            cost=self.prices.cost(completion.input_tokens, completion.output_tokens),
+            completion=completion.content,
+            reasoning=completion.reasoning,
+        )
 
     def _hidden(self, text: str) -> str:
         """The text without the key, should the server have repeated it."""
         key = self._key()
         return text.replace(key, "***") if key else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a server answered to one request, and the record of that request so far."""
+
+    status: int
+    text: str
+    call: Call
+
+
+def _digest(parts: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _context_of(text: str) -> tuple[str, ...]:
+    """The parts of the option ``context``, in a fixed order."""
+    parts = [] if text == "none" else text.split("+")
+    unknown = [part for part in parts if part not in CONTEXT]
+    if unknown:
+        raise InputError(
+            f"There is no context '{unknown[0]}'.", f"Give none, or {', '.join(CONTEXT)} joined by +."
+        )
+    return tuple(name for name in CONTEXT if name in parts)
+
+
+def _price(options: Mapping[str, str], name: str) -> float | None:
+    return _within(options, name, 0.0, 0.0, 1e9) if name in options else None
 
 
 def _parsed(argument: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heartfelt.errors import InputError
+from heartfelt.predict.chat.thoughts import without_thoughts
 from heartfelt.predict.exchange import shortened
 from heartfelt.predict.predictor import Ask, Prediction
 from heartfelt.study.scale import FreeText, Scale, Tags
@@ -59,14 +60,37 @@ def _answer(scale: Scale) -> dict[str, Any]:
 
 
 def read(content: str, asks: Sequence[Ask]) -> list[Prediction]:
-    """What the model wrote, question by question; what cannot be read is that question's problem."""
+    """What the model wrote, question by question; what cannot be read is that question's problem.
+
+    Drafts between reasoning tags are no answer. Of several filled-in forms the last of the fullest counts.
+    """
     names = entry_names(asks)
-    filled = next((found for found in _objects(content) if set(found) & set(names)), None)
+    filled, unclosed = _filled(content, set(names))
+    if filled is None and unclosed:
+        return [
+            Prediction.failed("the model was still reasoning when its answer ended (raise max_tokens)")
+        ] * len(asks)
     if filled is None:
         return [Prediction.failed(f"the model's answer is no filled-in form: '{shortened(content)}'")] * len(
             asks
         )
     return [_read_one(filled.get(name), ask) for name, ask in zip(names, asks, strict=True)]
+
+
+def _filled(content: str, names: set[str]) -> tuple[dict[str, Any] | None, bool]:
+    """The form the model filled in, if any, and whether the text ends inside a draft."""
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, dict) and set(whole) & names:
+        return whole, False
+    answer, unclosed = without_thoughts(content)
+    best: dict[str, Any] | None = None
+    for form in _objects(answer):
+        if set(form) & names and (best is None or len(set(form) & names) >= len(set(best) & names)):
+            best = form
+    return best, unclosed
 
 
 def _objects(content: str) -> Iterator[dict[str, Any]]:

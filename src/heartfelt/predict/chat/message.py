@@ -1,4 +1,9 @@
-"""What a language model is shown: the medium itself and the questions in words."""
+"""What a language model is shown: the medium itself and the questions in words, as raters met them.
+
+The model is not told what the stimulus was meant to convey, what it was made from or what made it, unless raters were shown it
+with the question or the option ``context`` asks for it. Questions with which raters were shown something go into a request of
+their own, so that no other question's answer can lean on it.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +27,36 @@ SYSTEM = (
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 
 
-def message(case: Case, *, reasons: bool) -> list[dict[str, Any]]:
+CONTEXT = {"prompt": "the prompt", "intent": "what it was meant to convey", "system": "what made it"}
+"""What a model may be told about a stimulus on request, in words."""
+MEDIA_PARAMETERS = (
+    "pictures: PNG, JPEG and WebP as they are, else PNG; sound: WAV and MP3 as they are, else 16-bit WAV"
+)
+
+
+def groups(asks: Sequence[Ask]) -> list[tuple[Ask, ...]]:
+    """The questions that go into one request each: those without anything shown together, the others by what was shown."""
+    by_shown: dict[str, list[Ask]] = {}
+    for ask in asks:
+        by_shown.setdefault(ask.shown, []).append(ask)
+    return [tuple(part) for part in by_shown.values()]
+
+
+def context_lines(case: Case, wanted: Sequence[str]) -> list[str]:
+    """What the model is told about the stimulus beside the questions, on request."""
+    known = {"prompt": case.prompt, "intent": case.intent, "system": case.system}
+    return [f"About this stimulus, {CONTEXT[name]}: {known[name]}" for name in wanted if known[name]]
+
+
+def message(
+    case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool
+) -> list[dict[str, Any]]:
     """The parts of the user's message: the medium first, then the questions."""
-    words = {"type": "text", "text": questions(case.asks, reasons=reasons)}
+    text = "\n".join([*context_lines(case, context), questions(asks, reasons=reasons)])
+    words = {"type": "text", "text": text}
     if case.media is None:
         return [words]
-    about = case.asks[0].about.get("media", "")
+    about = asks[0].about.get("media", "")
     return [picture_part(case.media) if about == "image" else sound_part(case.media), words]
 
 
@@ -76,8 +105,8 @@ def questions(asks: Sequence[Ask], *, reasons: bool) -> str:
     lines = []
     for name, ask in zip(entry_names(asks), asks, strict=True):
         lines.append(f"{name}: {ask.words or ask.text}")
-        if ask.words and ask.text != ask.words and ask.words not in ask.text:
-            lines.append(f"    It is about: {ask.text}")
+        if ask.shown and ask.shown not in ask.words:
+            lines.append(f"    Shown to raters with this question: {ask.shown}")
         lines.append(f"    Answer: {allowed(ask.scale)}.")
     entry = '{"reason": one short sentence, "answer": ...}' if reasons else '{"answer": ...}'
     form = ", ".join(f'"{name}": {entry}' for name in entry_names(asks))

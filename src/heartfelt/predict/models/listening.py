@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.formats.format import Progress
-from heartfelt.make.media import channel_mean, resample
+from heartfelt.make.media import resample
 from heartfelt.make.sound_file import not_finite, opened
 from heartfelt.predict.decode import decode
+from heartfelt.predict.downmix import CANCELS, loudest_if_cancelling, one_channel
 from heartfelt.predict.models import distillmos, dnsmos, musicnn
 from heartfelt.predict.models.loading import load_model
 from heartfelt.predict.models.samples import RATE
@@ -92,7 +93,7 @@ def speech_quality(
 
 
 def sound_blocks(path: Path | str, rate: int = RATE) -> Iterator[Array]:
-    """A file's channels averaged, at ``rate``, in blocks: the same samples as decoding it whole."""
+    """A file's channels made one, at ``rate``, in blocks: the same samples as decoding it whole."""
     import soxr
 
     clip = Clip.of(path)
@@ -112,12 +113,16 @@ class Clip:
     path: Path | str
     frames: int
     rate: int
+    channel: int | None = None
+    """The channel to listen to where the channels cancel each other; None for their mean."""
 
     @classmethod
     def of(cls, path: Path | str) -> Clip:
         """What the file says; an error where it is no sound file."""
         with opened(path) as file:
-            return cls(path, int(file.frames) if file.frames < _UNKNOWN else 0, int(file.samplerate))
+            frames, rate = int(file.frames) if file.frames < _UNKNOWN else 0, int(file.samplerate)
+            channel = loudest_if_cancelling(_read_blocks(file, rate)) if file.channels > 1 else None
+        return cls(path, frames, rate, channel)
 
     @property
     def seconds(self) -> float:
@@ -126,21 +131,22 @@ class Clip:
 
     def warnings(self) -> tuple[str, ...]:
         """Doubts about the file itself."""
-        if self.rate >= RATE:
-            return ()
-        return (
-            f"the file has {self.rate:,} samples a second; the models were made for {RATE:,}, and nothing above "
-            f"{self.rate // 2:,} Hz is in it",
-        )
+        out = [] if self.channel is None else [CANCELS]
+        if self.rate < RATE:
+            out.append(
+                f"the file has {self.rate:,} samples a second; the models were made for {RATE:,}, and nothing above "
+                f"{self.rate // 2:,} Hz is in it"
+            )
+        return tuple(out)
 
     def samples(self) -> Iterator[Array]:
-        """The whole file at its own rate, channels averaged, in blocks; an error where there is less than it promises."""
+        """The whole file at its own rate, channels made one, in blocks; an error where there is less than it promises."""
         with opened(self.path) as file:
             read = 0
             while True:
                 frames = file.read(_BLOCK_SECONDS * self.rate, dtype="float32", always_2d=True)
                 read += len(frames)
-                yield _mono(frames, self.path)
+                yield _mono(frames, self.path, self.channel)
                 if len(frames) < _BLOCK_SECONDS * self.rate:
                     break
         if read < self.frames:
@@ -167,7 +173,7 @@ class Clip:
                 frames = file.read(wanted, dtype="float32", always_2d=True)
                 if len(frames) < wanted:
                     raise _cut_off(self.path, self.frames, at + len(frames))
-                samples = resample(_mono(frames, self.path), self.rate, RATE)[: windows.length]
+                samples = resample(_mono(frames, self.path, self.channel), self.rate, RATE)[: windows.length]
                 yield np.pad(samples, (0, windows.length - len(samples)))
 
 
@@ -217,9 +223,14 @@ def _cut_off(path: Path | str, promised: int, read: int) -> InputError:
     )
 
 
-def _mono(frames: Array, path: Path | str) -> Array:
+def _read_blocks(file: Any, rate: int) -> Iterator[Array]:
+    while len(frames := file.read(_BLOCK_SECONDS * rate, dtype="float32", always_2d=True)):
+        yield frames
+
+
+def _mono(frames: Array, path: Path | str, channel: int | None) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
-        mono: Array = channel_mean(frames)
+        mono: Array = one_channel(frames, channel)
     if not np.isfinite(mono.sum(dtype=np.float64)):
         raise not_finite(path)
     return mono

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.predict.downmix import CANCELS
 from heartfelt.predict.trained import bandwidth, harmony, rhythm, signal
 from heartfelt.registry import Registry
 
@@ -27,6 +28,7 @@ _REST_SECONDS = 5
 _POOLS = ("mean_pool", "max_pool", "std_pool")
 _LEVEL = 10 ** (-18 / 20)
 _QUIET = 10 ** (-60 / 20)
+_SHORT = "the clip lasts"
 SILENT = "the clip is silent; what is predicted of it says nothing"
 
 
@@ -49,6 +51,11 @@ class Features:
     warnings: tuple[str, ...] = ()
 
     @property
+    def too_short(self) -> bool:
+        """Whether there is too little sound to say anything of it."""
+        return any(word.startswith(_SHORT) for word in self.warnings)
+
+    @property
     def mean(self) -> Array:
         """One row for the whole."""
         out: Array = self.rows.mean(axis=0)
@@ -63,6 +70,8 @@ class Embedding(ABC):
     media: ClassVar[str]
     blocks: ClassVar[tuple[Block, ...]]
     uses_text: ClassVar[bool] = False
+    near_duplicate: ClassVar[float | None] = None
+    """The cosine of standardised rows from which two stimuli count as nearly the same; None where no such cosine is known."""
 
     @property
     def size(self) -> int:
@@ -106,6 +115,7 @@ class Music(Embedding):
         Block("bandwidth", bandwidth.BANDS),
     )
     models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
+    near_duplicate: ClassVar[float | None] = 0.97
 
     @property
     def identity(self) -> str:
@@ -126,7 +136,10 @@ class Music(Embedding):
             starts.append(at)
             at += len(samples) / clip.rate
             peak = max(peak, float(np.abs(samples).max(initial=0.0)))
-        return Features(np.stack(rows), np.asarray(starts), at, _doubts(clip.rate, at, peak))
+        doubts = _doubts(clip.rate, at, peak)
+        return Features(
+            np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts)
+        )
 
     def row(self, samples: Array, rate: int = signal.RATE) -> Array:
         """The row of one window of mono sound."""
@@ -180,6 +193,7 @@ class Picture(Embedding):
     media: ClassVar[str] = "image"
     blocks: ClassVar[tuple[Block, ...]] = (Block("efficientnet", 1280), Block("classes", 1000))
     model: ClassVar[str] = "efficientnet-lite2"
+    near_duplicate: ClassVar[float | None] = 0.85
 
     @property
     def identity(self) -> str:
@@ -251,7 +265,7 @@ def _doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
     if peak < _QUIET:
         out.append(SILENT)
     if seconds < 3.0:
-        out.append(f"the clip lasts {seconds:.2f} s; the model was made from clips of ten seconds")
+        out.append(f"{_SHORT} {seconds:.2f} s; the model was made from clips of ten seconds")
     if rate < signal.RATE:
         out.append(f"the file has {rate:,} samples a second; the model was made for {signal.RATE:,} or more")
     return tuple(out)

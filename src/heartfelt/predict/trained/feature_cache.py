@@ -18,6 +18,9 @@ from heartfelt.files import write_bytes
 from heartfelt.make.media import content_hash
 from heartfelt.predict.trained.embeddings import Embedding, Features
 
+_READING = "; reading 2"
+"""Changed when files are read differently in a way that leaves ordinary ones, and so the models, as they were."""
+
 
 def user_features() -> Path:
     """Where embeddings are kept: ``HEARTFELT_FEATURES``, or below the user's cache folder."""
@@ -47,7 +50,7 @@ class FeatureCache:
         return found, held
 
     def _place(self, embedding: Embedding, held: str, text: str | None) -> Path:
-        who = hashlib.sha256(embedding.identity.encode()).hexdigest()[:16]
+        who = hashlib.sha256(f"{embedding.identity}{_READING}".encode()).hexdigest()[:16]
         words = hashlib.sha256(text.encode()).hexdigest()[:16] if text and embedding.uses_text else ""
         return self.folder / who / held[:2] / f"{held}{words}.npz"
 

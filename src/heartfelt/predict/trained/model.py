@@ -1,8 +1,10 @@
 """A trained model as a folder: ``model.json`` (what it predicts, from what, how well), ``weights.npz``, ``out_of_fold.json``.
 
 Predictions come with an interval that covers new stimuli of systems the model has not met: its half-width is the conformal
-quantile of the errors made when each system (or fold) was left out. A stimulus the model was trained on is recognised by what
-its file holds, or by its id, system and intent, and gets the value predicted when it was left out.
+quantile of the errors made when each system (or fold) was left out, and grows with the distance from the training stimuli
+as far as those errors did. A stimulus that is unlike them all is flagged, and its interval is the whole scale. A stimulus
+the model was trained on is recognised by what its file holds, or by its id, system and intent, and gets the value predicted
+when it was left out.
 
 Source: Barber, Candès, Ramdas and Tibshirani (2021), *Predictive inference with the jackknife+*, for cross-conformal intervals.
 """
@@ -23,12 +25,19 @@ import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import whole_folder, write_bytes, write_json, write_text
-from heartfelt.predict.trained.embeddings import EMBEDDINGS, Embedding
+from heartfelt.predict.trained.domain import Domain, Place
+from heartfelt.predict.trained.embeddings import EMBEDDINGS, Embedding, Features
 from heartfelt.predict.trained.head import Head
 
 MODEL, WEIGHTS, OUT_OF_FOLD, CARD = "model.json", "weights.npz", "out_of_fold.json", "CARD.md"
+DOMAIN = "domain.npz"
 SCHEMA = 1
 _MEND = "Restore the folder, or train the model again."
+
+
+def growth(slope: float, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """How much wider an interval is at a distance than at distance 0, up to four times; closer, it is not narrower."""
+    return np.asarray(np.clip(np.exp(slope * distance), 1.0, 4.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +53,12 @@ class Output:
     half_width: float
     level: float
     errors: Mapping[str, float] = field(default_factory=dict)
+    slope: float = 0.0
+    """How fast the interval grows with the distance from what was trained on; ``half_width`` is that at distance 0."""
+
+    def half(self, place: Place) -> float:
+        """The half-width of the interval of a stimulus that is not foreign."""
+        return float(self.half_width * growth(self.slope, np.array(place.distance)))
 
     def held(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Values kept on the scale."""
@@ -56,6 +71,7 @@ class Output:
             "head": self.head.to_json(),
             "bounds": None if self.bounds is None else list(self.bounds),
             "half_width": self.half_width,
+            "slope": self.slope,
             "level": self.level,
             "errors": dict(self.errors),
         }
@@ -85,10 +101,24 @@ class TrainedModel:
     """By the hash of the file's content."""
     card: str = ""
     hash: str = ""
+    domain: Domain | None = None
+    """What it was trained on, for telling what is unlike it; None in models of earlier versions."""
 
     def look(self) -> Embedding:
         """The embedding it looks through."""
         return EMBEDDINGS[self.embedding]()
+
+    def place(self, features: Features) -> Place:
+        """Where a stimulus lies from what the model was trained on."""
+        return Place() if self.domain is None else self.domain.place(features.rows)
+
+    @property
+    def domain_hash(self) -> str:
+        """A hash of what decides the place of a stimulus; empty without a domain."""
+        if self.domain is None:
+            return ""
+        stored = json.dumps(self.domain.to_json(self.domain.content()), sort_keys=True)
+        return hashlib.sha256(stored.encode()).hexdigest()
 
     def output(self, question: str) -> Output | None:
         """The output for a question, by id."""
@@ -118,7 +148,12 @@ class TrainedModel:
         weights = self._weights()
         with whole_folder(folder, replace=replace) as made:
             write_bytes(made / WEIGHTS, weights)
-            write_json(made / MODEL, self._manifest(weights))
+            manifest = self._manifest(weights)
+            if self.domain is not None:
+                content = self.domain.content()
+                write_bytes(made / DOMAIN, content)
+                manifest["domain"] = self.domain.to_json(content)
+            write_json(made / MODEL, manifest)
             kept = {
                 key: [one.stimulus, dict(one.values), one.system, one.intent]
                 for key, one in sorted(self.out_of_fold.items())
@@ -193,11 +228,17 @@ def load_trained(folder: Path | str) -> TrainedModel:
         arrays = {key: shared[place] for key, place in names.items()}
         outputs = tuple(_output(one, arrays) for one in said["outputs"])
         kept = _kept(folder / OUT_OF_FOLD)
+        stored_domain = said.get("domain")
+        domain = (
+            None
+            if stored_domain is None
+            else Domain.from_content((folder / DOMAIN).read_bytes(), stored_domain)
+        )
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise DamagedError(f"{folder} is damaged: {error}.", _MEND) from error
     return TrainedModel(
         str(said["name"]), str(said["recipe"]), str(said["embedding"]), outputs, said["facts"], kept,
-        hash=str(said["weights"]),
+        hash=str(said["weights"]), domain=domain,
     )  # fmt: skip
 
 
@@ -211,6 +252,7 @@ def _output(said: Mapping[str, Any], arrays: Mapping[str, Any]) -> Output:
         float(said["half_width"]),
         float(said["level"]),
         {str(key): float(value) for key, value in said["errors"].items()},
+        float(said.get("slope", 0.0)),
     )
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predict.info import PredictorInfo
 from heartfelt.predict.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predict.trained.domain import Place
 from heartfelt.predict.trained.embeddings import SILENT, Features, Music
 from heartfelt.predict.trained.feature_cache import FeatureCache
 from heartfelt.predict.trained.head import Head
 from heartfelt.predict.trained.model import Output, TrainedModel, load_trained
 
+SILENT_FLAG, SHORT_FLAG, UNLIKE_FLAG = "silent", "too short", "unlike training"
 OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
 
 
@@ -32,6 +36,7 @@ class TrainedPredictor(Predictor):
         self.model = model
         self.at_once = min(4, os.cpu_count() or 1)
         self._cache = FeatureCache()
+        self._domain = model.domain_hash[:12]
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> TrainedPredictor:
@@ -59,7 +64,19 @@ class TrainedPredictor(Predictor):
     @property
     def identity(self) -> str:
         """The weights and the embedding."""
-        return f"{self.name} {self.model.hash[:16]}; {self.model.look().identity}"
+        return f"{self.name} {self.model.hash[:16]} domain {self._domain or 'none'}; {self.model.look().identity}"
+
+    def describe(self) -> PredictorInfo:
+        """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
+        version = self.model.facts.get("heartfelt")
+        return PredictorInfo(
+            self.asked or self.name,
+            self.model.name if self.name == TrainedPredictor.name else self.name,
+            self.name,
+            self.model.name,
+            None if version is None else f"heartfelt {version}",
+            self.model.hash,
+        )
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Every case through the embedding once."""
@@ -78,10 +95,13 @@ class TrainedPredictor(Predictor):
         except HeartfeltError as error:
             return [Prediction.failed(f"{error.problem} {error.fix}") for _ in case.asks]
         kept = self.model.kept(held, case.stimulus, case.system, case.intent)
+        doubt = doubt_of(self.model, features)
         return [
             self._unknown(ask)
             if out is None
-            else _prediction(ask, out, features, None if kept is None else kept.values.get(out.question))
+            else _prediction(
+                ask, out, features, doubt, None if kept is None else kept.values.get(out.question)
+            )
             for ask, out in zip(case.asks, known, strict=True)
         ]
 
@@ -90,20 +110,48 @@ class TrainedPredictor(Predictor):
         return Prediction.failed(f"the model predicts {names}, not '{ask.question}'")
 
 
-def _prediction(ask: Ask, out: Output, features: Features, kept: float | None) -> Prediction:
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What makes a prediction doubtful: a flag to filter by, the words, and where the stimulus lies."""
+
+    place: Place
+    flag: str | None = None
+    words: tuple[str, ...] = ()
+
+
+def doubt_of(model: TrainedModel, features: Features) -> Doubt:
+    """Whether a stimulus is silent, too short, or unlike what the model was trained on."""
+    place = model.place(features)
+    flags = [SILENT_FLAG] if SILENT in features.warnings else []
+    if features.too_short:
+        flags.append(SHORT_FLAG)
+    words = features.warnings
+    if place.foreign and not flags:
+        flags.append(UNLIKE_FLAG)
+        kind = {"audio": "music", "image": "pictures"}.get(model.look().media, "stimuli")
+        words = (
+            *words,
+            f"unlike the {kind} it was trained on: the number means little, any value is possible",
+        )
+    return Doubt(place, "; ".join(flags) or None, words)
+
+
+def _prediction(ask: Ask, out: Output, features: Features, doubt: Doubt, kept: float | None) -> Prediction:
     value = kept if kept is not None else float(out.held(out.head.answer(features.rows)).mean())
-    low, high = interval(out, value, features.warnings)
+    low, high = interval(out, value, doubt)
     notes = [OUT_OF_FOLD] if kept is not None else []
-    notes += features.warnings
+    notes += doubt.words
     scaled = [_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high)]
-    return Prediction(scaled[0], low=scaled[1], high=scaled[2], note="; ".join(notes) or None)
+    note = "; ".join(notes) or None
+    return Prediction(scaled[0], low=scaled[1], high=scaled[2], note=note, flag=doubt.flag)
 
 
-def interval(out: Output, value: float, warnings: Sequence[str] = ()) -> tuple[float, float]:
-    """The prediction interval of a value, held on the scale; the whole scale where the clip is silent."""
-    if SILENT in warnings and out.bounds is not None:
+def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:
+    """The prediction interval of a value, held on the scale; the whole scale where the prediction is flagged."""
+    if doubt.flag is not None and out.bounds is not None:
         return out.bounds
-    low, high = out.held(np.array([value - out.half_width, value + out.half_width])).tolist()
+    half = out.half(doubt.place)
+    low, high = out.held(np.array([value - half, value + half])).tolist()
     return low, high
 
 

@@ -13,7 +13,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.make.media import content_hash
 from heartfelt.predict.trained.embeddings import Embedding, Features
 from heartfelt.predict.trained.model import TrainedModel
-from heartfelt.predict.trained.predictor import OUT_OF_FOLD, interval
+from heartfelt.predict.trained.predictor import OUT_OF_FOLD, doubt_of, interval
 from heartfelt.snapshot.media import AUDIO
 
 Progress = Callable[[str, int, int], None]
@@ -35,6 +35,8 @@ class FilePrediction:
     note: str | None = None
     problem: str | None = None
     fix: str | None = None
+    flag: str | None = None
+    """What makes it doubtful: ``silent``, ``too short`` or ``unlike training``; ``warnings`` say more."""
 
     @property
     def ok(self) -> bool:
@@ -49,6 +51,7 @@ class FilePrediction:
         out |= {
             "level": self.level,
             "seconds": round(self.seconds or 0.0, 3),
+            "flag": self.flag,
             "warnings": list(self.warnings),
         }
         if self.curve:
@@ -113,11 +116,12 @@ def from_features(
 ) -> FilePrediction:
     """The prediction of a file that was looked at."""
     values: dict[str, dict[str, float]] = {}
+    doubt = doubt_of(model, features)
     curve: list[dict[str, float]] = [{"start": round(float(start), 3)} for start in features.starts]
     for out in model.outputs:
         said = out.held(out.head.answer(features.rows))
         value = kept[out.question] if kept is not None and out.question in kept else float(said.mean())
-        low, high = interval(out, value, features.warnings)
+        low, high = interval(out, value, doubt)
         values[out.question] = {"value": round(value, 4), "low": round(low, 4), "high": round(high, 4)}
         for point, number in zip(curve, said.tolist(), strict=True):
             point[out.question] = round(number, 4)
@@ -127,6 +131,7 @@ def from_features(
         features.seconds,
         model.outputs[0].level,
         tuple(curve) if len(curve) > 1 else (),
-        features.warnings,
+        doubt.words,
         OUT_OF_FOLD if kept is not None else None,
+        flag=doubt.flag,
     )

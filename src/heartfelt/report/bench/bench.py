@@ -77,6 +77,7 @@ def run_bench(
     asked = _asked(truth, options.questions)
     # All are made before any is asked: a mistake in the last name costs nothing.
     made = [predictor_from(name) for name in models]
+    _check_names([predictor.label or predictor.asked for predictor in made])
     put = cases(source, items=asked)
     known = source.items if isinstance(source, Benchmark) else labels(source).table
     runs, about = [], {}
@@ -99,22 +100,19 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
     """What is known of the model that answered: its spec, name, version and hash, and the confidence of its intervals."""
     from heartfelt.predict.trained.predictor import TrainedPredictor
 
-    version = hashed = claimed = None
-    name = done.model
+    info, claimed = predictor.info, None
     if isinstance(predictor, TrainedPredictor):
-        name, hashed = predictor.model.name, predictor.model.hash
         claims = {output.level for output in predictor.model.outputs}
         claimed = claims.pop() if len(claims) == 1 else None
-    else:
+    version, hashed = info.version, info.hash
+    if version is None and hashed is None:
         named = re.search(r"version ([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
         version = next((part for part in named.groups() if part), None) if named else None
         # A predictor made of the study's own labels names these, which are no weights of its own.
         own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
         digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
         hashed = digest[1] if digest else None
-    return ModelInfo(
-        predictor.asked or done.model, name, predictor.name, version, hashed, done.identity, claimed
-    )
+    return ModelInfo(info.spec, info.display_name, info.predictor, version, hashed, done.identity, claimed)
 
 
 def _left(runs: Sequence[Run]) -> list[str]:
@@ -136,6 +134,12 @@ def _check(target: Path, models: Sequence[str]) -> None:
         raise InputError(
             f"{target} already exists and holds no bench.", "Choose another folder, or remove this one first."
         )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"Two models are called '{twice[0]}'.", "Give each a name of its own: NAME=SPEC.")
 
 
 def _check_layout(source: Snapshot | Benchmark, layout: str | None) -> None:

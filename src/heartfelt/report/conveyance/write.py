@@ -99,6 +99,18 @@ def _chart(
     return Chart("intervals", title, f"{title} by system with 95% intervals. {words}", panels, behind)
 
 
+def flagged_words(found: Conveyed) -> str:
+    """How many clips the model's numbers mean little for, in a sentence; empty where there are none."""
+    flagged = found.run.table.filter(pl.col("flag").is_not_null())
+    if not flagged.height:
+        return ""
+    clips, all_clips = flagged["stimulus"].n_unique(), found.run.table["stimulus"].n_unique()
+    return (
+        f" {clips:,} of {all_clips:,} clips are silent, too short or unlike the music the model was trained on; the intervals"
+        " do not cover what is wrong with those (predictions.csv, column flag)."
+    )
+
+
 def _page(
     found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Chart | Absent], target: Path
 ) -> Page:
@@ -106,6 +118,7 @@ def _page(
     how = headline(summary)
     if not summary["rated"]:
         how += " No clip was rated: intervals hold the model's known error on systems it had not met."
+    how += flagged_words(found)
     deviation = [
         [row["system"], row["question"], row["deviation"], row.get("ratings_alone")]
         for row in summary["deviation_by_system"]

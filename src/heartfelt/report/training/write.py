@@ -18,7 +18,7 @@ from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.prints.save import save
 from heartfelt.report.tables import table
 from heartfelt.train.card import SIDES
-from heartfelt.train.evaluating import PROTOCOLS
+from heartfelt.train.evaluating import reading_of
 from heartfelt.train.training import Trained
 
 FIGURE = "evaluation"
@@ -54,7 +54,7 @@ def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
         for row in rows:
             if (row["question"], row["raters"]) != (question, side):
                 continue
-            name = _SHORT[row["protocol"]]
+            name = _SHORT.get(row["protocol"], row["protocol"])
             parts = (
                 ("model", "pearson", COLOURS[0]),
                 ("ceiling", "ceiling", SOFT),
@@ -65,7 +65,7 @@ def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
                     made.append(row_of(f"{name}: {what}", row[key], colour))
                     numbers_behind.append(
                         {
-                            "question": question, "raters": SIDES[side], "reading": PROTOCOLS[row["protocol"]], "what": what,
+                            "question": question, "raters": SIDES[side], "reading": _reading(row), "what": what,
                             "value": row[key]["value"], "low": row[key].get("low"), "high": row[key].get("high"),
                         }
                     )  # fmt: skip
@@ -76,6 +76,10 @@ def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
         " the ceiling of the labels and what bare means give. 95% intervals."
     )
     return Chart("intervals", "How well the model predicts", caption, panels, numbers_behind)
+
+
+def _reading(row: Mapping[str, Any]) -> str:
+    return str(row.get("reading") or reading_of(row["protocol"]))
 
 
 def _table_of(chart: Chart) -> Any:
@@ -99,7 +103,7 @@ def _page(found: Trained, rows: Sequence[Mapping[str, Any]], chart: Chart) -> Pa
     ]
     lines = [
         [
-            row["question"], SIDES[row["raters"]], PROTOCOLS[row["protocol"]], row["n"],
+            row["question"], SIDES[row["raters"]], _reading(row), row["n"],
             row["pearson"], row["ceiling"], row["bare_means"], row["rmse"], row["coverage"],
         ]
         for row in rows
@@ -112,7 +116,8 @@ def _page(found: Trained, rows: Sequence[Mapping[str, Any]], chart: Chart) -> Pa
         Section(
             "scores",
             "How well it predicts",
-            "Every stimulus was predicted by a head chosen on inner folds and fitted without it.",
+            "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
+            + (facts.get("grouping") or {}).get("words", ""),
             html=joined(figure_block(FIGURE, {FIGURE: chart}), table("Scores", columns, lines)),
         ),
         Section(

@@ -1,0 +1,178 @@
+"""Where a model is at home: how far a stimulus lies from those it was trained on, and from where on that is too far.
+
+Two measures. *Distance*: in every block of the embedding, through its leading components brought to equal spread, the mean distance
+to the five nearest training stimuli, divided by what is typical of stimuli from systems that were left out; the logarithms are
+averaged over the blocks, so that 0 is an ordinary new stimulus. *Outside*: the share of columns beyond the range of all training
+stimuli, averaged over the blocks. Beyond the 98% quantile of either among left-out stimuli, a stimulus is foreign: nothing is
+known about the errors made there, and its interval is the whole scale. Speech is far; steady noise is not far but outside.
+
+Sources: Papadopoulos, Vovk and Gammerman (2011) for conformal intervals normalised by a difficulty; Sun et al. (2022),
+*Out-of-distribution detection with deep nearest neighbors*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+COMPONENTS = 24
+NEIGHBOURS = 5
+QUANTILE = 0.98
+_FAR = 30.0
+"""Standard deviations a column is cut off at: one wild column must not decide alone."""
+_ARRAYS = ("mean", "scale", "low", "high", "basis", "centres")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stimulus lies."""
+
+    distance: float = 0.0
+    """0 for an ordinary stimulus of a new system, in units of a logarithm."""
+    outside: float = 0.0
+    foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """The training stimuli as a model remembers them; calibrated by :meth:`calibrated`."""
+
+    arrays: Mapping[str, npt.NDArray[Any]]
+    blocks: tuple[int, ...]
+    """The columns of each block."""
+    typical: tuple[float, ...] = ()
+    """The typical distance in each block."""
+    distance_limit: float = float("inf")
+    outside_limit: float = float("inf")
+
+    @classmethod
+    def of(cls, rows: npt.NDArray[np.float32], blocks: Sequence[int]) -> Domain:
+        """Remember the training stimuli."""
+        mean, spread = rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
+        useful = spread > 1e-5 * np.maximum(np.abs(mean), 1.0)
+        scale = np.where(useful, 1.0 / np.where(useful, spread, 1.0), 0.0)
+        z = ((rows - mean) * scale).astype(np.float32)
+        basis = np.zeros((rows.shape[1], COMPONENTS), np.float32)
+        for part in _slices(blocks):
+            found = _components(z[:, part])
+            basis[part, : found.shape[1]] = found
+        centres = np.concatenate([z[:, part] @ basis[part] for part in _slices(blocks)], axis=1)
+        # Single precision for the edges: the rows that made them must not fall outside.
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "mean": mean.astype(np.float32),
+            "scale": scale.astype(np.float32),
+            "low": rows.min(axis=0).astype(np.float32),
+            "high": rows.max(axis=0).astype(np.float32),
+            "basis": basis.astype(np.float16),
+            "centres": centres.astype(np.float16),
+        }
+        return cls(arrays, tuple(blocks))
+
+    def parts(self, rows: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        """The distance in each block and the share of columns outside, for each row."""
+        a = self.arrays
+        z = np.clip((rows - a["mean"]) * a["scale"], -_FAR, _FAR).astype(np.float32)
+        beyond = (rows < a["low"]) | (rows > a["high"])
+        basis, centres = a["basis"].astype(np.float32), a["centres"].astype(np.float32)
+        near, outside = [], []
+        for at, part in enumerate(_slices(self.blocks)):
+            own = centres[:, at * COMPONENTS : (at + 1) * COMPONENTS]
+            near.append(_nearest(z[:, part] @ basis[part], own))
+            outside.append(beyond[:, part].mean(axis=1))
+        return np.stack(near, axis=1), np.mean(outside, axis=0)
+
+    def measures(self, rows: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        """Distance and outside of each row."""
+        near, outside = self.parts(rows)
+        return self.distance_from(near), outside
+
+    def distance_from(self, near: Floats) -> Floats:
+        """The distance from the distances in each block."""
+        typical = np.array(self.typical or [1.0] * len(self.blocks))
+        return np.asarray(np.log(np.maximum(near, 1e-6) / typical).mean(axis=1))
+
+    def place(self, rows: npt.NDArray[Any]) -> Place:
+        """Where a stimulus lies, from the rows of its windows; foreign if at least half of them are."""
+        distance, outside = self.measures(rows)
+        foreign = (distance > self.distance_limit) | (outside > self.outside_limit)
+        return Place(float(distance.mean()), float(outside.mean()), bool(foreign.mean() >= 0.5))
+
+    def calibrated(self, near: Floats, outside: Floats) -> Domain:
+        """The domain with what is typical and what is too far, from stimuli that were left out."""
+        known = replace(self, typical=tuple(np.maximum(np.median(near, axis=0), 1e-6).tolist()))
+        return replace(
+            known,
+            distance_limit=float(np.quantile(known.distance_from(near), QUANTILE)),
+            outside_limit=float(np.quantile(outside, QUANTILE)),
+        )
+
+    def content(self) -> bytes:
+        """The arrays as the bytes of an ``.npz`` file."""
+        memory = io.BytesIO()
+        kept: dict[str, Any] = {name: self.arrays[name] for name in _ARRAYS}
+        np.savez_compressed(memory, **kept)
+        return memory.getvalue()
+
+    def to_json(self, content: bytes) -> dict[str, Any]:
+        """What is stored beside the arrays."""
+        return {
+            "blocks": list(self.blocks),
+            "typical": list(self.typical),
+            "distance_limit": self.distance_limit,
+            "outside_limit": self.outside_limit,
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+
+    @classmethod
+    def from_content(cls, content: bytes, stored: Mapping[str, Any]) -> Domain:
+        """The domain that was stored; a ValueError where the arrays are others."""
+        if hashlib.sha256(content).hexdigest() != stored["sha256"]:
+            raise ValueError("the domain's arrays are not those the model names")
+        with np.load(io.BytesIO(content), allow_pickle=False) as kept:
+            arrays = {name: kept[name] for name in _ARRAYS}
+        return cls(
+            arrays,
+            tuple(int(size) for size in stored["blocks"]),
+            tuple(float(one) for one in stored["typical"]),
+            float(stored["distance_limit"]),
+            float(stored["outside_limit"]),
+        )
+
+
+def _slices(blocks: Sequence[int]) -> list[slice]:
+    ends = np.cumsum([0, *blocks]).tolist()
+    return [slice(start, end) for start, end in pairwise(ends)]
+
+
+def _components(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The leading directions of a block, each divided by the spread along it."""
+    size, columns = z.shape
+    wide = columns > size
+    values, vectors = np.linalg.eigh((z @ z.T if wide else z.T @ z).astype(np.float64) / size)
+    kept = np.flatnonzero(values > 1e-6 * max(float(values[-1]), 1e-12))[::-1][:COMPONENTS]
+    directions = vectors[:, kept]
+    if wide:
+        directions = z.T @ (directions / np.sqrt(values[kept] * size))
+    # The sign of a component is free; fixing it keeps the bytes the same.
+    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(kept.size)])
+    return np.asarray(directions * signs / np.sqrt(values[kept]), np.float32)
+
+
+def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) -> Floats:
+    """The mean distance to the nearest training stimuli; a stimulus is not its own neighbour."""
+    square = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * rows @ centres.T
+    count = min(NEIGHBOURS + 1, centres.shape[0])
+    near = np.sqrt(np.maximum(np.sort(np.partition(square, count - 1, axis=1)[:, :count], axis=1), 0.0))
+    # Half precision moves a row by less than this from its own centre.
+    own = near[:, :1] < 0.05
+    first, second = near[:, :-1].mean(axis=1), near[:, 1:].mean(axis=1)
+    return np.asarray(np.where(own[:, 0], second, first), np.float64)
