@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +42,7 @@ def _assigned(rng: np.random.Generator, items: int, raters: int, each: int) -> t
     return rater, item
 
 
-def _frame(rater: Ints, item: Ints, answers: dict[str, npt.NDArray[np.generic]]) -> pl.DataFrame:
+def _frame(rater: Ints, item: Ints, answers: Mapping[str, npt.NDArray[Any]]) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "rater": [f"r{r:05d}" for r in rater],

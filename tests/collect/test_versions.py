@@ -161,8 +161,6 @@ def test_a_running_study_refuses_and_records(make_study: Make, opened: Open) -> 
     collection = opened(folder)
     person = Person(collection)
     person.begin()
-    while person.trial.kind == "attention":
-        person.answer(1)
     person.answer(values=ANSWERS)
     collection.close()
     as_it_was = (folder / "study.yaml").read_text(encoding="utf-8")
@@ -281,7 +279,7 @@ def _copy(old: sqlite3.Connection, store: Database, name: str) -> None:
                     for n, v in zip(names, row, strict=True)
                 }
                 if table.name == "versions":
-                    values["study"] = values["study"].replace("old-store", name)
+                    values["study"] = str(values["study"]).replace("old-store", name)
                 connection.execute(table.insert().values(values))
     store.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -31,7 +32,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     probe = media.probe
 
-    def watched(path: Path) -> media.MediaFacts:
+    def watched(path: Path) -> Any:
         seen.append(path.name)
         return probe(path)
 

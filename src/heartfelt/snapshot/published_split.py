@@ -11,15 +11,15 @@ COLUMN = "split"
 
 def published_parts(stimuli: pl.DataFrame) -> list[str]:
     """The names of the parts, in order of appearance; an error where there are none."""
-    names = (
-        stimuli[COLUMN].cast(pl.String).drop_nulls().unique(maintain_order=True) if COLUMN in stimuli else []
-    )
+    names: list[str] = []
+    if COLUMN in stimuli.columns:
+        names = stimuli[COLUMN].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     if not len(names):
         raise InputError(
             f"The stimuli have no published split: no column '{COLUMN}'.",
             f"Add a column '{COLUMN}' to the stimuli, with values such as train, dev and test, or freeze a benchmark with a split.",
         )
-    return list(names)
+    return names
 
 
 def published_part(stimuli: pl.DataFrame, name: str) -> list[str]:

@@ -95,7 +95,7 @@ def candidates(table: VoteTable) -> Matrix:
     pairs = [(a, b) for a in tops[:10].tolist() for b in tops[:10].tolist() if a != b]
     for a, b in pairs:
         for share in (0.52, 0.65, 0.8):
-            point = 0.05 * even
+            point = np.asarray(0.05 * even)
             point[a] += 0.95 * share
             point[b] += 0.95 * (1.0 - share)
             parts.append(point[None])
