@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
+from dataclasses import asdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ class Pages:
 
     def ending(self, request: Request, end: TheEnd, status: int) -> Response:
         """The page of somebody who is turned away with a code, or who has to wait and asks again by themselves."""
-        return self._page(request, step_json(end), "", status)
+        return self._page(request, {"kind": "end", **asdict(end)}, "", status)
 
     def _page(self, request: Request, step: dict[str, Any], who: str, status: int = 200) -> Response:
         study = self._collection.study

@@ -14,7 +14,9 @@ from heartfelt.collect import Collection
 from heartfelt.collect import Coverage as CoverageCounts
 
 REST = 5
-"""After computing for a second coverage rests for five; for small studies it is always of the moment."""
+"""In a large study, after counting for a second coverage rests for five."""
+LARGE = 10_000
+"""Stimuli or items from which a study is large; below, coverage is always of the moment."""
 
 
 class Coverage:
@@ -33,12 +35,9 @@ class Coverage:
             began = self._clock()
             if self._last is None or began >= self._until:
                 self._last = coverage_json(self._collection)
-                took = self._clock() - began
-                self._until = self._clock() + (REST * took if took > _NOTHING else 0.0)
+                now = self._clock()
+                self._until = now + (REST * (now - began) if self._last["units"] >= LARGE else 0.0)
             return self._last
-
-
-_NOTHING = 0.05
 
 
 def coverage_json(collection: Collection) -> dict[str, Any]:
