@@ -70,7 +70,9 @@ def component_bounds(d: Design, variances: Floats, confidence: float) -> Compone
     worse = residual + (1.0 - kept) * item + careless_share(raters) * (item + rater + residual)
     of_item = _moved(item, noise, _chi_square(spreads[0], items, confidence), below=kept * item)
     of_rater = _moved(rater, rater_noise, _chi_square(_plain(spreads[1]), raters, confidence))
-    of_residual = _moved(residual, 0.0, _chi_square(spreads[2], d.size - items - raters, confidence), above=worse)
+    of_residual = _moved(
+        residual, 0.0, _chi_square(spreads[2], d.size - items - raters, confidence), above=worse
+    )
     rest = _sum((item, of_item), (rater, of_rater))
     return ComponentBounds(
         of_item,
