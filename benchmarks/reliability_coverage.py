@@ -213,7 +213,9 @@ PARTS: dict[str, Callable[[People, Design, Columns], Measured]] = {
 }
 
 
-def measure(part: str, people: People, design: Design, draws: int = DRAWS) -> dict[str, tuple[float, float, float]]:
+def measure(
+    part: str, people: People, design: Design, draws: int = DRAWS
+) -> dict[str, tuple[float, float, float]]:
     """Per figure: coverage among the intervals given, their mean width, and the share refused or missing."""
     rng = np.random.default_rng([design.items, design.raters, design.per_item + 1])
     tally: dict[str, list[tuple[bool, float] | None]] = {}

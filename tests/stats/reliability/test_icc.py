@@ -118,9 +118,7 @@ def test_wald_interval_equals_the_f_interval_for_equal_counts() -> None:
     item = np.repeat(np.arange(30), 4)
     equal = icc(np.arange(120), item, value.ravel(), interval="f")
     # One more rating of one item makes the counts unequal; the interval must hardly move.
-    more = icc(
-        np.arange(121), np.append(item, 0), np.append(value.ravel(), value[0].mean()), interval="f"
-    )
+    more = icc(np.arange(121), np.append(item, 0), np.append(value.ravel(), value[0].mean()), interval="f")
     assert equal.icc1.interval == "F"
     assert more.icc1.interval == "Wald's exact F for unequal counts"
     assert [more.icc1.low, more.icc1.high] == pytest.approx([equal.icc1.low, equal.icc1.high], abs=0.01)
