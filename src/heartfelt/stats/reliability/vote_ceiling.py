@@ -17,8 +17,9 @@ categories there are, two counts always less. So the value is the larger of the 
 profile likelihood: the upper from the two largest counts, the lower from whichever fit gives the higher one,
 since rows know more where categories differ in frequency. With two categories both are the same, and rows are
 used. ``UPPER`` widens the likelihood's range upwards: where items are all alike the truth is an edge of what the
-mixture can say, with several directions in which noise can move it (a mixture of chi-squares with up to three
-degrees of freedom, whose 95% point is twice that of one). To both ends is added the chance of the oracle's own
+mixture can say, with several directions in which noise can move it (a mixture of chi-squares with several degrees
+of freedom; twice the 95% point of one is that of three, three times it that of five, for two and for more
+categories). To both ends is added the chance of the oracle's own
 score on as many labels.
 
 *Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is compared
@@ -40,7 +41,7 @@ from heartfelt.streams import stream
 CategoryMetric: TypeAlias = Literal["accuracy", "balanced_accuracy", "macro_f1"]
 Panels: TypeAlias = tuple[Ints, Floats]
 """Panel sizes and the share of items with each."""
-UPPER = 2.0
+UPPER_OF_TWO, UPPER = 2.0, 3.0
 CHI_SQUARE = 3.841458820694124
 PANEL_SIZES = 5
 SPLITS = 4
@@ -112,7 +113,7 @@ def vote_ceiling(
     halves = _halves(counts, critical / CHI_SQUARE, seed)
     by_rows = None if halves is None else replace(halves, predicted=_same_winner(fitted, halves.panels))
     if counts.shape[1] == 2:
-        value, high = quantity(rows.spread)[0], rows.bound(quantity, UPPER * drop, 1.0)
+        value, high = quantity(rows.spread)[0], rows.bound(quantity, UPPER_OF_TWO * drop, 1.0)
         low = rows.bound(quantity, drop, -1.0)
         checked = by_rows
     else:

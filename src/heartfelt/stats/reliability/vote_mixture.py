@@ -94,11 +94,11 @@ def candidates(table: VoteTable) -> Matrix:
                 parts.append(point[None])
     pairs = [(a, b) for a in tops[:10].tolist() for b in tops[:10].tolist() if a != b]
     for a, b in pairs:
-        for share in (0.52, 0.65, 0.8):
-            point = np.asarray(0.05 * even)
-            point[a] += 0.95 * share
-            point[b] += 0.95 * (1.0 - share)
-            parts.append(point[None])
+        for first in (0.52, 0.65, 0.8):
+            divided = even * 0.05
+            divided[a] += 0.95 * first
+            divided[b] += 0.95 * (1.0 - first)
+            parts.append(divided[None])
     often = np.argsort(-table.items, kind="stable")[:120]
     for prior in (0.05, 1.0, 4.0):
         seen = table.rows[often] + prior * 0.5 * (even + overall)
