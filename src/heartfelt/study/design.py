@@ -80,12 +80,22 @@ class Recruiting(Part):
     codes: Codes = Codes()
     return_url: Annotated[
         str | None,
-        Field(pattern=r"^https?://", max_length=2000, description="where raters go at the end; {code} is filled in"),
+        Field(
+            pattern=r"^https?://",
+            max_length=2000,
+            description="where raters go at the end; {code} is filled in",
+        ),
     ] = None
-    cap: Annotated[int | None, Field(ge=1, description="the most raters to take; no limit if left out")] = None
+    cap: Annotated[int | None, Field(ge=1, description="the most raters to take; no limit if left out")] = (
+        None
+    )
     complete_share: Annotated[
         float,
-        Field(gt=0, le=1, description="share of stimuli_per_rater that earns the complete code if the study runs out"),
+        Field(
+            gt=0,
+            le=1,
+            description="share of stimuli_per_rater that earns the complete code if the study runs out",
+        ),
     ] = 0.5
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
+from heartfelt.stats._two_way import effective
 from heartfelt.stats.agreement import (
     Interval,
     alpha,
@@ -23,7 +24,7 @@ from heartfelt.stats.agreement import (
     pairwise_balanced_accuracy,
     prior_against_majority,
 )
-from heartfelt.stats.agreement.interval import Spread, effective, leave_out, variance, with_bounds
+from heartfelt.stats.agreement.interval import Spread, leave_out, variance, with_bounds
 from heartfelt.stats.estimate import Estimate
 from tests.stats.agreement.designs import Design
 

@@ -108,7 +108,9 @@ def test_careless_raters_come_first(tmp_path: Path, options: WebOptions) -> None
         told = researcher.get(f"{API}/raters").json()["raters"]
         assert told[0]["rater"] == careless
         assert "straight-lining" in told[0]["flagged_by"]
-        assert any(words.startswith("straight-lining: All 48 answers are the same") for words in told[0]["reasons"])
+        assert any(
+            words.startswith("straight-lining: All 48 answers are the same") for words in told[0]["reasons"]
+        )
         assert told[0]["score"] > 2 * told[1]["score"]
         assert (told[-1]["rater"], told[-1]["rank"]) == (idle, None)
         assert researcher.get(f"{API}/raters/{careless}").json() == told[0]
