@@ -106,6 +106,26 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
     assert all(row["F"] is not None for row in by["arousal"])
 
 
+def test_a_failing_reliability_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    import heartfelt.analysis.reliability
+    from heartfelt.stats.noise_ceiling import ceiling as real
+
+    calls: list[int] = []
+
+    def sometimes(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        return broken() if len(calls) == 1 else real(*args, **options)
+
+    monkeypatch.setattr(heartfelt.analysis.reliability, "ceiling", sometimes)
+    found = analyze(made(), QUICK)
+    trust = found.summary["reliability"]
+    assert "ZeroDivisionError" in trust["valence"]["icc2"]["why_missing"]
+    assert trust["arousal"]["icc2"]["value"] is not None
+    check_reasons(found.summary)
+    check_parts(found)
+    assert any("The reliability of valence is unknown" in sentence for sentence in found.summary["verdict"])
+
+
 def test_a_failing_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict_systems, "sentences", broken)
     found = analyze(made(), QUICK).summary

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
 from heartfelt.analysis.one_way_means import one_way_from_means
 from heartfelt.stats.agreement import alpha
@@ -45,8 +47,25 @@ def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[s
         if one.id in pooled and one.ratings.height:
             out[one.id] = _json(_alphas(one, seed) | _left_to_pool())
         else:
-            out[one.id] = of_question(one, seed, brief=brief, votes=few)
+            made = attempt(partial(of_question, one, seed, brief=brief, votes=few))
+            out[one.id] = _failed(made.why) if isinstance(made, Failed) else made
     return out
+
+
+def _failed(why: str) -> dict[str, Any]:
+    """A question whose reliability could not be computed: every figure missing, with the reason."""
+    gone = Estimate.missing(why)
+    out: dict[str, Any] = dict.fromkeys(
+        ("alpha_interval", "alpha_ordinal", "alpha_nominal", *ICC_FORMS, "split_half"), gone
+    )
+    metrics = dict.fromkeys(
+        ("correlation", "rmse", "accuracy", "within_cells", "cell_means", "cell_means_in_sample", "human"),
+        gone,
+    )
+    out["ceiling"] = metrics | {"metric": "correlation", "by_system": {}}
+    names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
+    out["variance_components"] = dict.fromkeys(names, gone)
+    return _json(out | growth(gone))
 
 
 def _alphas(one: QuestionData, seed: int) -> dict[str, Estimate]:

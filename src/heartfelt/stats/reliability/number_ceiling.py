@@ -101,7 +101,8 @@ def number_ceiling(
         return Estimate(root, method=method, level=confidence, counts=d.counts, why_no_interval=why)
     statistic = _statistic(metric, levels / noise, cells is None)
     (variance,) = jackknife.variances(statistic)
-    half = half_width(variance, jackknife.units, confidence)
+    # Beyond e^300 a bound says no more than that there is none; larger powers would overflow.
+    half = min(half_width(variance, jackknife.units, confidence), 300.0)
     if metric == "correlation":
         low, high = (1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half))
     else:
