@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from heartfelt.formats import export, read
     from heartfelt.snapshot import Snapshot, load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Snapshot", "__version__", "export", "load", "read", "stats"]
 
 _HOMES = {
