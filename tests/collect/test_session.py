@@ -177,8 +177,8 @@ def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, open
         with pytest.raises(StartedElsewhere, match=r"another browser.*\n.*Continue in that browser"):
             collection.do(Arrive("prolific", "p1", facts))
     with pytest.raises(StartedElsewhere):
-        collection.do(Arrive("prolific", "p1", proven="r0000000000000000"))
-    assert collection.do(Arrive("prolific", "p1", proven=first.rater)).rater == first.rater
+        collection.do(Arrive("prolific", "p1", proven=("r0000000000000000",)))
+    assert collection.do(Arrive("prolific", "p1", proven=(first.rater,))).rater == first.rater
     collection.close()
     again = opened(folder)
     with pytest.raises(StartedElsewhere):

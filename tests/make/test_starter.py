@@ -31,6 +31,7 @@ from heartfelt.make.starter.blocks import replace_block, substitute
 from heartfelt.make.starter.clips import Clip, SmallClips
 from heartfelt.make.starter.start import SKETCHES
 from heartfelt.make.starter.tunes import TUNES, TunePlayer
+from heartfelt.snapshot.probed import CACHE_FILE
 from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 
@@ -63,7 +64,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != CACHE_FILE
     }
 
 

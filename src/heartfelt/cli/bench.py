@@ -298,7 +298,12 @@ def _show(done: Bench) -> None:
         )
         names = ("rank", "model", title, "answered", "answered only", "chance to ceiling")
         for name in names:
-            grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
+            grid.add_column(
+                name,
+                justify="left" if name in ("rank", "model") else "right",
+                overflow="fold",
+                no_wrap=name == names[-1],
+            )
         for rank, one in found.items():
             covered = scores.coverage[rank.model][task.id]
             if one is not None:

@@ -49,8 +49,8 @@ class Arrive(Command[Arrived]):
     """What the recruiter passed along (study, session, assignment)."""
     language: str = "en"
     device: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    proven: str | None = None
-    """The rater this browser has shown to be, by its signed cookie."""
+    proven: tuple[str, ...] = ()
+    """The raters this browser has shown to be, by its signed cookies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,12 +326,11 @@ def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
         if "system" in stimuli.columns
         else []
     )
-    scales = {
-        **base.scales,
-        "unit": Numeric(
-            type="numeric", low=bounds[0], high=bounds[1], step=0.01 if bounds == (0.0, 1.0) else None
-        ),
-    }
+    scales = dict(base.scales)
+    if bounds != (0.0, 1.0):
+        # The recipe's labels stand at places of its own range, so another range goes without them.
+        stated = Numeric(type="numeric", low=bounds[0], high=bounds[1])
+        scales |= {base.question(axis).scale: stated for axis in ("valence", "arousal")}
     return base.changed(systems=systems, prompts=[], scales=scales)
 
 

@@ -102,7 +102,7 @@ def _again(work: Work, command: Arrive, known: Rater) -> Arrived:
     facts = {key: hashed(context.secret, value) for key, value in command.facts.items()}
     if (
         command.recruiter not in {"prolific", "mturk"}
-        or command.proven == known.id
+        or known.id in command.proven
         or not known.engaged
         or session_keys(facts) & context.sessions.get(known.id, frozenset())
     ):

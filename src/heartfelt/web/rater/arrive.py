@@ -13,9 +13,18 @@ from heartfelt.collect.commands import Arrive, Next, Recruiter
 from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
 from heartfelt.web.rater.language import language_of
 from heartfelt.web.rater.pages import Pages
-from heartfelt.web.security.cookies import RATER_COOKIE, RATER_SECONDS, rater_of, set_cookie
+from heartfelt.web.security.cookies import (
+    EARLIER_COOKIE,
+    RATER_COOKIE,
+    RATER_SECONDS,
+    earlier_raters,
+    rater_of,
+    set_cookie,
+)
 
 LONGEST_ID = 200
+MOST_RATERS = 8
+"""How many people who took turns at one browser can each continue there."""
 _ROBOTS = re.compile(
     r"bot\b|bot/|crawl|spider|preview|facebookexternalhit|slack-?img|whatsapp/|skypeuri|embedly|vkshare|pinterest/|"
     r"iframely|outbrain|quora link|headlesschrome-lighthouse|lighthouse|bingpreview|google-?(safety|read|pagerenderer)",
@@ -109,7 +118,7 @@ async def _enter(
     language = language_of(request, state.collection.study.languages)
     try:
         arrived = await state.collection.ask(
-            Arrive(recruiter, person, facts, language, device_of(request), rater_of(request))
+            Arrive(recruiter, person, facts, language, device_of(request), earlier_raters(request))
         )
     except StudyClosed as closed:
         return pages.ending(request, closed.end, 503 if closed.ending == "wait" else 409)
@@ -125,6 +134,10 @@ def _signed_in(request: Request, rater: str) -> Response:
     response = _to_the_page(request)
     signed = state.signer.sign("rater", rater, RATER_SECONDS)
     set_cookie(response, state.options, RATER_COOKIE, signed, RATER_SECONDS)
+    been = [rater, *(name for name in earlier_raters(request) if name != rater)][:MOST_RATERS]
+    if len(been) > 1:
+        earlier = state.signer.sign("earlier", " ".join(been), RATER_SECONDS)
+        set_cookie(response, state.options, EARLIER_COOKIE, earlier, RATER_SECONDS)
     return response
 
 

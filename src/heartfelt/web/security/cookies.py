@@ -18,6 +18,7 @@ from starlette.responses import Response
 from heartfelt.web.options import WebOptions
 
 RATER_COOKIE = "heartfelt_rater"
+EARLIER_COOKIE = "heartfelt_earlier"
 STUDY_COOKIE = "heartfelt_study"
 RATER_SECONDS = 90 * 24 * 3600
 STUDY_SECONDS = 12 * 3600
@@ -102,6 +103,14 @@ def rater_of(request: HTTPConnection) -> str | None:
     """The rater whose cookie comes with a request."""
     signer: Signer = request.app.state.signer
     return signer.read("rater", request.cookies.get(RATER_COOKIE))
+
+
+def earlier_raters(request: HTTPConnection) -> tuple[str, ...]:
+    """Everybody this browser has been: the rater of its cookie, and those who used it before."""
+    signer: Signer = request.app.state.signer
+    before = (signer.read("earlier", request.cookies.get(EARLIER_COOKIE)) or "").split()
+    current = rater_of(request)
+    return tuple(dict.fromkeys([*([current] if current else []), *before]))
 
 
 def is_researcher(request: HTTPConnection) -> bool:

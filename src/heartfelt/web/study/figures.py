@@ -118,7 +118,9 @@ def _machine(collection: Collection, everybody: Snapshot) -> list[MachineField]:
         return []
     fields = everybody.fields
     gone = everybody.raters.filter("excluded")["rater"].to_list() if everybody.raters.height else []
-    return machine_fields(fields.filter(~pl.col("verified_by").is_in(gone)), asked)
+    if "verified_by" in fields.columns:
+        fields = fields.filter(~pl.col("verified_by").is_in(gone).fill_null(False))
+    return machine_fields(fields, asked)
 
 
 def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:
