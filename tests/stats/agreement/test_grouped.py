@@ -171,4 +171,6 @@ def test_a_prior_joins_as_one_more_rater(statistic: Callable[..., Any]) -> None:
     )
     assert joined.value == pytest.approx(added.value, abs=1e-12)
     # The prior is given, not drawn: what it might have been instead adds no doubt.
-    assert joined.high - joined.low < 1.05 * (added.high - added.low)
+    assert (joined.low is None) == (added.low is None)
+    if joined.low is not None:
+        assert joined.high - joined.low < 1.05 * (added.high - added.low)

@@ -199,3 +199,14 @@ def test_many_raters_who_barely_meet() -> None:
     assert found.mean.why_missing == "no two raters share enough items"
     agree = pairwise_accuracy(rater, item, rng.integers(0, 2, 6_000))
     assert agree.low < 0.5 < agree.high  # type: ignore[operator] # neither is missing
+
+
+def test_a_mean_over_pairs_that_share_few_items_has_no_interval() -> None:
+    """Kappa of few items leans towards 0, so an interval around its mean would not hold."""
+    rng = np.random.default_rng(3)
+    for items, bounded in ((9, False), (10, True)):
+        rater, item = np.repeat(np.arange(5), items), np.tile(np.arange(items), 5)
+        found = cohen_kappa(rater, item, rng.integers(0, 2, rater.size)).mean
+        assert (found.low is not None) == bounded
+        assert bounded or "share 9 items at the median" in str(found.why_no_interval)
+    assert pairwise_accuracy(rater[:18], item[:18], rng.integers(0, 2, 18)).mean.low is not None

@@ -7,7 +7,7 @@ numbers by value, between words by their place in ``categories``.
 Undefined when both gave one and the same category throughout. On a single shared item kappa is either
 undefined or 0, so agreement could never show: pairs with fewer than ``at_least`` shared items (2 unless
 said) are missing, with that reason. Even so, kappa of few items leans towards 0; where pairs share fewer
-than ten or so, Fleiss' kappa or alpha says more.
+than ten at the median, the mean has no interval, and Fleiss' kappa or alpha says more.
 
 Source: Cohen, A coefficient of agreement for nominal scales, 1960; Weighted kappa, 1968. The mean over
 pairs: Light, Measures of response agreement for qualitative data, 1971.
@@ -24,6 +24,8 @@ from heartfelt.errors import InputError
 from heartfelt.stats.agreement.grouped import Prior
 from heartfelt.stats.agreement.interval import Interval, wanted
 from heartfelt.stats.agreement.pairs import PairAgreement, over_pairs, pair_votes
+
+SHARED_FOR_INTERVAL = 10
 
 
 def cohen_kappa(
@@ -55,6 +57,5 @@ def cohen_kappa(
         scores = votes.categories.scores()
         scores = scores - scores.mean() if scores.size else scores
     # On one shared item kappa is 0 or undefined, whatever the two answered.
-    return over_pairs(
-        votes, kind, scores, name, max(at_least, 2) if at_least >= 1 else at_least, plan, "coefficient"
-    )
+    fewest = max(at_least, 2) if at_least >= 1 else at_least
+    return over_pairs(votes, kind, scores, name, fewest, plan, "coefficient", SHARED_FOR_INTERVAL)

@@ -9,7 +9,7 @@ share nothing are no pair, and cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,9 +118,19 @@ def pair_votes(rater: Any, item: Any, value: Any, prior: Prior, categories: Sequ
 
 
 def over_pairs(
-    votes: Grouped, kind: int, scores: Floats, name: str, at_least: int, plan: Interval | None, scale: str
+    votes: Grouped,
+    kind: int,
+    scores: Floats,
+    name: str,
+    at_least: int,
+    plan: Interval | None,
+    scale: str,
+    shared_for_interval: int = 1,
 ) -> PairAgreement:
-    """Score all pairs and average them; ``scale`` is that of the interval."""
+    """Score all pairs and average them; ``scale`` is that of the interval.
+
+    Where the pairs share fewer than ``shared_for_interval`` items at the median, the mean has no interval.
+    """
     from heartfelt.stats import _kernels_agreement as shared
     from heartfelt.stats.agreement import _kernels_pairs as kernels
 
@@ -149,7 +159,14 @@ def over_pairs(
             )
             continue
         estimate = Estimate(whole[column] / whole[column + 1], method=method, counts=counts)
-        if plan is not None:
+        typical = float(np.median(table[2][table[4] == 0]))
+        if plan is not None and typical < shared_for_interval:
+            why = (
+                f"pairs share {typical:g} items at the median; below {shared_for_interval} the mean itself leans towards 0,"
+                " and an interval would not hold (Fleiss' kappa and alpha have one)"
+            )
+            estimate = replace(estimate, why_no_interval=why)
+        elif plan is not None:
             parts = (by_rater, by_item, by_vote)
             estimate = _bounded(estimate, votes, whole, parts, column, plan, scale)
         means.append(estimate)
