@@ -298,21 +298,22 @@ def _show(done: Bench) -> None:
         )
         names = ("rank", "model", title, "answered", "answered only", "chance to ceiling")
         for name in names:
-            grid.add_column(
-                name,
-                justify="left" if name in ("rank", "model") else "right",
-                overflow="fold",
-                no_wrap=name == names[-1],
-            )
+            grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
+        by_chance = []
         for rank, one in found.items():
             covered = scores.coverage[rank.model][task.id]
             if one is not None:
-                blind = rank.beats_chance is False
+                if rank.beats_chance is False:
+                    by_chance.append(rank.model)
                 alone = f"{one.estimate}" if covered["answered"] < covered["items"] else "–"
                 answered = f"{covered['answered']:,} of {covered['items']:,}"
-                share = "does not beat chance" if blind else f"{one.of_ceiling:.2f}"
+                share = "–" if rank.beats_chance is False else f"{one.of_ceiling:.2f}"
                 grid.add_row(rank.words, rank.model, f"{one.with_failures}", answered, alone, share)
         screen.out.print(grid)
+        if by_chance:
+            screen.out.print(
+                f"No rank, because it does not beat chance: {', '.join(by_chance)}.", markup=False
+            )
     screen.out.print(
         "Ranked with failures counted (a failed or missing prediction counts as the task's fallback); 'answered only' is"
         " secondary. The last column is (score − chance) / (ceiling − chance).",
