@@ -8,35 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.panel.decide import decide, ledger_rows
-from heartfelt.panel.panel import Panel, screen
-from heartfelt.panel.policy import POLICIES, Policy
-from heartfelt.panel.view import RatingsView
-
-
-def panel_under(panel: Panel, policy: Policy) -> Panel:
-    """The panel another policy would keep; the flags are used again where both apply the same rules alike."""
-    if panel.policy == policy:
-        return panel
-    if not _alike(panel.policy, policy):
-        return screen(panel.source, policy, seed=panel.seed)
-    view = RatingsView.of(panel.source)
-    found = decide(view, panel.flags, policy, panel.seed, (), ())
-    return replace(
-        panel,
-        policy=policy,
-        dropped=tuple(found.raters),
-        dropped_batches=tuple(found.batches),
-        ledger=ledger_rows(panel.flags, found, panel.source.scan_ratings()),
-        notes=tuple(found.notes),
-    )
-
-
-def _alike(one: Policy, other: Policy) -> bool:
-    applied = [{rule for rule, action in p.actions.items() if action != "off"} for p in (one, other)]
-    return (
-        applied[0] == applied[1] and one.level == other.level and dict(one.settings) == dict(other.settings)
-    )
+from heartfelt.panel.panel import Panel
+from heartfelt.panel.policy import Policy
 
 
 def nobody_judged(policy: Policy) -> Policy:
@@ -46,7 +19,7 @@ def nobody_judged(policy: Policy) -> Policy:
 
 def default_panel(panel: Panel) -> Panel:
     """The panel the default policy would keep."""
-    return panel_under(panel, POLICIES["default"])
+    return panel.under("default")
 
 
 def screening(panel: Panel, default: Panel) -> dict[str, Any]:

@@ -56,16 +56,8 @@ def train(
     seed: _Seed = 0,
 ) -> None:
     """Train a model: embeddings are kept, heads chosen on inner folds, the evaluation written beside the model."""
-    from heartfelt.train import TrainOptions
-
-    _run(
-        source,
-        out,
-        TrainOptions(recipe, policy, _kinds(heads), seed, group=group, split=split or ""),
-        format,
-        map or [],
-        keep=True,
-    )
+    options = _options(recipe, policy, heads, seed, group, split)
+    _run(source, out, options, format, map or [], keep=True)
 
 
 def evaluate(
@@ -81,16 +73,14 @@ def evaluate(
     seed: _Seed = 0,
 ) -> None:
     """Evaluate a recipe honestly: five folds of whole groups, leaving systems out, within cells, beside ceiling and bare means."""
+    options = _options(recipe, policy, heads, seed, group, split)
+    _run(source, out, options, format, map or [], keep=False)
+
+
+def _options(recipe: str, policy: str, heads: str, seed: int, group: str, split: str | None) -> TrainOptions:
     from heartfelt.train import TrainOptions
 
-    _run(
-        source,
-        out,
-        TrainOptions(recipe, policy, _kinds(heads), seed, group=group, split=split or ""),
-        format,
-        map or [],
-        keep=False,
-    )
+    return TrainOptions(recipe, policy, _kinds(heads), seed, group=group, split=split or "")
 
 
 def _kinds(heads: str) -> tuple[str, ...]:

@@ -21,8 +21,6 @@ class CollectOptions:
     """Share of machine values that are wrong on purpose, to see who accepts anything."""
     seed: int | None = None
     """Seed of every draw, for simulations and tests; from the operating system if None."""
-    trust_listening: bool = False
-    """Whether what is reported of listening is believed whatever time passed: for simulated raters, who hurry."""
     durable: bool = True
     """Whether a commit waits for the disk. Only a store that may be lost goes without."""
 

@@ -119,7 +119,7 @@ def simulate(
     # The paths are taken away, so that a design can be tried before its media are made.
     bare = opened.stimuli.drop([name for name in AT_HAND if name in opened.stimuli.columns])
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as room:
-        now = _Clock(_START)
+        now = Clock(_START)
         with Collection.of(
             replace(opened, study=study, stimuli=bare),
             database=f"sqlite:///{room}/simulated.sqlite",
@@ -129,18 +129,21 @@ def simulate(
             return _Town(collection, options, now).run(progress)
 
 
-class _Clock:
+class Clock:
+    """A clock that shows the time it was set to, for simulated people."""
+
     def __init__(self, now: float) -> None:
         self.now = now
 
     def __call__(self) -> float:
+        """The simulated time, in seconds since 1970."""
         return self.now
 
 
 class _Town:
     """The people around a collection, each at their own pace."""
 
-    def __init__(self, collection: Collection, options: SimulationOptions, clock: _Clock) -> None:
+    def __init__(self, collection: Collection, options: SimulationOptions, clock: Clock) -> None:
         self._collection = collection
         self._study = collection.study
         self._clock = clock

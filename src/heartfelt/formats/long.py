@@ -16,6 +16,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.anchors import with_anchors
+from heartfelt.formats.coded_answers import coded_answers
 from heartfelt.formats.columns import (
     MISSING,
     moment_expr,
@@ -30,7 +31,6 @@ from heartfelt.formats.list_cells import NO_RATER, single_answers
 from heartfelt.formats.source_table import TABLES, SourceTable, id_notes, open_table
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
-    UNSTATED,
     describe,
     locate,
     new_names,
@@ -48,11 +48,9 @@ from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool
 from heartfelt.snapshot.survey import get_ready
 from heartfelt.study import study_text
-from heartfelt.study.scale import AnyScale, Categories, Category, FreeText
 from heartfelt.tables import RATERS, STIMULI, number_schema
 
 ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
-MANY_ANSWERS = 60
 OWN_COLUMNS = {"rater", "stimulus", "question", "value"}
 """In a table with these very columns, as this format writes them, ``answer`` is the answer in words."""
 LARGE = 1 << 26
@@ -141,7 +139,7 @@ class Long(Format):
         known = None if stated else study_beside(path, spooled.found.questions)
         if known is not None:
             scales = {q: known.scales[known.question(q).scale] for q in spooled.found.questions}
-        spooled, inferred = _coded(spooled, scales, str(path))
+        spooled, inferred = coded_answers(spooled, scales, str(path))
         stimuli = _stimuli(table.rows, roles, spooled, path, options)
         raters = _raters(table.rows, roles, spooled, path, options)
         stimuli, root, kind = with_media(stimuli, source, path, options, progress)
@@ -352,87 +350,6 @@ def _explain(table: pl.LazyFrame, roles: Roles, where: str) -> None:
             (numbers if role == "seconds" else whole_numbers)(table.select(name).collect(), name, where)
     if "at" in roles.others:
         unparsed_moment(table, roles.others["at"], where)
-
-
-def _coded(
-    spooled: Spooled, stated: Mapping[str, AnyScale | None], where: str
-) -> tuple[Spooled, dict[str, AnyScale]]:
-    """Answers in words get the code of their category; a question answered in numbers and in words is a mistake."""
-    lazy = spooled.lazy()
-    facts = spooled.found.questions
-    if "answer" not in lazy.collect_schema():
-        return spooled, {q: stated[q] or UNSTATED for q in facts}
-    words = (
-        lazy.filter(pl.col("answer").is_not_null())
-        .group_by("question", "answer")
-        .agg(pl.len(), pl.col("value").min().alias("code"), (pl.col("value").n_unique() == 1).alias("coded"))
-        .sort("question", "answer")
-        .collect()
-    )
-    scales: dict[str, AnyScale] = {}
-    codes: dict[tuple[str, str], float] = {}
-    for question in facts:
-        answers = words.filter(pl.col("question") == question)["answer"].to_list()
-        scale = stated[question]
-        if answers and scale is None:
-            scale = _own_codes(words.filter(pl.col("question") == question))
-            if scale is None and facts[question].low is not None:
-                _raise_mixed(lazy, question, answers[0], where)
-        if answers and scale is None:
-            scale = (
-                Categories(type="categories", categories=answers)
-                if 2 <= len(answers) <= MANY_ANSWERS
-                else FreeText(type="text")
-            )
-        scale = scale or UNSTATED
-        scales[question] = scale
-        if scale.level == "text":
-            continue
-        for answer in answers:
-            try:
-                code, _ = scale.read(answer)
-            except InputError as error:
-                times = int(
-                    words.filter((pl.col("question") == question) & (pl.col("answer") == answer))["len"].sum()
-                )
-                raise InputError(
-                    f"{where}: {times} answers to '{question}' are '{answer}'. {error.problem}", error.fix
-                ) from error
-            if code is not None:
-                codes[question, answer] = code
-    if not codes:
-        return spooled, scales
-    table = pl.LazyFrame([{"question": q, "answer": a, "code": c} for (q, a), c in codes.items()])
-    recoded = lazy.join(table, on=["question", "answer"], how="left", maintain_order="left")
-    recoded = recoded.with_columns(pl.coalesce("value", "code").alias("value")).drop("code")
-    again = spool(recoded, where)
-    return again, scales
-
-
-def _own_codes(words: pl.DataFrame) -> Categories | None:
-    """The categories of a table that gives each answer in words and as its code, as this format writes it."""
-    codes = words["code"]
-    if words.height < 2 or codes.null_count() or not words["coded"].all() or codes.is_duplicated().any():
-        return None
-    listed: list[Category | str] = [
-        Category(id=answer, value=code)
-        for answer, code in words.sort("code").select("answer", "code").iter_rows()
-    ]
-    return Categories(type="categories", categories=listed)
-
-
-def _raise_mixed(lazy: pl.LazyFrame, question: str, answer: str, where: str) -> None:
-    row = (
-        lazy.filter((pl.col("question") == question) & (pl.col("answer") == answer))
-        .head(1)
-        .collect()
-        .row(0, named=True)
-    )
-    raise InputError(
-        f"{where}: the answers to '{question}' are numbers, but rater '{row['rater']}' answered '{answer}' on stimulus"
-        f" '{row['stimulus']}'.",
-        "Correct the cell, leave it empty where there is no answer, or state the scale with --map scale=….",
-    )
 
 
 def _described(

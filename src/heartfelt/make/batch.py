@@ -13,6 +13,7 @@ from heartfelt.files import inside
 from heartfelt.make.generators import GENERATORS, Generator
 from heartfelt.make.media import content_hash, read_audio
 from heartfelt.make.prompts import Prompt
+from heartfelt.snapshot.probed import FACTS
 
 _SCHEMA: dict[str, Any] = {
     "stimulus": pl.String,
@@ -20,14 +21,7 @@ _SCHEMA: dict[str, Any] = {
     "intent": pl.String,
     "prompt": pl.String,
     "path": pl.String,
-    "found": pl.Boolean,
-    "duration": pl.Float64,
-    "rate": pl.Int64,
-    "channels": pl.Int64,
-    "width": pl.Int64,
-    "height": pl.Int64,
-    "bytes": pl.Int64,
-    "media_problem": pl.String,
+    **FACTS,
     "sha256": pl.String,
 }
 

@@ -395,6 +395,7 @@ def two_way_errors(starts: Array, rater: Array, weight: Array, bias_covariance: 
     variance = np.zeros(items)
     free = np.zeros(weight.size)
     dense = bias_covariance.shape[1] == bias_covariance.shape[0]
+    shared = np.zeros(rater.size)
     for g in range(items):
         lo, hi = starts[g], starts[g + 1]
         total = 0.0
@@ -411,19 +412,13 @@ def two_way_errors(starts: Array, rater: Array, weight: Array, bias_covariance: 
                     with_rater += weight[rater[j]] / total * bias_covariance[rater[j], r]
             else:
                 with_rater = weight[r] / total * bias_covariance[r, 0]
+            shared[i] = with_rater
             own += weight[r] / total * with_rater
         variance[g] = own
         for i in range(lo, hi):
             r = rater[i]
-            if dense:
-                with_rater = 0.0
-                for j in range(lo, hi):
-                    with_rater += weight[rater[j]] / total * bias_covariance[rater[j], r]
-                spread = bias_covariance[r, r]
-            else:
-                with_rater = weight[r] / total * bias_covariance[r, 0]
-                spread = bias_covariance[r, 0]
-            free[r] += 1.0 - weight[r] * max(own + spread - 2.0 * with_rater, 0.0)
+            spread = bias_covariance[r, r] if dense else bias_covariance[r, 0]
+            free[r] += 1.0 - weight[r] * max(own + spread - 2.0 * shared[i], 0.0)
     return variance, free
 
 

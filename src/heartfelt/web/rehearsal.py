@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from heartfelt.collect.simulation import Clock
 from heartfelt.errors import InputError
 from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ratings, truth
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.web.visitors import Clock, Heard, Progress, Said, Unblinded, Visit, Visitor, receive
+from heartfelt.web.visitors import Heard, Progress, Said, Unblinded, Visit, Visitor, receive
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -56,9 +57,7 @@ def rehearse(
 
     options = options or RehearsalOptions()
     clock = Clock(FIRST_ARRIVAL)
-    with Collection.open(
-        folder, clock=clock, options=CollectOptions(seed=options.seed, trust_listening=True)
-    ) as collection:
+    with Collection.open(folder, clock=clock, options=CollectOptions(seed=options.seed)) as collection:
         # Keys of its own: the study's are made, and told, when it is first served to people.
         web = WebOptions(secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
         crowd = _Crowd(collection.study, collection.opened.stimuli, options)

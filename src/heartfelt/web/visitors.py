@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from heartfelt.collect.simulation import Clock
 from heartfelt.errors import HeartfeltError
 from heartfelt.study import Study
 from heartfelt.study.model import say
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 PAGE_SECONDS = 5.0
 """Simulated time a visitor spends on a page that is not a trial."""
-
-
-class Clock:
-    """A clock that shows the time it was set to."""
-
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        """The simulated time, in seconds since 1970."""
-        return self.now
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,6 @@ def listened(work: Work, rater: Rater, trial: Trial, heard: Heard) -> Listened:
         distinct = total = duration
     passed = work.now - max(trial.leased_at, rater.listened_until)
     possible = max(0.0, passed) + _SLACK_SECONDS + _SLACK_SHARE * total
-    if work.context.options.trust_listening:
-        possible = total
     share = min(1.0, min(distinct, possible) / duration)
     flag = "impossible" if total > possible else _short(work, share)
     return Listened(round(share, 4), flag, round(min(total, max(0.0, passed)), 3))
