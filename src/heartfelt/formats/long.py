@@ -278,7 +278,7 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
     columns = [] if roles.rater else [pl.lit(None, dtype=pl.String).alias("rater")]
     columns += [_id(name, role, head, schema[name], strict=strict) for name, role in identified]
     if roles.question:
-        columns.append(pl.col(roles.question).cast(pl.String).replace(renamed).alias("question"))
+        columns.append(_named(pl.col(roles.question).cast(pl.String), renamed).alias("question"))
     for role, dtype in (("position", pl.Int64), ("seconds", pl.Float64), ("repeat", pl.Int64)):
         if role in roles.others:
             name = roles.others[role]
@@ -303,13 +303,18 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
     tall = wide.unpivot(
         [f"\0{name}" for name in roles.values], index=kept, variable_name="question", value_name="\0value"
     )
-    tall = tall.with_columns(pl.col("question").str.strip_prefix("\0").replace(renamed))
+    tall = tall.with_columns(_named(pl.col("question").str.strip_prefix("\0"), renamed))
     answers = _value("\0value", "value", pl.String(), strict=strict)
     return tall.select(*kept, "question", *answers).filter(
         pl.any_horizontal(
             pl.col("value").is_not_null(), *([] if strict else [pl.col("answer").is_not_null()])
         )
     )
+
+
+def _named(question: pl.Expr, renamed: Mapping[str, str]) -> pl.Expr:
+    """Questions under their new names; replacing nothing would still cost a fifth of the reading time."""
+    return question.replace(renamed) if renamed else question
 
 
 def _free(name: str) -> str:
