@@ -38,7 +38,7 @@ from heartfelt.analysis.slopes import slopes
 from heartfelt.analysis.systems import distributions, intents, overall, systems
 from heartfelt.analysis.variance import mixed_tables, variance_tables
 from heartfelt.analysis.verdict import verdict
-from heartfelt.panel.panel import Panel, screen
+from heartfelt.screening.panel import Panel, screen
 from heartfelt.snapshot import Snapshot
 
 SCHEMA = 1

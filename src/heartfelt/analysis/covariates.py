@@ -68,7 +68,7 @@ def loudness_of(snapshot: Snapshot, progress: Report | None = None) -> dict[str,
 
 
 def _level(path: Path) -> float | None:
-    from heartfelt.make.media import loudness, read_audio
+    from heartfelt.media.audio import loudness, read_audio
 
     try:
         audio = read_audio(path)

@@ -29,7 +29,7 @@ def analyze(
         typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
     ] = None,
     policy: Annotated[
-        str, typer.Option(help="What becomes of flagged raters: see docs/panel.md.")
+        str, typer.Option(help="What becomes of flagged raters: see docs/screening.md.")
     ] = "flag-only",
     seed: Annotated[int, typer.Option(help="Seed of all resampling.")] = 0,
     covariate: Annotated[
@@ -85,7 +85,7 @@ def _write(
 
     room = Room()
     if emolia:
-        from heartfelt.label.emolia_outputs import write_emolia
+        from heartfelt.labels.emolia_outputs import write_emolia
 
         write_emolia(snapshots, room.path)
     analyses = [run(snapshot, options, report) for snapshot in snapshots]

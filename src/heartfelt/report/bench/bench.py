@@ -16,15 +16,15 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.label import Benchmark, labels
-from heartfelt.label.emolia_outputs.subset import subsets_of
-from heartfelt.predict import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.labels import Benchmark, labels
+from heartfelt.labels.emolia_outputs.subset import subsets_of
+from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.bench.write import PAGE, fill_bench
-from heartfelt.score import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
-from heartfelt.score.emolia import write_emolia_bench
-from heartfelt.score.musiceval import no_numbers, write_musiceval
-from heartfelt.score.truth import ITEM
+from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
+from heartfelt.scoring.emolia import write_emolia_bench
+from heartfelt.scoring.musiceval import no_numbers, write_musiceval
+from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot
 
 RUNS = "runs"
@@ -98,7 +98,7 @@ def run_bench(
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:
     """What is known of the model that answered: its spec, name, version and hash, and the confidence of its intervals."""
-    from heartfelt.predict.trained.predictor import TrainedPredictor
+    from heartfelt.predictors.trained.predictor import TrainedPredictor
 
     info, claimed = predictor.info, None
     if isinstance(predictor, TrainedPredictor):

@@ -12,7 +12,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.report.bench.page import bench_page
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.page import render
-from heartfelt.score import Scores
+from heartfelt.scoring import Scores
 from heartfelt.snapshot import Snapshot
 
 PAGE = "report.html"

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from heartfelt.files import whole_folder, write_json, write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.predict.valence_arousal.conveyed import Conveyed
+from heartfelt.predictors.valence_arousal.conveyed import Conveyed
 from heartfelt.report.blocks import figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.rows import lettered, numbers, panel_of, row_of

@@ -17,9 +17,9 @@ from heartfelt.report.page import Page, Section, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.prints.save import save
 from heartfelt.report.tables import table
-from heartfelt.train.card import SIDES
-from heartfelt.train.evaluating import reading_of
-from heartfelt.train.training import Trained
+from heartfelt.training.card import SIDES
+from heartfelt.training.evaluating import reading_of
+from heartfelt.training.training import Trained
 
 FIGURE = "evaluation"
 _SHORT = {
