@@ -40,9 +40,11 @@ def stereo(*parts: Samples) -> Samples:
     return np.stack([one, one], axis=1)
 
 
-def noise(seconds: float = 2.0, rate: int = 22_050, channels: int = 2, level: float = 0.1) -> Samples:
+def noise(seconds: float = 2.0, rate: int = 22_050, channels: int = 2, confidence: float = 0.1) -> Samples:
     rng = np.random.default_rng(5)
-    return (level * rng.standard_normal((round(seconds * rate), channels))).clip(-1, 1).astype(np.float32)
+    return (
+        (confidence * rng.standard_normal((round(seconds * rate), channels))).clip(-1, 1).astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_loudness_of_exactly_one_block() -> None:
 
 
 def test_normalising_reaches_the_target_and_keeps_the_peak() -> None:
-    clip = noise(3.0, level=0.02)
+    clip = noise(3.0, confidence=0.02)
     levelled = normalise_loudness(clip, 22_050, -23.0)
     assert levelled.held_back is None
     assert loudness(levelled.samples, 22_050).value == pytest.approx(-23.0, abs=0.01)

@@ -113,7 +113,7 @@ def test_holm_and_its_interval_agree() -> None:
         outside = not adjusted.low <= 0 <= adjusted.high  # type: ignore[operator]  # checked above
         assert outside == (pair.p_adjusted < 0.05) == pair.apart
         assert "Holm's correction over 6 pairs" in adjusted.interval
-        assert adjusted.level >= alone.level
+        assert adjusted.confidence >= alone.confidence
         assert adjusted.low <= alone.low + 1e-12  # type: ignore[operator]  # checked above
         kinds.add(outside)
         plain = pair.to_json()

@@ -33,7 +33,7 @@ def test_a_line_changes_a_named_policy() -> None:
     assert policy.action("anchor") == "drop"
     assert policy.action("longest-run") == "off"
     assert policy.action("informativeness") == "drop"
-    assert (policy.level, policy.at_most_dropped, policy.keep_source) == (0.01, 0.3, False)
+    assert (policy.alpha, policy.at_most_dropped, policy.keep_source) == (0.01, 0.3, False)
     only = parse_policy("anchor=drop")
     assert dict(only.actions) == {"anchor": "drop"}
 
@@ -53,7 +53,7 @@ def test_a_file_and_a_mapping(tmp_path: Path) -> None:
     again = parse_policy({k: v for k, v in policy.to_json().items() if k != "about"} | {"base": "none"})
     assert again.to_json() | {"about": ""} == policy.to_json() | {"about": ""}
     assert parse_policy(policy) is policy
-    assert parse_policy("{base: default, level: 0.2}").level == 0.2
+    assert parse_policy("{base: default, level: 0.2}").alpha == 0.2
 
 
 @pytest.mark.parametrize(

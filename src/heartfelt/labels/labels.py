@@ -76,14 +76,14 @@ class LabelOptions:
     method: str | None = None
     minimum_ratings: int | None = None
     ties: Literal["missing", "lowest", "highest"] = "missing"
-    level: float = 0.95
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in METHODS:
             raise InputError(
                 f"There is no way to make labels called '{self.method}'.", suggestion(self.method, METHODS)
             )
-        if not 0 < self.level < 1 or (self.minimum_ratings is not None and self.minimum_ratings < 1):
+        if not 0 < self.confidence < 1 or (self.minimum_ratings is not None and self.minimum_ratings < 1):
             raise InputError(
                 "Labels need a level between 0 and 1 and at least one rating.",
                 "Leave both out for the usual.",
@@ -212,7 +212,7 @@ def _consensus(method: str, columns: tuple[Any, Any, Any], scale: Scale, options
 
 def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> dict[str, Any]:
     values, errors = np.asarray(found.values), np.asarray(found.standard_errors)
-    low, high = found.bounds(options.level)
+    low, high = found.bounds(options.confidence)
     limits = scale.bounds()
     if limits is not None:
         low, high = np.clip(low, *limits), np.clip(high, *limits)
@@ -241,10 +241,10 @@ def _why_no_interval(found: Aggregate, low: Floats) -> pl.Series:
     return _reasons(np.asarray(found.standard_errors), ONE_RATING)
 
 
-def _bounds(values: Floats, errors: Floats, n: Any, level: float) -> tuple[Floats, Floats]:
+def _bounds(values: Floats, errors: Floats, n: Any, confidence: float) -> tuple[Floats, Floats]:
     from scipy.special import stdtrit
 
-    reach = stdtrit(np.maximum(n - 1, 1).astype(np.float64), 0.5 + level / 2)
+    reach = stdtrit(np.maximum(n - 1, 1).astype(np.float64), 0.5 + confidence / 2)
     half = np.where(np.isfinite(errors) & (errors > _NO_ERROR), errors, np.nan) * reach
     return values - half, values + half
 
@@ -252,7 +252,7 @@ def _bounds(values: Floats, errors: Floats, n: Any, level: float) -> tuple[Float
 def _category_columns(found: Consensus, scale: Scale, options: LabelOptions) -> dict[str, Any]:
     words = scale.labels()
     shares, n = np.asarray(found.shares), np.asarray(found.counts)
-    low, high = found.share_bounds(options.level)
+    low, high = found.share_bounds(options.confidence)
     values = [None if value is None else float(value) for value in found.values]
     nothing = [None] * n.size
     return {
@@ -294,7 +294,7 @@ def _from_means(
     n = means["n"].fill_null(0).to_numpy().astype(np.float64)
     sd = means["sd"].fill_null(np.nan).to_numpy()
     errors = np.where(n > 1, sd / np.sqrt(np.maximum(n, 1.0)), np.nan)
-    low, high = _bounds(means["mean"].to_numpy(), errors, n, options.level)
+    low, high = _bounds(means["mean"].to_numpy(), errors, n, options.confidence)
     nothing = pl.lit(None)
     return means.select(
         "stimulus",

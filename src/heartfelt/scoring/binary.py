@@ -89,6 +89,9 @@ def _calibration(sheet: Sheet, chance: Floats, measure: Measure, why: str | None
         return {"value": None, "why_missing": why}
     rows = sheet.answered & np.isfinite(chance)
     found = calibration(
-        sheet.truth[rows].astype(int), chance[rows], seed=measure.options.seed, level=measure.options.level
+        sheet.truth[rows].astype(int),
+        chance[rows],
+        seed=measure.options.seed,
+        confidence=measure.options.confidence,
     )
     return found.to_json()

@@ -32,7 +32,7 @@ class Ceilings:
 
     truth: Truth
     seed: int = 0
-    level: float = 0.95
+    confidence: float = 0.95
     wanted: bool = True
     _found: dict[tuple[str, str], Ceiling | str] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class Ceilings:
             kept[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
             for name in ("label", "standard_error", "n")
         )
-        top = ceiling_from_means(label, error * np.sqrt(n), n, cast("NumberMetric", base), self.level)
+        top = ceiling_from_means(label, error * np.sqrt(n), n, cast("NumberMetric", base), self.confidence)
         gone = Estimate.missing(NO_RATINGS, "ceiling")
         return Ceiling(base, top, gone, gone, gone, gone)
 
@@ -112,6 +112,6 @@ class Ceilings:
             value,
             cell=cell,
             metric=cast("Metric", base),
-            confidence=self.level,
+            confidence=self.confidence,
             seed=self.seed,
         )

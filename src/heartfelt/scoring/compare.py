@@ -73,7 +73,7 @@ class CompareOptions:
     task: str
     kind: Kind
     headline: str
-    level: float = 0.95
+    confidence: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,36 +90,36 @@ def compare(entrants: Sequence[Entrant], options: CompareOptions) -> list[Compar
     """Every pair of models that can be ranked."""
     pairs = list(combinations([one for one in entrants if one.why_unranked is None], 2))
     found = [_differences(one, two, options) for one, two in pairs]
-    corrected = holm([each.plain.p.value for each in found], level=options.level)
-    systems = _corrected([each.systems for each in found], options.level)
-    means = _corrected([each.means for each in found], options.level)
+    corrected = holm([each.plain.p.value for each in found], confidence=options.confidence)
+    systems = _corrected([each.systems for each in found], options.confidence)
+    means = _corrected([each.means for each in found], options.confidence)
     out = []
     for place, ((one, two), each) in enumerate(zip(pairs, found, strict=True)):
         p, apart = corrected.adjusted[place], bool(corrected.significant[place])
         out.append(
             Comparison(
                 options.task, options.headline, one.model, two.model, each.plain.estimate, each.plain.p, p, apart,
-                _more(each.plain, len(pairs), apart, 1 - options.level),
-                _adjusted(each.plain, p, len(pairs), options.level), each.answered, systems[place], means[place], len(pairs),
+                _more(each.plain, len(pairs), apart, 1 - options.confidence),
+                _adjusted(each.plain, p, len(pairs), options.confidence), each.answered, systems[place], means[place], len(pairs),
             )
         )  # fmt: skip
     return out
 
 
-def _corrected(found: Sequence[Difference], level: float) -> list[SystemComparison]:
-    corrected = holm([each.p.value for each in found], level=level)
+def _corrected(found: Sequence[Difference], confidence: float) -> list[SystemComparison]:
+    corrected = holm([each.p.value for each in found], confidence=confidence)
     return [
         SystemComparison(each.estimate, each.p, p, bool(apart))
         for each, p, apart in zip(found, corrected.adjusted, corrected.significant, strict=True)
     ]
 
 
-def _adjusted(found: Difference, adjusted: float | None, pairs: int, level: float) -> Estimate:
+def _adjusted(found: Difference, adjusted: float | None, pairs: int, confidence: float) -> Estimate:
     """The interval at the confidence that Holm's correction leaves this pair: it leaves out 0 where the adjusted p is small."""
     if adjusted is None or found.p.value is None or pairs == 1:
         return found.estimate
     share = found.p.value / adjusted if adjusted > 0 else 1 / pairs
-    confidence = 1 - (1 - level) * share
+    confidence = 1 - (1 - confidence) * share
     return found.at(confidence, f"at the confidence Holm's correction over {pairs} pairs leaves this pair")
 
 
@@ -169,7 +169,7 @@ def _difference(
     if options.kind in ("binary", "categories"):
         x, first, second = (column.astype(np.int64) for column in (x, first, second))
     group = both[by].rank("dense").to_numpy() if both[by].n_unique() < both.height else None
-    found = metric_difference(metric, x, first, second, group=group, confidence=options.level)
+    found = metric_difference(metric, x, first, second, group=group, confidence=options.confidence)
     if found.estimate.value is not None:
         return found
     gone = Estimate.missing(plainly(found.estimate.why_missing), found.estimate.method, found.estimate.counts)
@@ -194,7 +194,7 @@ def ranks(entrants: Sequence[Entrant], pairs: Sequence[Comparison], options: Com
     """The rank of every model of a task, best first; those without one last, with the reason."""
     sign = 1 if METRICS[options.headline].higher else -1
     able = [one for one in entrants if one.why_unranked is None and one.value is not None]
-    corrected = holm([one.p_chance for one in able], level=options.level)
+    corrected = holm([one.p_chance for one in able], confidence=options.confidence)
     chance = {one.model: p for one, p in zip(able, corrected.adjusted, strict=True)}
     beats = {one.model: _beats(one, chance[one.model], options) for one in able}
     ordered = sorted(able, key=lambda one: -sign * (one.value or 0.0))
@@ -233,7 +233,7 @@ def _beats(one: Entrant, adjusted: float | None, options: CompareOptions) -> boo
     if adjusted is None:
         perfect = METRICS[options.headline].higher and (one.value or 0.0) >= 1 - 1e-12
         return True if perfect else None
-    return adjusted <= (1 - options.level) * (1 + 1e-12)
+    return adjusted <= (1 - options.confidence) * (1 + 1e-12)
 
 
 def _ranges(

@@ -98,7 +98,7 @@ class Measure:
             if plain.value is None:
                 out.append((Estimate.missing(plainly(plain.why_missing), metric, plain.counts), None))
                 continue
-            found = plain if spread is None else spread.estimate(plain, self.options.level)
+            found = plain if spread is None else spread.estimate(plain, self.options.confidence)
             out.append((replace(found, method=metric, counts=dict(found.counts)), spread))
         return out
 
@@ -152,7 +152,7 @@ class Measure:
             kind = "share" if pairing.share else "mean" if pairing.mean else ""
             name, (x, first) = typed(metric, pairing.x, pairing.filled, kind)
             _, (_, second) = typed(metric, pairing.x, chance.y, kind)
-            found = metric_difference(name, x, first, second, group=group, confidence=self.options.level)
+            found = metric_difference(name, x, first, second, group=group, confidence=self.options.confidence)
             return AboveChance(level, _signed(found.estimate, sign, metric), found.p)
         beyond = _signed(_shifted(ways.full, float(level)), sign, metric)
         p = None if ways.spread is None else ways.spread.p(float(level))

@@ -101,7 +101,7 @@ class ScoreOptions:
     folds: int = 5
     seed: int = 0
     resamples: int = 10_000
-    level: float = 0.95
+    confidence: float = 0.95
     slices: tuple[str, ...] | None = None
     selection: Selection = field(default_factory=Selection)
     ties: Literal["missing", "lowest"] = "missing"
@@ -123,7 +123,7 @@ class ScoreOptions:
             raise InputError(
                 f"{self.resamples} resamples give no usable interval.", "Ask for 10,000, or at least 100."
             )
-        if not 0 < self.level < 1:
+        if not 0 < self.confidence < 1:
             raise InputError("The level must lie between 0 and 1.", "Use 0.95.")
         for name, claim in {"": self.interval_confidence, **self.claimed}.items():
             if not 0 < claim < 1:
@@ -143,7 +143,7 @@ class ScoreOptions:
             "folds": self.folds,
             "seed": self.seed,
             "resamples": self.resamples,
-            "level": self.level,
+            "level": self.confidence,
             "selection": self.selection.to_json(),
             "ties": self.ties,
             "part": self.part,

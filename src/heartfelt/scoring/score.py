@@ -75,7 +75,7 @@ def score(
         notes.append(
             f"{beside:,} predictions are about items without ratings, or left out, and are not scored."
         )
-    ceilings = Ceilings(truth, options.seed, options.level, options.ceilings)
+    ceilings = Ceilings(truth, options.seed, options.confidence, options.ceilings)
     made = _Made(Measure(options, ceilings), truth)
     done, total = 0, sum(len(able[task.id]) for task in tasks)
     for task in tasks:
@@ -128,7 +128,7 @@ class _Made:
             self.notes += _one_sided(sheet, options.threshold)
             self.rows.append(rows)
             yield
-        asked = CompareOptions(task.id, task.kind, task.headline, options.level)
+        asked = CompareOptions(task.id, task.kind, task.headline, options.confidence)
         pairs = compare(entrants, asked)
         self.comparisons += pairs
         self.ranks += ranks(entrants, pairs, asked)

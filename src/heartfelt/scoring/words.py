@@ -86,7 +86,11 @@ def _bleu(sheet: Sheet, measure: Measure, order: int, answered: Any, everything:
 
     def number(pair: Any) -> Estimate:
         return bleu(
-            *pair, order=order, resamples=min(options.resamples, 2000), seed=options.seed, level=options.level
+            *pair,
+            order=order,
+            resamples=min(options.resamples, 2000),
+            seed=options.seed,
+            confidence=options.confidence,
         )
 
     one = number(answered)

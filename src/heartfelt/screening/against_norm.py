@@ -36,12 +36,12 @@ class Measure:
 
 
 def hold(
-    rule: Rule, view: RatingsView, measures: Sequence[Measure], side: Side, level: float
+    rule: Rule, view: RatingsView, measures: Sequence[Measure], side: Side, alpha: float
 ) -> pl.DataFrame:
     """The rule's table: one row per rater and measure, Bonferroni over all that could be judged."""
     judged = sum(int(np.isfinite(measure.value).sum()) for measure in measures)
     tables = [
-        _table(rule, view, measure, side, level / max(judged, 1))
+        _table(rule, view, measure, side, alpha / max(judged, 1))
         for measure in measures
         if measure.rater.size
     ]

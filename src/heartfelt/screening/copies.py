@@ -47,7 +47,7 @@ class AlignmentOptions:
     rho: float = 0.7
     block: int = 5
     draws: int = 299
-    level: float = 0.05
+    alpha: float = 0.05
     seed: int = 0
 
     @property
@@ -103,7 +103,7 @@ def _parallel_pairs(view: RatingsView, options: AlignmentOptions) -> Copies | st
         return found
     size = found.rater.size
     pairs = size * (size - 1) // 2
-    floor = float(np.log(pairs / options.level) / STEEPEST)
+    floor = float(np.log(pairs / options.alpha) / STEEPEST)
     first, second = candidate_pairs(found, options.band)
     values = found.residual if found.shared_order else found.raw
     scores = score_pairs(values, found.stimulus, found.edges, found.covariance, first, second, options.how)
@@ -149,13 +149,13 @@ def _examine(
         "rater": names[0],
         "other": names[1],
         "score": score,
-        "needed": centre + (float(-np.log(-np.log1p(-options.level / pairs))) - EULER) / steep,
+        "needed": centre + (float(-np.log(-np.log1p(-options.alpha / pairs))) - EULER) / steep,
         "p": p,
         "p_adjusted": adjusted,
         "p_residual": p_left,
         "elsewhere": elsewhere,
         **_describe(view, found, pair, weight, options),
-        "copies": adjusted < options.level and p_left < CONFIRM and elsewhere < ELSEWHERE,
+        "copies": adjusted < options.alpha and p_left < CONFIRM and elsewhere < ELSEWHERE,
     }
 
 

@@ -49,7 +49,7 @@ class Policy:
     name: str
     about: str = ""
     actions: Mapping[str, Action] = field(default_factory=dict)
-    level: float = 0.05
+    alpha: float = 0.05
     at_most_dropped: float = 0.5
     least_raters: int = 2
     keep_source: bool = True
@@ -71,7 +71,7 @@ class Policy:
                 f"A policy that drops at most {self.at_most_dropped} and keeps {self.least_raters} raters cannot be followed.",
                 "Give at_most_dropped from 0 to 1 and least_raters of 0 or more.",
             )
-        RuleOptions(level=self.level)
+        RuleOptions(alpha=self.alpha)
         object.__setattr__(self, "actions", MappingProxyType(dict(self.actions)))
         object.__setattr__(
             self, "settings", MappingProxyType({rule: dict(own) for rule, own in self.settings.items()})
@@ -83,12 +83,12 @@ class Policy:
 
     def options(self, rule: str, seed: int) -> RuleOptions:
         """How a rule is applied under this policy."""
-        return RuleOptions(self.level, seed, self.settings.get(rule, {}))
+        return RuleOptions(self.alpha, seed, self.settings.get(rule, {}))
 
     def applies_like(self, other: Policy) -> bool:
         """Whether both apply the same rules in the same way, whatever they then decide."""
         applied = [{rule for rule, action in one.actions.items() if action != "off"} for one in (self, other)]
-        return applied[0] == applied[1] and self.level == other.level and self.settings == other.settings
+        return applied[0] == applied[1] and self.alpha == other.alpha and self.settings == other.settings
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -97,7 +97,7 @@ class Policy:
             "about": self.about,
             "drop": [rule for rule, action in self.actions.items() if action == "drop"],
             "flag": [rule for rule, action in self.actions.items() if action == "flag"],
-            "level": self.level,
+            "level": self.alpha,
             "at_most_dropped": self.at_most_dropped,
             "least_raters": self.least_raters,
             "keep_source": self.keep_source,
@@ -204,7 +204,7 @@ def _from_data(data: Any, where: str) -> Policy:
     try:
         return replace(
             changed,
-            level=float(data.get("level", base.level)),
+            alpha=float(data.get("level", base.alpha)),
             at_most_dropped=float(data.get("at_most_dropped", base.at_most_dropped)),
             least_raters=int(data.get("least_raters", base.least_raters)),
             keep_source=str(data.get("keep_source", base.keep_source)).strip().casefold()

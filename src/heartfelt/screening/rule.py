@@ -60,13 +60,13 @@ FLAGS = Contract(
 class RuleOptions:
     """How a rule is applied: its level, the seed of its random draws, and settings of its own."""
 
-    level: float = 0.05
+    alpha: float = 0.05
     seed: int = 0
     settings: Mapping[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.level < 1.0:
-            raise InputError(f"A level of {self.level} is not between 0 and 1.", "Give a level such as 0.05.")
+        if not 0.0 < self.alpha < 1.0:
+            raise InputError(f"A level of {self.alpha} is not between 0 and 1.", "Give a level such as 0.05.")
 
 
 class Rule:

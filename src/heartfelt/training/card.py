@@ -42,7 +42,7 @@ def card(model: TrainedModel) -> str:
     for output in model.outputs:
         parts = ", ".join(f"{key} {value:.2f}" for key, value in output.errors.items() if key != "systems")
         lines.append(
-            f"- {output.question}: ±{output.half_width:.2f} covers {output.level:.0%} of labels of {left_out_words(model)};"
+            f"- {output.question}: ±{output.half_width:.2f} covers {output.confidence:.0%} of labels of {left_out_words(model)};"
             f" standard deviation of the error: {parts}. Head: {facts['chosen'][output.question]['head']}."
         )
     return "\n".join(lines) + "\n"

@@ -89,7 +89,7 @@ class Evaluation(ShortRepr):
 
 
 def evaluate(
-    material: Material, kinds: Sequence[str], level: float = 0.9, progress: Report | None = None
+    material: Material, kinds: Sequence[str], confidence: float = 0.9, progress: Report | None = None
 ) -> Evaluation:
     """Score every question under every protocol, against both panels' labels."""
     systems, cells = material.systems, material.cells
@@ -101,7 +101,7 @@ def evaluate(
     step = _Counter(progress, total)
     domains = material.domains()
     left_out = {
-        (target.question, name): _predicted(material, target, plan, kinds, level, domains, step)
+        (target.question, name): _predicted(material, target, plan, kinds, confidence, domains, step)
         for target in material.targets
         for name, plan in plans.items()
     }
@@ -163,7 +163,7 @@ def _predicted(
     target: Target,
     plan: Ints,
     kinds: Sequence[str],
-    level: float,
+    confidence: float,
     domains: Domains,
     step: _Counter,
 ) -> LeftOut:
@@ -179,7 +179,7 @@ def _predicted(
         value[out] = _held(target, chosen.head.stored().answer(material.features[target.embedding][out]))
         places = domains.of(at, chosen.plan)
         distance, beyond = places.domain.measures(domains.rows[out])
-        half[out] = width_of(_errors(target, chosen, at), places, level).at(distance)
+        half[out] = width_of(_errors(target, chosen, at), places, confidence).at(distance)
         foreign[out] = (distance > places.domain.distance_limit) | (beyond > places.domain.outside_limit)
         names.append(f"{chosen.kind} {', '.join(f'{part:g}' for part in chosen.setting)}")
         step()
@@ -311,7 +311,7 @@ def _intent_means(material: Material, truth: Floats, fold: Ints) -> Estimate:
     if found.value is None:
         return Estimate.missing(found.why_missing or "undefined", method)
     return Estimate(
-        found.value, found.low, found.high, method, found.interval, found.level, dict(found.counts)
+        found.value, found.low, found.high, method, found.interval, found.confidence, dict(found.counts)
     )
 
 

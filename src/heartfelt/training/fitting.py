@@ -98,10 +98,10 @@ class View:
     def _near(self) -> dict[float, tuple[Floats, float]]:
         return {}
 
-    def head(self, kind: str, level: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
+    def head(self, kind: str, confidence: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
         """A head that scales as these rows were scaled."""
         shared = {"mean": self.mean, "factor": self.factor, "reach": self.reach}
-        return Head(kind, level, {**shared, **arrays}, width)
+        return Head(kind, confidence, {**shared, **arrays}, width)
 
 
 def predictions(kind: str, view: View, train: Ints, test: Ints) -> dict[Setting, Floats]:

@@ -37,7 +37,7 @@ class TrainOptions:
     heads: tuple[str, ...] = ()
     """Kinds of heads to choose from; the recipe's own if empty."""
     seed: int = 0
-    level: float = 0.9
+    confidence: float = 0.9
     name: str = ""
     group: str = AUTO
     """The column of the stimuli whose groups stay in one fold; ``auto`` looks for one, ``none`` folds by stimulus."""
@@ -54,9 +54,9 @@ class TrainOptions:
             raise InputError(
                 f"There is no split called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none."
             )
-        if not 0.5 <= self.level < 1:
+        if not 0.5 <= self.confidence < 1:
             raise InputError(
-                f"An interval of level {self.level} cannot be.", "Give 0.5 up to 1, such as 0.9."
+                f"An interval of level {self.confidence} cannot be.", "Give 0.5 up to 1, such as 0.9."
             )
 
 
@@ -85,8 +85,8 @@ def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Rep
     )
     material = whole.part(TRAIN) if options.split else whole
     kinds = options.heads or recipe.kinds
-    evaluation = evaluate(material, kinds, options.level, progress)
-    outputs, chosen, domain = _fitted(material, evaluation, kinds, options.level)
+    evaluation = evaluate(material, kinds, options.confidence, progress)
+    outputs, chosen, domain = _fitted(material, evaluation, kinds, options.confidence)
     if options.split:
         parts = {name: whole.part(name) for name in dict.fromkeys(whole.split) if name not in (TRAIN, None)}
         evaluation = with_published(evaluation, parts, outputs, domain)
@@ -105,7 +105,7 @@ def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Rep
 
 
 def _fitted(
-    material: Material, evaluation: Evaluation, kinds: Sequence[str], level: float
+    material: Material, evaluation: Evaluation, kinds: Sequence[str], confidence: float
 ) -> tuple[list[Output], dict[str, Any], Domain]:
     """The head of every question, chosen on inner folds and fitted to all stimuli; how it was chosen; what it was trained on."""
     outputs, chosen, systems = [], {}, material.systems
@@ -122,14 +122,14 @@ def _fitted(
             "inner_error": found.tried,
         }
         left = _farthest(evaluation, target.question)
-        width = width_of(np.abs(left.value - target.screened), places, level)
+        width = width_of(np.abs(left.value - target.screened), places, confidence)
         outputs.append(
             Output(
                 target.question,
                 found.head.stored(),
                 target.bounds,
                 width.half,
-                level,
+                confidence,
                 error_parts(material, target, left),
                 width.slope,
             )
@@ -216,7 +216,7 @@ def _facts(
         "grouping": material.grouping.to_json(),
         "split": options.split or None,
         "seed": options.seed,
-        "level": options.level,
+        "level": options.confidence,
         "chosen": dict(chosen),
         "evaluation": evaluation.to_json(),
     }

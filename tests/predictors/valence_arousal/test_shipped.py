@@ -20,7 +20,7 @@ def test_it_is_small_and_whole() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 3_000_000
     model = shipped()
     assert [one.question for one in model.outputs] == ["valence", "arousal"]
-    assert all(one.bounds == (1.0, 9.0) and one.level == 0.9 for one in model.outputs)
+    assert all(one.bounds == (1.0, 9.0) and one.confidence == 0.9 for one in model.outputs)
     assert model.facts["policy"] == "default"
     assert model.facts["panel"]["dropped"] == 19
     assert len(model.out_of_fold) == model.facts["stimuli"]

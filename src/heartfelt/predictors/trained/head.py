@@ -33,7 +33,7 @@ class Head:
     """A fitted head. ``level`` is added to what the arrays say; ``width`` is the kernel's."""
 
     kind: str
-    level: float
+    intercept: float
     arrays: Mapping[str, Floats]
     width: float = 0.0
 
@@ -43,20 +43,20 @@ class Head:
         scaled = (rows.astype(np.float64) - a["mean"]) * a["factor"]
         scaled = np.clip(scaled, -a["reach"], a["reach"])
         if self.kind == "ridge":
-            return np.asarray(self.level + scaled @ a["weight"])
+            return np.asarray(self.intercept + scaled @ a["weight"])
         seen = scaled @ a["basis"]
         if self.kind == "kernel":
-            return np.asarray(self.level + radial(seen, a["centres"], self.width) @ a["weight"])
+            return np.asarray(self.intercept + radial(seen, a["centres"], self.width) @ a["weight"])
         hidden = np.tanh(np.tanh(seen @ a["w1"] + a["b1"]) @ a["w2"] + a["b2"])
         if self.kind == "mlp":
-            return np.asarray(self.level + hidden @ a["w3"])
+            return np.asarray(self.intercept + hidden @ a["w3"])
         return np.asarray(softmax(hidden @ a["w3"] + a["b3"]) @ a["points"])
 
     def along(self, offset: float, slope: float) -> Head:
         """The head that answers ``offset + slope *`` what this one does."""
         key = {"mlp": "w3", "ordinal": "points"}.get(self.kind, "weight")
         moved = self.arrays[key] * slope + (offset if key == "points" else 0.0)
-        return Head(self.kind, offset + slope * self.level, {**self.arrays, key: moved}, self.width)
+        return Head(self.kind, offset + slope * self.intercept, {**self.arrays, key: moved}, self.width)
 
     def to_arrays(self, name: str) -> dict[str, Floats]:
         """What is stored, under names that begin with ``name``; single precision is plenty."""
@@ -67,7 +67,7 @@ class Head:
         rounded = {
             key: np.asarray(value, np.float32).astype(np.float64) for key, value in self.arrays.items()
         }
-        return Head(self.kind, self.level, rounded, self.width)
+        return Head(self.kind, self.intercept, rounded, self.width)
 
     @classmethod
     def from_arrays(cls, name: str, said: Mapping[str, Any], arrays: Mapping[str, Floats]) -> Head:
@@ -83,7 +83,7 @@ class Head:
 
     def to_json(self) -> dict[str, Any]:
         """What is stored beside the arrays."""
-        return {"kind": self.kind, "level": self.level, "width": self.width}
+        return {"kind": self.kind, "level": self.intercept, "width": self.width}
 
 
 def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:

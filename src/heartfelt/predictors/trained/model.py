@@ -51,7 +51,7 @@ class Output:
     head: Head
     bounds: tuple[float, float] | None
     half_width: float
-    level: float
+    confidence: float
     errors: Mapping[str, float] = field(default_factory=dict)
     slope: float = 0.0
     """How fast the interval grows with the distance from what was trained on; ``half_width`` is that at distance 0."""
@@ -72,7 +72,7 @@ class Output:
             "bounds": None if self.bounds is None else list(self.bounds),
             "half_width": self.half_width,
             "slope": self.slope,
-            "level": self.level,
+            "level": self.confidence,
             "errors": dict(self.errors),
         }
 

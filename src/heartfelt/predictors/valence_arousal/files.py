@@ -129,7 +129,7 @@ def from_features(
         file,
         values,
         features.seconds,
-        model.outputs[0].level,
+        model.outputs[0].confidence,
         tuple(curve) if len(curve) > 1 else (),
         doubt.words,
         OUT_OF_FOLD if kept is not None else None,

@@ -102,7 +102,7 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
 
     info, claimed = predictor.info, None
     if isinstance(predictor, TrainedPredictor):
-        claims = {output.level for output in predictor.model.outputs}
+        claims = {output.confidence for output in predictor.model.outputs}
         claimed = claims.pop() if len(claims) == 1 else None
     version, hashed = info.version, info.hash
     if version is None and hashed is None:

@@ -35,7 +35,7 @@ class Agreement(Rule):
         measures = [_measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
         if not measures:
             return self.cannot("no question has answers in an order")
-        return hold(self, view, measures, "low", options.level)
+        return hold(self, view, measures, "low", options.alpha)
 
 
 def _measure(view: RatingsView, q: int) -> Measure:

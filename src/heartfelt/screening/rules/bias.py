@@ -38,7 +38,7 @@ class Bias(Rule):
         measures = [_measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
         if not measures:
             return self.cannot("no question has answers in an order")
-        return hold(self, view, measures, "both", options.level)
+        return hold(self, view, measures, "both", options.alpha)
 
 
 def _measure(view: RatingsView, q: int) -> Measure:

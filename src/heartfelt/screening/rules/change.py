@@ -92,7 +92,7 @@ class Change(Rule):
         """One row per rater."""
         informative = RULES[Informativeness.name]
         assert isinstance(informative, Informativeness)
-        own = RuleOptions(options.level, options.seed)
+        own = RuleOptions(options.alpha, options.seed)
         _, why = informative.no_information(view, own)
         low = _low_agreement(informative.effects(view, own), why)
         rows = str(options.settings.get("order", "known")) == "rows"
@@ -112,7 +112,7 @@ class Change(Rule):
         if judged and low is None:
             why = [reason or TOO_FEW for reason in why]
             judged = []
-        level = options.level / max(len(judged), 1)
+        level = options.alpha / max(len(judged), 1)
         draws = int(min(MOST_DRAWS, max(1999, 5 / level)))
         for rater in judged:
             session = sessions[rater]
@@ -123,7 +123,7 @@ class Change(Rule):
         return self._table(view, parts, p, why, level)
 
     def _table(
-        self, view: RatingsView, parts: list[Parts | None], p: Floats, why: list[str | None], level: float
+        self, view: RatingsView, parts: list[Parts | None], p: Floats, why: list[str | None], alpha: float
     ) -> pl.DataFrame:
         known = np.array([part is not None for part in parts], dtype=bool)
         changes = np.array([part is not None and part.changes for part in parts], dtype=bool)
@@ -132,7 +132,7 @@ class Change(Rule):
             rater=list(view.raters),
             value=value,
             p=np.where(known, p, np.nan),
-            flagged=changes & (p < level),
+            flagged=changes & (p < alpha),
             evidence=np.where(known, np.where(changes, evidence(p, MOST_EVIDENCE), 0.0), np.nan),
             words=[
                 f"Not judged: {reason}." if part is None else _sentence(part, float(one))

@@ -48,7 +48,7 @@ class Collusion(Rule):
             self.number(options, "rho"),
             int(self.number(options, "block")),
             int(self.number(options, "draws")),
-            options.level,
+            options.alpha,
             options.seed,
         )
 

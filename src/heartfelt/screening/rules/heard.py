@@ -42,16 +42,16 @@ class HeardRule(Rule):
         if view.study.design.listening == "free":
             return self.cannot("the study lets raters answer without listening")
         short, n = short_trials(view, view.heard, self.number(options, "enough"))
-        return self._table(view, short, n, self.number(options, "at_most"), options.level)
+        return self._table(view, short, n, self.number(options, "at_most"), options.alpha)
 
     def _table(
-        self, view: RatingsView, short: Floats, n: Floats, at_most: float, level: float
+        self, view: RatingsView, short: Floats, n: Floats, at_most: float, alpha: float
     ) -> pl.DataFrame:
         from scipy.stats import binom
 
         enough = n >= LEAST_TRIALS
         p = np.where(enough, binom.sf(short - 1, n, at_most), np.nan)
-        limit = level / max(int(enough.sum()), 1)
+        limit = alpha / max(int(enough.sum()), 1)
         most = np.where(enough, binom.isf(limit, np.maximum(n, 1), at_most) / np.maximum(n, 1), np.nan)
         share = np.where(enough, short / np.maximum(n, 1), np.nan)
         why = [None if ok else f"fewer than {LEAST_TRIALS} trials with a known length" for ok in enough]

@@ -46,7 +46,7 @@ class IdenticalAnswers(Rule):
         measures = [measure for measure in measures if measure.rater.size]
         if not measures:
             return self.cannot("no two questions of a trial share a scale of more than two points")
-        table = hold(self, view, measures, "high", options.level)
+        table = hold(self, view, measures, "high", options.alpha)
         # The shown value has half a trial added on each side; the share itself is what must be high.
         share = (pl.col("value") * (pl.col("n") + 1) - 0.5) / pl.col("n")
         return table.with_columns(pl.col("flagged") & (share >= NEARLY_ALL - 1e-9).fill_null(False))

@@ -110,11 +110,11 @@ class LongestRun(Rule):
         owner = view.question[rows] * shape[1] + view.rater[rows]
         n = np.bincount(owner, minlength=shape[0] * shape[1]).reshape(shape)
         judged = int(((n >= LEAST_ANSWERS) & (longest < n) & view.ordered).sum())
-        level = options.level / max(judged, 1)
+        level = options.alpha / max(judged, 1)
         return pl.concat([self._question(view, q, (n[q], longest[q], p[q]), level) for q in range(shape[0])])
 
     def _question(
-        self, view: RatingsView, q: int, figures: tuple[Ints, Floats, Floats], level: float
+        self, view: RatingsView, q: int, figures: tuple[Ints, Floats, Floats], alpha: float
     ) -> pl.DataFrame:
         asked = np.flatnonzero(figures[0] > 0)
         n, longest, p = figures[0][asked], figures[1][asked], figures[2][asked]
@@ -136,7 +136,7 @@ class LongestRun(Rule):
             question=[question] * asked.size,
             value=np.where(apply, longest, np.nan),
             p=np.where(apply, p, np.nan),
-            flagged=apply & (p < level),
+            flagged=apply & (p < alpha),
             evidence=np.where(apply, evidence(p, MOST_EVIDENCE), np.nan),
             words=words,
             n=n.astype(np.int64),

@@ -64,7 +64,7 @@ class RepeatDifference(Rule):
         limits = [probe.at_most_apart for probe in view.study.probes if isinstance(probe, RepeatProbe)]
         if limits:
             return self._by_limit(view, found, min(limits))
-        return hold(self, view, [_measure(view, found)], "high", options.level)
+        return hold(self, view, [_measure(view, found)], "high", options.alpha)
 
     def _by_limit(self, view: RatingsView, found: Repeats, limit: float) -> pl.DataFrame:
         batch = (

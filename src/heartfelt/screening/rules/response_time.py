@@ -48,7 +48,7 @@ class ResponseTime(Rule):
         if view.seconds is None:
             return self.cannot("no response times were recorded")
         seconds, gross = net_seconds(view, way)
-        return hold(self, view, [_measure(view, seconds, gross)], "low", options.level)
+        return hold(self, view, [_measure(view, seconds, gross)], "low", options.alpha)
 
 
 def net_seconds(view: RatingsView, way: str = "auto") -> tuple[Floats, bool]:

@@ -42,8 +42,8 @@ class Spread(Rule):
         measures = [_measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
         if not measures:
             return self.cannot("no question has answers in an order")
-        table = hold(self, view, measures, "low", options.level)
-        return self._without_styles(view, table, RuleOptions(options.level, options.seed))
+        table = hold(self, view, measures, "low", options.alpha)
+        return self._without_styles(view, table, RuleOptions(options.alpha, options.seed))
 
     def _without_styles(self, view: RatingsView, table: pl.DataFrame, options: RuleOptions) -> pl.DataFrame:
         """Keep the flags of raters whose answers are likely to say nothing; the others use the scale narrowly."""

@@ -84,7 +84,7 @@ class StraightLining(Rule):
 def straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
     """Who gives (nearly) one answer throughout, and whether that can be a careful rater's."""
     return view.remember(
-        ("straight lines", options.level, options.seed), lambda: _straight_lines(view, options)
+        ("straight lines", options.alpha, options.seed), lambda: _straight_lines(view, options)
     )
 
 
@@ -100,7 +100,7 @@ def _straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
     ]
     rule = RULES[Informativeness.name]
     assert isinstance(rule, Informativeness)
-    own = RuleOptions(options.level, options.seed)
+    own = RuleOptions(options.alpha, options.seed)
     effects = rule.effects(view, own)
     if nobody is None and candidate.sum() * 2 >= known.sum() > 0:
         nobody = None if _movers_agree(effects) or _answers_differ(view, candidate) else NO_AGREEMENT
@@ -112,7 +112,7 @@ def _straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
     known_effect = np.array([reason is None for reason in effects.why], dtype=bool)
     follows = (known_effect & (effects.p < FOLLOWS)) | (posterior < LIKELY)
     judged = np.array([reason is None for reason in why], dtype=bool)
-    flagged = candidate & judged & ~follows & (p < options.level / max(int(known.sum()), 1))
+    flagged = candidate & judged & ~follows & (p < options.alpha / max(int(known.sum()), 1))
     return StraightLines(np.where(known, share, np.nan), p, candidate, flagged, why)
 
 
