@@ -14,7 +14,7 @@ from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
     from heartfelt.analysis import AnalyzeOptions
-    from heartfelt.formats.format import Progress
+    from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
 
 

@@ -12,8 +12,8 @@ from heartfelt.cli.data import parse_map
 from heartfelt.errors import InputError
 
 if TYPE_CHECKING:
-    from heartfelt.formats.format import Progress
     from heartfelt.labels import Benchmark
+    from heartfelt.progress import Progress
     from heartfelt.report.bench import BenchOptions
     from heartfelt.report.bench.bench import Bench
     from heartfelt.snapshot import Snapshot

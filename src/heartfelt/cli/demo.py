@@ -83,7 +83,7 @@ def collect(demo: Demo) -> str:
         visits, demo.snapshot = rehearse(
             demo.study_folder,
             options,
-            lambda done, total: report("simulated raters answer over HTTP", done, total),
+            report,
         )
     left = sum(visit.ending is None for visit in visits)
     return f"{demo.snapshot.found.ratings:,} ratings by {RATERS} simulated raters ({left} left early), each stored as it was given"

@@ -10,8 +10,9 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import Room, whole_folder
-from heartfelt.formats.format import FORMATS, Progress
+from heartfelt.formats.format import FORMATS
 from heartfelt.formats.manifest import is_study, study_snapshot
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.folder import is_snapshot
 

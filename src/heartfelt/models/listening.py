@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.formats.format import Progress
 from heartfelt.media.audio import resample
 from heartfelt.media.decode import decode
 from heartfelt.media.downmix import CANCELS, loudest_if_cancelling, one_channel
@@ -24,6 +23,7 @@ from heartfelt.models.loading import load_model
 from heartfelt.models.samples import RATE
 from heartfelt.models.session import Model
 from heartfelt.models.speech import Windows
+from heartfelt.progress import Progress
 from heartfelt.stats.estimate import Estimate
 
 Array = npt.NDArray[np.float32]

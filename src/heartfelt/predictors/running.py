@@ -19,7 +19,6 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import write_bytes, write_json, write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.formats.format import Progress
 from heartfelt.predictors.cache import Cache, asked_digest
 from heartfelt.predictors.engine import ENGINES, Engine
 from heartfelt.predictors.info import PredictorInfo
@@ -30,6 +29,7 @@ from heartfelt.predictors.record import Entry, predictions_table
 from heartfelt.predictors.retry import Retry
 from heartfelt.predictors.task import narrowed
 from heartfelt.predictors.work import Outcome, Work
+from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 
 TABLE, CSV, LEDGER_CSV, CALLS_TABLE, SUMMARY = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.progress import Progress
 from heartfelt.scoring.binary import binary, decided
 from heartfelt.scoring.categories import categories, furthest_degree, nearest_degree, ordinal, wrong_category
 from heartfelt.scoring.ceilings import Ceilings
@@ -29,8 +30,6 @@ from heartfelt.scoring.words import words
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.text import cider
 from heartfelt.study.model import say
-
-Progress = Callable[[str, int, int], None]
 
 
 def score(

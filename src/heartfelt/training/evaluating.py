@@ -15,9 +15,9 @@ Intervals of correlations resample cells, else groups, else stimuli; ceilings ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ import polars as pl
 
 from heartfelt.predictors.trained.domain import Domain
 from heartfelt.predictors.trained.model import Output, growth
+from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
@@ -34,7 +35,6 @@ from heartfelt.training.choosing import Chosen, choose, folds
 from heartfelt.training.fitting import Floats, Ints
 from heartfelt.training.material import Material, Target, answers_of
 
-Report: TypeAlias = Callable[[str, int, int], None]
 FOLDS = 5
 SIDES = ("screened", "everyone")
 PROTOCOLS = {
@@ -89,7 +89,7 @@ class Evaluation(ShortRepr):
 
 
 def evaluate(
-    material: Material, kinds: Sequence[str], confidence: float = 0.9, progress: Report | None = None
+    material: Material, kinds: Sequence[str], confidence: float = 0.9, progress: Progress | None = None
 ) -> Evaluation:
     """Score every question under every protocol, against both panels' labels."""
     systems, cells = material.systems, material.cells
@@ -149,7 +149,7 @@ def _sides(material: Material) -> Sequence[str]:
 
 
 class _Counter:
-    def __init__(self, progress: Report | None, total: int) -> None:
+    def __init__(self, progress: Progress | None, total: int) -> None:
         self.progress, self.total, self.done = progress, total, 0
 
     def __call__(self) -> None:

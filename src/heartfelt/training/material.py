@@ -8,11 +8,11 @@ counts, but less than one of nine. Labels need two ratings here; what is evaluat
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.progress import Progress
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.published_split import COLUMN as SPLIT
@@ -36,7 +37,6 @@ from heartfelt.training.grouping import AUTO, Grouping, grouping_of
 from heartfelt.training.near_duplicates import Bits, picture_hash
 from heartfelt.training.recipes import Recipe
 
-Report: TypeAlias = Callable[[str, int, int], None]
 LEAST_RATINGS = 2
 LEAST_STIMULI = 20
 _UNEXPLAINED = 0.35
@@ -165,7 +165,7 @@ def gather(
     group: str = AUTO,
     split: bool = False,
     cache: FeatureCache | None = None,
-    progress: Report | None = None,
+    progress: Progress | None = None,
 ) -> Material:
     """Screen the raters, make labels, and look at every file; what cannot be used is a row of the ledger.
 
@@ -258,7 +258,7 @@ def _look(
     facts: pl.DataFrame,
     embeddings: set[str],
     cache: FeatureCache | None,
-    progress: Report | None,
+    progress: Progress | None,
 ) -> _Looked:
     """The embeddings of every stimulus, from the cache or computed on all cores."""
     cache = cache or FeatureCache()

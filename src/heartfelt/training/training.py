@@ -16,11 +16,12 @@ from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.head import KINDS
 from heartfelt.predictors.trained.model import Kept, Output, TrainedModel
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.calibrating import width_of
 from heartfelt.training.card import card
 from heartfelt.training.choosing import choose
-from heartfelt.training.evaluating import Evaluation, LeftOut, Report, evaluate, with_published
+from heartfelt.training.evaluating import Evaluation, LeftOut, evaluate, with_published
 from heartfelt.training.grouping import AUTO
 from heartfelt.training.material import TRAIN, Material, Target, gather
 from heartfelt.training.recipes import RECIPES
@@ -69,7 +70,9 @@ class Trained:
     evaluation: Evaluation
 
 
-def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Report | None = None) -> Trained:
+def train(
+    snapshot: Snapshot, options: TrainOptions | None = None, progress: Progress | None = None
+) -> Trained:
     """Look, evaluate with everything nested, then fit to all stimuli."""
     options = options or TrainOptions()
     recipe = RECIPES[options.recipe]

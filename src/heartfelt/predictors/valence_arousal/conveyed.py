@@ -17,7 +17,6 @@ import polars as pl
 
 from heartfelt.analysis.conveyance import Asked, KnownError, predicted_conveyance
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.format import Progress
 from heartfelt.formats.manifest import is_study
 from heartfelt.formats.reading import candidates, read_with
 from heartfelt.labels import first_answers
@@ -26,6 +25,7 @@ from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.predictors.valence_arousal.predictor import ValenceArousal
+from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +14,8 @@ from heartfelt.media.audio import content_hash
 from heartfelt.predictors.trained.embeddings import Embedding, Features
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import OUT_OF_FOLD, doubt_of, interval
+from heartfelt.progress import Progress
 from heartfelt.snapshot.media import AUDIO
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

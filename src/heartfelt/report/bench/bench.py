@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, labels
 from heartfelt.labels.emolia_outputs.subset import subsets_of
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.progress import Progress
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.bench.write import PAGE, fill_bench
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
@@ -29,7 +30,6 @@ from heartfelt.snapshot import Snapshot
 
 RUNS = "runs"
 LAYOUTS = ("emolia", "musiceval")
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

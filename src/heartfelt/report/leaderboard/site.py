@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from markupsafe import Markup
 
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.progress import Progress
 from heartfelt.report.bench import figures, sections
 from heartfelt.report.bench.comparing import comparisons
 from heartfelt.report.bench.sections import drawn
@@ -25,7 +25,6 @@ from heartfelt.report.tables import table
 from heartfelt.report.words import number, plain
 
 FOLDER = "leaderboard"
-Progress = Callable[[str, int, int], None]
 
 
 def write_leaderboard(
