@@ -80,10 +80,10 @@ def _write(
 ) -> list[str]:
     """One report in ``out``, or one a snapshot below it; what cannot be written fails before ``out`` is there."""
     from heartfelt.analysis import analyze as run
-    from heartfelt.files import Room, whole_folder
+    from heartfelt.files import TemporaryFolder, whole_folder
     from heartfelt.report import write_analysis
 
-    room = Room()
+    room = TemporaryFolder()
     if emolia:
         from heartfelt.labels.emolia_outputs import write_emolia
 

@@ -18,12 +18,13 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError, suggestion
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
 from heartfelt.labels.answers import first_answers
 from heartfelt.labels.labels import LabelOptions, Labels
 from heartfelt.labels.labels import labels as make_labels
 from heartfelt.labels.splits import SplitOptions, assigned, groups_of
 from heartfelt.representation import ShortRepr
+from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.media import AT_HAND

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.files import whole_folder, write_json
+from heartfelt.files import whole_folder
 from heartfelt.models.pretrained import Pretrained
+from heartfelt.serialization import write_json
 
 MANIFEST = "manifest.json"
 

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.files import write_bytes, write_json, write_text
+from heartfelt.files import write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.cache import Cache, asked_digest
 from heartfelt.predictors.engine import ENGINES, Engine
@@ -31,6 +31,7 @@ from heartfelt.predictors.task import narrowed
 from heartfelt.predictors.work import Outcome, Work
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
+from heartfelt.serialization import write_json
 
 TABLE, CSV, LEDGER_CSV, CALLS_TABLE, SUMMARY = (
     "predictions.parquet",

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.progress import Progress
 from heartfelt.report.analysis_page import analysis_page
@@ -17,6 +17,7 @@ from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import render
 from heartfelt.report.prints.hands import drawing
 from heartfelt.report.reading import Analysis
+from heartfelt.serialization import write_json
 
 PAGE = "report.html"
 

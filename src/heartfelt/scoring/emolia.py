@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.files import write_json, write_text
+from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels.emolia_outputs import EmoliaOptions
 from heartfelt.labels.emolia_outputs.labels_table import gather, spelt
@@ -27,6 +27,7 @@ from heartfelt.scoring.binary import HELD_OUT
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
 from heartfelt.scoring.truth import ITEM
+from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import accuracy, auroc, balanced_accuracy, f1, precision, recall
 from heartfelt.stats.estimate import Estimate

@@ -12,11 +12,12 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.files import write_json, write_text
+from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.musiceval import QUESTIONS
 from heartfelt.formats.musiceval_lists import read_systems
 from heartfelt.scoring.scores import Scores
+from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate
 
 _METRICS = {"MSE": "mse", "LCC": "pearson", "SRCC": "spearman", "KTAU": "kendall"}

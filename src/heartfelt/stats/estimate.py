@@ -83,6 +83,21 @@ class Estimate:
         out |= {f"n_{name}": count for name, count in self.counts.items()}
         return out
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Estimate:
+        """Restore what ``to_json`` wrote."""
+        return cls(
+            data["value"],
+            data.get("low"),
+            data.get("high"),
+            data.get("method", ""),
+            data.get("interval", ""),
+            data.get("level", 0.95),
+            {name.removeprefix("n_"): count for name, count in data.items() if name.startswith("n_")},
+            data.get("why_missing"),
+            data.get("why_no_interval"),
+        )
+
     def __format__(self, spec: str) -> str:
         spec = spec or ".3f"
         if self.value is None:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels.emolia_outputs.agreement import figures
 from heartfelt.labels.emolia_outputs.labels_table import gather, spelt, written
@@ -17,6 +17,7 @@ from heartfelt.labels.emolia_outputs.report import report
 from heartfelt.labels.emolia_outputs.slices import incomplete, more_raters, slices
 from heartfelt.labels.emolia_outputs.subset import EmoliaOptions, Subset, subsets_of
 from heartfelt.labels.emolia_outputs.summary import summary
+from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 
 FOLDER = "analysis_outputs"

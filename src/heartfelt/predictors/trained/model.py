@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.files import whole_folder, write_bytes, write_json, write_text
+from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.predictors.trained.domain import Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, Features
 from heartfelt.predictors.trained.head import Head
+from heartfelt.serialization import write_json
 
 MODEL, WEIGHTS, OUT_OF_FOLD, CARD = "model.json", "weights.npz", "out_of_fold.json", "CARD.md"
 DOMAIN = "domain.npz"

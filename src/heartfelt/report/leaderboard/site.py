@@ -11,7 +11,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from heartfelt.errors import InputError
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
 from heartfelt.progress import Progress
 from heartfelt.report.bench import figures, sections
 from heartfelt.report.bench.comparing import comparisons
@@ -23,6 +23,7 @@ from heartfelt.report.leaderboard.runs import BenchRun, find_runs
 from heartfelt.report.page import Page, Section, render
 from heartfelt.report.tables import table
 from heartfelt.report.words import number, plain
+from heartfelt.serialization import write_json
 
 FOLDER = "leaderboard"
 
