@@ -253,7 +253,6 @@ def run_tests(tests: Sequence[str], source: Path) -> int:
 
 def preload() -> None:
     """Load what every run of the tests would load first; nothing of heartfelt itself."""
-    import hypothesis  # noqa: F401
     import numba  # noqa: F401
     import numpy  # noqa: F401
     import polars  # noqa: F401
