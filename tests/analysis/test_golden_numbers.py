@@ -95,10 +95,10 @@ STUDIES = {
 
 
 def numbers(tree: Any) -> Iterator[float]:
-    """Every number and truth value, in the order of the file."""
+    """Every number and truth value, by the order of the keys' names."""
     if isinstance(tree, dict):
-        for value in tree.values():
-            yield from numbers(value)
+        for name in sorted(tree):
+            yield from numbers(tree[name])
     elif isinstance(tree, list | tuple):
         for value in tree:
             yield from numbers(value)
