@@ -11,13 +11,13 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
-from heartfelt.label import LabelOptions, SplitOptions, buckets, labels
-from heartfelt.label.labels import METHODS, default_method
-from heartfelt.label.splits import SHARES, assigned, groups_of
+from heartfelt.labels import LabelOptions, SplitOptions, buckets, labels
+from heartfelt.labels.labels import METHODS, default_method
+from heartfelt.labels.splits import SHARES, assigned, groups_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Ordered
-from tests.label.test_labels import SCALES, made, row
+from tests.labels.test_labels import SCALES, made, row
 
 SOURCE = (
     "hand calculation; scipy.stats for quantiles of t and of the binomial distribution; hashlib for splits"
