@@ -10,6 +10,7 @@ import polars as pl
 
 from heartfelt import simulate
 from heartfelt.analysis import Analysis
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Intent, Study
 from heartfelt.study.question import Question
@@ -103,4 +104,6 @@ def simulated(sim: simulate.Simulated, table: pl.DataFrame) -> Snapshot:
 
 def summary_of(analysis: Analysis) -> dict[str, Any]:
     """The summary as the JSON file holds it."""
-    return analysis.summary
+    made = to_json(analysis.summary)
+    assert isinstance(made, dict)
+    return made
