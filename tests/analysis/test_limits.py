@@ -124,7 +124,7 @@ def test_the_error_of_both_ways_by_hand() -> None:
     assert error.df == pytest.approx((0.04 + extra) ** 2 / below)
     found = estimate(changes(0.6, moves), "m")
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value
-    assert (found.low, found.high) == (pytest.approx(0.6 - reach), pytest.approx(0.6 + reach))
+    assert [found.low, found.high] == pytest.approx([0.6 - reach, 0.6 + reach])
     assert found.to_json()["level"] == 0.95
     assert p_value(changes(0.6, moves), error) == pytest.approx(
         2 * float(scipy_stats.t.sf(0.6 / error.value, error.df))
@@ -222,7 +222,7 @@ def test_one_way_from_means_by_hand() -> None:
     found = one_way_from_means(pl.Series(mean), pl.Series(sd), pl.Series(n))
     within = np.mean(np.square(sd))
     f = 5 * np.var(mean, ddof=1) / within
-    low, high = f / scipy_stats.f.ppf([0.975, 0.025], 3, 16)
+    low, high = (float(f / scipy_stats.f.ppf(q, 3, 16)) for q in (0.975, 0.025))
     for ratio, single, several in (
         (f, found.icc1.value, found.icc1k.value),
         (low, found.icc1.low, found.icc1k.low),
@@ -253,7 +253,7 @@ class TestChance:
         assert found.share == pytest.approx(np.mean(every) / 5)
         a, b = np.array([0, 0, 1, 2, 1]), np.array([0, 1, 1, -1, 0])
         mean, variance = chance_module._moments(a, b, np.zeros(5, np.int64), 3)
-        assert (mean, variance) == (pytest.approx(np.mean(every)), pytest.approx(np.var(every)))
+        assert [mean, variance] == pytest.approx([float(np.mean(every)), float(np.var(every))])
 
     def test_the_p_value_is_close_to_that_of_all_deals_and_counts_ties(self) -> None:
         every = [self.hits(order) >= 2 for order in itertools.permutations(range(5))]
@@ -270,6 +270,7 @@ class TestChance:
             found = chance_of_hits(intended[:size], perceived[:size], ["x"] * size, 0)
             assert found is not None
             assert found.method.endswith("normal") == normal
+        assert found is not None
         hits = sum(a == b for a, b in zip(intended[:2001], perceived[:2001], strict=True))
         a, b = (np.array([["a", "b"].index(n) for n in names[:2001]]) for names in (intended, perceived))
         mean, variance = chance_module._moments(a, b, np.zeros(2001, np.int64), 2)

@@ -47,7 +47,7 @@ def test_the_usual_confidence_ties_and_methods() -> None:
 def test_a_confidence_lies_between_0_and_1(confidence: float) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         LabelOptions(None, None, "missing", confidence)
-    assert LabelOptions(None, None, "missing", 1e-9)
+    LabelOptions(None, None, "missing", 1e-9)
 
 
 def test_at_least_one_rating() -> None:
@@ -189,8 +189,8 @@ def test_counts_of_votes_and_sides() -> None:
     rows = [(f"r{k}", name, "q", float(v)) for name, vs in votes.items() for k, v in enumerate(vs)]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
     found = buckets(Snapshot.build(study, stimuli=pl.DataFrame({"stimulus": list(votes)}), ratings=ratings))
-    columns = ("present_votes", "absent_votes", "present_tie", "majority_votes", "value_tie", "lowest_tied")
-    columns += ("lowest_tied_present", "unanimous", "unanimous_value")
+    columns = ["present_votes", "absent_votes", "present_tie", "majority_votes", "value_tie", "lowest_tied"]
+    columns += ["lowest_tied_present", "unanimous", "unanimous_value"]
     table = {r["stimulus"]: tuple(r[c] for c in columns) for r in found.table.iter_rows(named=True)}
     assert table == {
         "a": (2, 1, False, 2, False, 1.0, 1.0, False, False),

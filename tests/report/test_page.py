@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from heartfelt.analysis import Analysis
+from heartfelt.analysis import Analysis, Summary
 from heartfelt.report import write_overview
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.analysis_page import analysis_page
 from heartfelt.report.chart import Chart
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import Page, Section, render, script_json
+from heartfelt.serialization import from_json
 from tests.analysis.made import summary_of
 from tests.report import studies
 
@@ -154,7 +155,7 @@ def test_published_numbers_stand_beside_recomputed_ones_digit_for_digit(conveyan
         {"what": "F", "published": 150.53, "printed": "150.53", "recomputed": 151.2, "agrees": False},
         {"what": "df", "published": [5, 974], "recomputed": [5, 974], "agrees": True},
     ]
-    told = replace(conveyance, summary={**summary_of(conveyance), "published": rows})
+    told = replace(conveyance, summary=from_json(Summary, {**summary_of(conveyance), "published": rows}))
     (section,) = [s for s in analysis_page(told, {}, Path("report.html")).sections if s.id == "published"]
     assert section.lead == "3 of 4 published numbers come out of the ratings again."
     assert section.html.count(">.0836<") == 2
