@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.files import must_be_free, whole_folder, write_bytes, write_json, write_text
+from heartfelt.files import must_be_free, whole_folder, write_bytes, write_text
 from heartfelt.registry import DuplicateNameError, Registry
+from heartfelt.serialization import write_json
 from heartfelt.tables import CONTRACTS, ITEMS, RATERS, RATINGS, STIMULI, lossless_types, number_types
 
 

@@ -90,9 +90,9 @@ AT_HAND = {
 }  # fmt: skip
 
 
-def build(study: Study = STUDY, **changed: pl.DataFrame) -> Snapshot:
+def build(own: Study = STUDY, /, **changed: pl.DataFrame) -> Snapshot:
     given = {**TABLES, **changed}
-    return Snapshot.build(study, **given)  # type: ignore[arg-type]  # the tables by their names
+    return Snapshot.build(own, **given)  # type: ignore[arg-type]  # the tables by their names
 
 
 def _other(column: pl.Series) -> pl.Expr:

@@ -149,9 +149,9 @@ def test_words_are_counted_in_any_script() -> None:
     ],
 )
 def test_limits_of_the_design(model: type[Design], key: str, allowed: object, refused: object) -> None:
-    assert getattr(model(**{key: allowed}), key) == allowed  # type: ignore[arg-type]
+    assert getattr(model(**{key: allowed}), key) == allowed
     with pytest.raises(ValidationError):
-        model(**{key: refused})  # type: ignore[arg-type]
+        model(**{key: refused})
 
 
 def test_defaults_that_designs_rely_on() -> None:
