@@ -1,0 +1,203 @@
+"""The functions of a notebook: each takes a snapshot, a panel, a path or a table, and returns a typed result.
+
+``heartfelt.screen``, ``label``, ``analyze``, ``bench``, ``predict``, ``train`` and ``plot`` are these; ``Snapshot`` has them as
+methods. Options are plain keywords here; what packages outside notebooks use are the options objects behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from heartfelt.extras import names_the_extra
+from heartfelt.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from heartfelt.analysis import Analysis
+    from heartfelt.benchmark import Bench
+    from heartfelt.labels import Labels
+    from heartfelt.progress import Progress
+    from heartfelt.screening import Panel, Policy
+    from heartfelt.training import Trained
+
+
+def snapshot_of(source: object) -> Snapshot:
+    """The snapshot behind whatever a person may hand over: itself, a panel's, or what ``heartfelt.read`` makes of it."""
+    from heartfelt.formats import read
+    from heartfelt.screening import Panel
+
+    if isinstance(source, Snapshot):
+        return source
+    return source.snapshot() if isinstance(source, Panel) else read(source)
+
+
+@names_the_extra
+def screen(
+    source: object,
+    policy: Policy | str | Path = "default",
+    *,
+    seed: int = 0,
+    exclude: Iterable[str] = (),
+    restore: Iterable[str] = (),
+) -> Panel:
+    """Judge every rater by the rules of a policy and leave out those it drops.
+
+    Parameters
+    ----------
+    source : Snapshot, Panel, path or table
+        The ratings. A path or a Polars or pandas table is read with ``heartfelt.read``.
+    policy : Policy, str or Path
+        A policy's name (``default``, ``flag-only``, ``strict`` …) or a YAML file: see docs/screening.md.
+    seed : int
+        Seed of the rules that resample.
+    exclude, restore : iterable of str
+        Raters to leave out, or to retain, whatever the rules say.
+
+    Returns
+    -------
+    Panel
+        ``panel.snapshot()`` is what was retained, ``panel.flags`` what every rule found and ``panel.ledger`` what was left
+        out, with reasons.
+
+    Examples
+    --------
+    >>> panel = heartfelt.screen(ratings)
+    >>> panel.counts["raters"], panel.counts["dropped"]
+    (12, 2)
+    """
+    from heartfelt.screening import screen
+
+    return screen(snapshot_of(source), policy, seed=seed, exclude=exclude, restore=restore)
+
+
+@names_the_extra
+def label(
+    source: object,
+    *,
+    method: Literal["mean", "median", "mode", "p910", "dawid-skene"] | None = None,
+    minimum_ratings: int | None = None,
+    ties: Literal["missing", "lowest", "highest"] = "missing",
+    confidence: float = 0.95,
+) -> Labels:
+    """Estimate a label for every item, with its uncertainty.
+
+    Parameters
+    ----------
+    source : Snapshot, Panel, path or table
+        The ratings.
+    method : str, optional
+        How; the mean of numbers and the mode of categories if left out.
+    minimum_ratings : int, optional
+        Items with fewer ratings get no label but a row in the ledger; the study's own minimum if left out.
+    ties : str
+        What to do where the most frequent categories are tied.
+    confidence : float
+        Of the intervals.
+
+    Returns
+    -------
+    Labels
+        ``labels.table`` has one row per item (``value``, ``standard_error``, ``low``, ``high``, ``n`` …).
+
+    Examples
+    --------
+    >>> labels = heartfelt.label(ratings)
+    >>> labels.table.select("stimulus", "question", "value", "n").row(0)
+    ('s00', 'valence', 2.75, 12)
+    """
+    from heartfelt.labels import LabelOptions, labels
+
+    options = LabelOptions(method=method, minimum_ratings=minimum_ratings, ties=ties, confidence=confidence)
+    return labels(snapshot_of(source), options)
+
+
+@names_the_extra
+def analyze(
+    source: object,
+    *,
+    policy: Policy | str | Path = "flag-only",
+    by: str | None = None,
+    covariates: Sequence[str] = (),
+    resamples: int = 1000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Measure everything a report shows: reliability, ceilings, systems, effects, raters.
+
+    Parameters
+    ----------
+    source : Snapshot, Panel, path or table
+        The ratings.
+    policy : Policy, str or Path
+        What becomes of flagged raters; ``flag-only`` retains everybody.
+    by : str, optional
+        A column of the raters whose groups are compared, such as ``language``.
+    covariates : sequence of str
+        Numeric columns of the stimuli, or ``loudness``, to hold constant.
+    resamples, seed : int
+        Of the intervals that resample.
+    progress : callable, optional
+        Called with what is being done, the steps done and the steps in all.
+
+    Returns
+    -------
+    Analysis
+        ``analysis.summary`` holds the typed results, ``labels``, ``raters`` and ``ledger`` are tables; ``analysis.write(folder)``
+        writes the report.
+
+    Examples
+    --------
+    >>> analysis = heartfelt.analyze(ratings)
+    >>> sorted(analysis.summary.reliability)
+    ['arousal', 'valence']
+    """
+    from heartfelt.analysis import AnalyzeOptions, analyze
+
+    options = AnalyzeOptions(policy=policy, by=by, covariates=tuple(covariates), resamples=resamples, seed=seed)
+    return analyze(snapshot_of(source), options, progress)
+
+
+@names_the_extra
+def bench(
+    source: object,
+    models: Sequence[str],
+    *,
+    questions: Sequence[str] | None = None,
+    folder: Path | str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Bench:
+    """Ask predictors about every item and score their answers against the labels and the human ceiling.
+
+    Parameters
+    ----------
+    source : Snapshot, Panel, Benchmark, path or table
+        What people rated.
+    models : sequence of str
+        Predictors as ``NAME[:ARGUMENT]``: see docs/predictors.md.
+    questions : sequence of str, optional
+        Only these.
+    folder : path, optional
+        Where predictions are stored as they arrive, so that a second call asks only for what is missing, and where
+        the report is written.
+    seed : int
+        Of the resampling.
+    progress : callable, optional
+        Called with what is being done, the steps done and the steps in all.
+
+    Returns
+    -------
+    Bench
+        ``bench.scores`` has every metric with its interval and ceiling, and all pairs of models compared.
+
+    Examples
+    --------
+    >>> bench = heartfelt.bench(ratings, ["system-mean", "constant"])
+    >>> sorted(bench.scores.models)
+    ['constant', 'system-mean']
+    """
+    raise NotImplementedError
