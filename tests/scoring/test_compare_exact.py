@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.score.compare import CompareOptions, Entrant, compare, ranks
-from heartfelt.score.metrics import Kind
+from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
+from heartfelt.scoring.metrics import Kind
 from heartfelt.stats.paired_metrics import metric_difference
 
 SOURCE = "the paired t test over stimuli by hand (differences of means have one); Holm's rule by hand"

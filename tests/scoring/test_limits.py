@@ -8,18 +8,18 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
-from heartfelt.score import ScoreOptions, Selection, score
-from heartfelt.score.binary import _worst
-from heartfelt.score.compare import CompareOptions, Entrant, compare
-from heartfelt.score.measure import AboveChance, of_ceiling
-from heartfelt.score.metrics import converted
-from heartfelt.score.prediction_intervals import crps_normal, interval_score
-from heartfelt.score.slices import columns_of
-from heartfelt.score.tasks import tasks_of
-from heartfelt.score.thresholds import best_threshold, held_out
-from heartfelt.score.truth import truth_of
+from heartfelt.scoring import ScoreOptions, Selection, score
+from heartfelt.scoring.binary import _worst
+from heartfelt.scoring.compare import CompareOptions, Entrant, compare
+from heartfelt.scoring.measure import AboveChance, of_ceiling
+from heartfelt.scoring.metrics import converted
+from heartfelt.scoring.prediction_intervals import crps_normal, interval_score
+from heartfelt.scoring.slices import columns_of
+from heartfelt.scoring.tasks import tasks_of
+from heartfelt.scoring.thresholds import best_threshold, held_out
+from heartfelt.scoring.truth import truth_of
 from heartfelt.stats.estimate import Estimate
-from tests.score import made
+from tests.scoring import made
 
 SOURCE = "the definitions, by hand"
 
