@@ -80,9 +80,9 @@ def test_p_values_are_corrected_by_holm_over_all_pairs(confidence: float) -> Non
         assert pair.pairs == 3
         assert pair.p_adjusted == pytest.approx(min(adjusted[place], 1.0))
         assert pair.apart == (adjusted[place] <= 1 - confidence)
-        assert pair.difference.level == confidence
+        assert pair.difference.confidence == confidence
         left = 1 - (1 - confidence) * raw[place] / min(adjusted[place], 1.0)
-        assert pair.difference_adjusted.level == pytest.approx(left)
+        assert pair.difference_adjusted.confidence == pytest.approx(left)
         low, high = pair.difference_adjusted.low, pair.difference_adjusted.high
         assert low is not None
         assert high is not None

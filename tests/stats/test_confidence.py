@@ -38,49 +38,51 @@ def _alpha(method: str, resample: str, level: str) -> Callable[[float], Any]:
 
 
 CASES: Mapping[str, Callable[[float], Any]] = {
-    "pearson": lambda c: stats.pearson(X, Y, level=c),
-    "spearman": lambda c: stats.spearman(X, Y, level=c),
-    "kendall": lambda c: stats.kendall(X, Y, level=c),
-    "ccc": lambda c: stats.ccc(X, Y, level=c),
-    "mse": lambda c: stats.mse(X, Y, level=c),
-    "rmse": lambda c: stats.rmse(X, Y, level=c),
-    "mae": lambda c: stats.mae(X, Y, level=c),
-    "accuracy": lambda c: stats.accuracy(LABEL, SAID, level=c),
-    "balanced accuracy": lambda c: stats.balanced_accuracy(LABEL, SAID, level=c),
-    "macro F1": lambda c: stats.macro_f1(LABEL, SAID, level=c),
-    "precision": lambda c: stats.precision(TRUE, CALLED, level=c),
-    "recall": lambda c: stats.recall(TRUE, CALLED, level=c),
-    "F1": lambda c: stats.f1(TRUE, CALLED, level=c),
-    "auroc": lambda c: stats.auroc(TRUE, SCORE, level=c),
-    "average precision": lambda c: stats.average_precision(TRUE, SCORE, level=c),
-    "quadratic kappa": lambda c: stats.quadratic_kappa(np.round(X), np.round(Y), level=c),
-    "brier": lambda c: stats.brier(TRUE, SCORE, level=c),
+    "pearson": lambda c: stats.pearson(X, Y, confidence=c),
+    "spearman": lambda c: stats.spearman(X, Y, confidence=c),
+    "kendall": lambda c: stats.kendall(X, Y, confidence=c),
+    "ccc": lambda c: stats.ccc(X, Y, confidence=c),
+    "mse": lambda c: stats.mse(X, Y, confidence=c),
+    "rmse": lambda c: stats.rmse(X, Y, confidence=c),
+    "mae": lambda c: stats.mae(X, Y, confidence=c),
+    "accuracy": lambda c: stats.accuracy(LABEL, SAID, confidence=c),
+    "balanced accuracy": lambda c: stats.balanced_accuracy(LABEL, SAID, confidence=c),
+    "macro F1": lambda c: stats.macro_f1(LABEL, SAID, confidence=c),
+    "precision": lambda c: stats.precision(TRUE, CALLED, confidence=c),
+    "recall": lambda c: stats.recall(TRUE, CALLED, confidence=c),
+    "F1": lambda c: stats.f1(TRUE, CALLED, confidence=c),
+    "auroc": lambda c: stats.auroc(TRUE, SCORE, confidence=c),
+    "average precision": lambda c: stats.average_precision(TRUE, SCORE, confidence=c),
+    "quadratic kappa": lambda c: stats.quadratic_kappa(np.round(X), np.round(Y), confidence=c),
+    "brier": lambda c: stats.brier(TRUE, SCORE, confidence=c),
     "calibration error": lambda c: (
-        stats.calibration(TRUE, SCORE, bins=3, resamples=200, seed=1, level=c).error
+        stats.calibration(TRUE, SCORE, bins=3, resamples=200, seed=1, confidence=c).error
     ),
     "calibration bin": lambda c: (
-        stats.calibration(TRUE, SCORE, bins=3, resamples=100, level=c).bins[1].share_true
+        stats.calibration(TRUE, SCORE, bins=3, resamples=100, confidence=c).bins[1].share_true
     ),
     "recall of a category": lambda c: stats.confusion(LABEL, SAID).recall("x", c),
     "bootstrap over both": lambda c: stats.bootstrap(
-        "mean", RATER, ITEM, VOTE, resamples=200, seed=2, level=c
+        "mean", RATER, ITEM, VOTE, resamples=200, seed=2, confidence=c
     ),
     "bootstrap over items": lambda c: stats.bootstrap(
-        "mean_of_item_means", RATER, ITEM, VOTE, resample="items", resamples=200, level=c
+        "mean_of_item_means", RATER, ITEM, VOTE, resample="items", resamples=200, confidence=c
     ),
     "metric, percentile": lambda c: stats.bootstrap_metric(
-        "pearson", X, Y, resamples=300, interval="percentile", level=c
+        "pearson", X, Y, resamples=300, interval="percentile", confidence=c
     ),
-    "metric, BCa": lambda c: stats.bootstrap_metric("spearman", X, Y, resamples=300, interval="bca", level=c),
+    "metric, BCa": lambda c: stats.bootstrap_metric(
+        "spearman", X, Y, resamples=300, interval="bca", confidence=c
+    ),
     "metric, BCa over clusters": lambda c: stats.bootstrap_metric(
-        "rmse", X, Y, resamples=300, group=np.arange(12) // 2, interval="bca", level=c
+        "rmse", X, Y, resamples=300, group=np.arange(12) // 2, interval="bca", confidence=c
     ),
-    "metric, delta fisher": lambda c: stats.bootstrap_metric("ccc", X, Y, interval="delta", level=c),
-    "metric, delta log": lambda c: stats.bootstrap_metric("mae", X, Y, interval="delta", level=c),
+    "metric, delta fisher": lambda c: stats.bootstrap_metric("ccc", X, Y, interval="delta", confidence=c),
+    "metric, delta log": lambda c: stats.bootstrap_metric("mae", X, Y, interval="delta", confidence=c),
     "metric, delta logit": lambda c: stats.bootstrap_metric(
-        "macro_f1", LABEL, SAID, interval="delta", level=c
+        "macro_f1", LABEL, SAID, interval="delta", confidence=c
     ),
-    "difference, BCa": lambda c: stats.bootstrap_difference("mae", X, Y, Z, resamples=300, level=c),
+    "difference, BCa": lambda c: stats.bootstrap_difference("mae", X, Y, Z, resamples=300, confidence=c),
     "jackknife over rows": lambda c: stats.jackknife_metric("pearson", X, Y, confidence=c),
     "jackknife over clusters": lambda c: stats.jackknife_metric("rmse", X, Y, group=GROUP, confidence=c),
     "jackknife of a share": lambda c: stats.jackknife_metric("accuracy", LABEL, SAID, confidence=c),
@@ -89,11 +91,13 @@ CASES: Mapping[str, Callable[[float], Any]] = {
         metric_difference("mae", X, Y, Z, group=GROUP, confidence=c).estimate
     ),
     "difference at another confidence": lambda c: metric_difference("pearson", X, Y, Z, confidence=0.5).at(c),
-    "slope": lambda c: stats.shrinkage_slope(Y, X, level=c).slope,
-    "intercept": lambda c: stats.shrinkage_slope(Y, X, level=c).intercept,
-    "slope over clusters": lambda c: stats.shrinkage_slope(Y, X, cluster=GROUP, level=c).slope,
+    "slope": lambda c: stats.shrinkage_slope(Y, X, confidence=c).slope,
+    "intercept": lambda c: stats.shrinkage_slope(Y, X, confidence=c).intercept,
+    "slope over clusters": lambda c: stats.shrinkage_slope(Y, X, cluster=GROUP, confidence=c).slope,
     "slope, two-way": lambda c: (
-        stats.shrinkage_slope(Z, X, cluster={"a": np.arange(12) % 5, "b": np.arange(12) // 3}, level=c).slope
+        stats.shrinkage_slope(
+            Z, X, cluster={"a": np.arange(12) % 5, "b": np.arange(12) // 3}, confidence=c
+        ).slope
     ),
     "alpha, jackknife": _alpha("jackknife", "both", "interval"),
     "alpha, jackknife of items": _alpha("jackknife", "items", "ordinal"),
@@ -149,7 +153,7 @@ CASES: Mapping[str, Callable[[float], Any]] = {
         [["a b c d"], ["a c b d"], ["x y z b", "x y a"], ["b c d"]],
         order=2,
         resamples=200,
-        level=c,
+        confidence=c,
     ),
 }
 
@@ -227,7 +231,7 @@ def test_bounds_are_those_of_the_confidence_asked_for(name: str) -> None:
     value, at_90, at_95 = EXPECTED[name]
     for confidence, bounds in ((0.9, at_90), (0.95, at_95)):
         result = CASES[name](confidence)
-        assert result.level == confidence
+        assert result.confidence == confidence
         assert (result.value, result.low, result.high) == pytest.approx((value, *bounds), rel=1e-6, abs=1e-9)
 
 

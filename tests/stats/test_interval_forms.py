@@ -109,11 +109,11 @@ def test_bca_refuses_a_value_outside_all_resamples() -> None:
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1, 1.5])
 def test_a_confidence_lies_between_0_and_1(confidence: float) -> None:
     for interval in (
-        lambda: _bounds.check_level(confidence),
+        lambda: _bounds.check_confidence(confidence),
         lambda: _bounds.normal_quantile(confidence),
         lambda: _bounds.t_quantile(confidence, 5),
         lambda: _bounds.percentile(X, confidence),
-        lambda: ellipse(X, Y, level=confidence),
+        lambda: ellipse(X, Y, confidence=confidence),
     ):
         with pytest.raises(InputError):
             interval()
@@ -227,29 +227,29 @@ def test_calibration_bins_by_hand() -> None:
 
 def test_the_axes_of_an_ellipse_are_those_of_its_share() -> None:
     for share, quantile in ((0.95, 5.991464547), (0.5, 1.386294361)):
-        found = ellipse(X, Y, level=share)
+        found = ellipse(X, Y, confidence=share)
         values = np.linalg.eigvalsh(np.cov(X, Y))[::-1]
         assert found.semi_axes == pytest.approx(tuple(np.sqrt(quantile * values)))
-        assert found.level == share
+        assert found.confidence == share
 
 
 def test_the_overlap_has_a_95_percent_interval_whatever_share_the_ellipses_hold() -> None:
-    found = overlap((X, Y), (X + 1, Y[::-1]), level=0.5, resamples=200, seed=4)
-    assert found.level == 0.95
+    found = overlap((X, Y), (X + 1, Y[::-1]), confidence=0.5, resamples=200, seed=4)
+    assert found.confidence == 0.95
     assert (found.value, found.low, found.high) == pytest.approx(
         (0.0969358458, 0.0087466094, 0.1229267619), rel=1e-7
     )
 
 
 def test_a_ratio_by_mover() -> None:
-    top, bottom = Estimate(0.4, 0.3, 0.6, level=0.9), Estimate(0.8, 0.6, 0.9, level=0.9)
+    top, bottom = Estimate(0.4, 0.3, 0.6, confidence=0.9), Estimate(0.8, 0.6, 0.9, confidence=0.9)
     found = ratio(top, bottom)
-    assert found.level == 0.9
+    assert found.confidence == 0.9
     assert (found.value, found.low, found.high) == pytest.approx(
         (0.5, (0.32 - math.sqrt(0.0079)) / 0.63, (0.32 + math.sqrt(0.0304)) / 0.6)
     )
-    uneven = ratio(top, Estimate(0.8, 0.6, 0.9, level=0.95))
+    uneven = ratio(top, Estimate(0.8, 0.6, 0.9, confidence=0.95))
     assert (uneven.low, uneven.why_no_interval) == (None, "the two intervals are at different levels")
-    near = ratio(top, Estimate(0.8, 0.0008, 0.9, level=0.9))
+    near = ratio(top, Estimate(0.8, 0.0008, 0.9, confidence=0.9))
     assert near.why_no_interval == "what it is divided by may be 0"
     assert ratio(top, Estimate(0.0)).why_missing == "what it is divided by is not above 0"
