@@ -166,7 +166,10 @@ def test_two_systems_are_too_few_to_speak_of_others() -> None:
         for one in entrants(system=True)
     ]
     pairs = compare(models, options())
-    assert pairs[0].over_systems.p.why_missing == "2 systems; at least 3 are needed to speak of other systems"
+    assert (
+        pairs[0].over_systems.p.why_missing
+        == "2 systems; at least 3 are needed to generalise to other systems"
+    )
     rank = ranks(models, pairs, options())[0]
-    assert rank.over_systems.why_none == "2 systems; at least 3 are needed to speak of other systems"
+    assert rank.over_systems.why_none == "2 systems; at least 3 are needed to generalise to other systems"
     assert rank.generalises_to == "other clips of these systems"

@@ -9,15 +9,13 @@ from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions, Selection, score
-from heartfelt.scoring.binary import _worst
+from heartfelt.scoring.binary import _worst, best_threshold, held_out
 from heartfelt.scoring.compare import CompareOptions, Entrant, compare
 from heartfelt.scoring.measure import AboveChance, of_ceiling
 from heartfelt.scoring.metrics import converted
-from heartfelt.scoring.prediction_intervals import crps_normal, interval_score
-from heartfelt.scoring.slices import columns_of
-from heartfelt.scoring.tasks import tasks_of
-from heartfelt.scoring.thresholds import best_threshold, held_out
-from heartfelt.scoring.truth import truth_of
+from heartfelt.scoring.numbers import crps_normal, interval_score
+from heartfelt.scoring.score import columns_of
+from heartfelt.scoring.truth import tasks_of, truth_of
 from heartfelt.stats.estimate import Estimate
 from tests.scoring import made
 

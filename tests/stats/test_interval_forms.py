@@ -90,7 +90,9 @@ def test_bca_by_its_formula() -> None:
     normal = scipy_stats.norm
     bias = normal.ppf(np.mean(replicates < 0.4))
     a = (influence**3).sum() / 6 / (influence**2).sum() ** 1.5
-    points = [normal.cdf(bias + (bias + z) / (1 - a * (bias + z))) for z in normal.ppf([0.05, 0.95])]
+    points = [
+        normal.cdf(bias + (bias + z) / (1 - a * (bias + z))) for z in (normal.ppf(0.05), normal.ppf(0.95))
+    ]
     expected = np.quantile(replicates, points)
     assert _bounds.bca(0.4, replicates, influence, 0.9) == pytest.approx(tuple(expected))
     ties = np.repeat([0.0, 1.0, 2.0], [10, 20, 10])
