@@ -17,12 +17,12 @@ def installed(extra: str, folder: Path) -> tuple[int, float, float]:
     """Packages, megabytes and seconds; downloads may come from pip's cache."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = str(folder / "bin" / "python")
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "-q"]
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
     ours = {"pip", "setuptools", "heartfelt"}
     target = f"{PROJECT}[{extra}]" if extra else str(PROJECT)
     begun = time.perf_counter()
     subprocess.run(
-        [*pip, "install", "--no-compile", "-c", str(PROJECT / "constraints.txt"), target], check=True
+        [*pip, "install", "-q", "--no-compile", "-c", str(PROJECT / "constraints.txt"), target], check=True
     )
     seconds = time.perf_counter() - begun
     listed = json.loads(
