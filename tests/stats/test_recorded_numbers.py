@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -57,45 +57,53 @@ def votes(seed: int, items: int, per_item: int, categories: int, clear: float) -
     return rater, item, value.astype(np.float64)
 
 
+def _of_means(mean: Any, sd: Any, n: Any, metric: Any) -> Callable[[], Any]:
+    return lambda: ceiling_from_means(mean, sd, n, metric, 0.9)
+
+
 def _reliability() -> dict[str, Callable[[], Any]]:
     out: dict[str, Callable[[], Any]] = {}
-    for name, data in designs().items():
+    cells, halves = {i: i % 3 for i in range(60)}, {i: i % 2 for i in range(60)}
+    columns: Any
+    interval: Any
+    metric: Any
+    for name, columns in designs().items():
         for interval in ("auto", "f", "model"):
-            out[f"icc {name} {interval}"] = lambda d=data, i=interval: reliability.icc(
-                *d, interval=i, confidence=0.9
+            out[f"icc {name} {interval}"] = partial(
+                reliability.icc, *columns, interval=interval, confidence=0.9
             )
         for interval in ("auto", "profile", "delta", "none"):
-            out[f"components {name} {interval}"] = lambda d=data, i=interval: reliability.variance_components(
-                *d, interval=i, confidence=0.9
+            out[f"components {name} {interval}"] = partial(
+                reliability.variance_components, *columns, interval=interval, confidence=0.9
             )
-        out[f"icc {name} k=7"] = lambda d=data: reliability.icc(*d, k=7)
-        out[f"split_half {name}"] = lambda d=data: reliability.split_half(
-            *d, splits=20, confidence=0.9, seed=3
+        out[f"icc {name} k=7"] = partial(reliability.icc, *columns, k=7)
+        out[f"split_half {name}"] = partial(
+            reliability.split_half, *columns, splits=20, confidence=0.9, seed=3
         )
-        cell, group = {i: int(i) % 3 for i in range(60)}, {i: int(i) % 2 for i in range(60)}
         for metric in ("correlation", "rmse", "mae"):
-            out[f"ceiling {name} {metric}"] = lambda d=data, m=metric, c=cell, g=group: ceiling(
-                *d, metric=m, cell=c, group=g, confidence=0.9, seed=3
+            out[f"ceiling {name} {metric}"] = partial(
+                ceiling, *columns, metric=metric, cell=cells, group=halves, confidence=0.9, seed=3
             )
-    for name, made in {
+    panels = {
         "two": votes(1, 60, 4, 2, 0.6),
         "four": votes(2, 80, 5, 4, 0.5),
         "clear": votes(3, 12, 3, 3, 1.0),
-    }.items():
+    }
+    for name, columns in panels.items():
         for metric in ("accuracy", "balanced_accuracy", "macro_f1"):
-            cell = {i: i % 4 for i in range(80)}
-            out[f"ceiling votes {name} {metric}"] = lambda d=made, m=metric, c=cell: ceiling(
-                *d, metric=m, cell=c, confidence=0.9, seed=5
+            out[f"ceiling votes {name} {metric}"] = partial(
+                ceiling, *columns, metric=metric, cell={i: i % 4 for i in range(80)}, confidence=0.9, seed=5
             )
     rng = np.random.default_rng(21)
     mean, sd, n = rng.normal(size=12), rng.uniform(0.2, 2, 12), rng.integers(1, 9, 12).astype(float)
+    published = {
+        "several": (mean, sd, n),
+        "four": (mean[:4], sd[:4], n[:4] + 1),
+        "agreed": (mean, 0 * sd, n),
+    }
     for metric in ("correlation", "rmse", "mae"):
-        for name, data in {
-            "several": (mean, sd, n),
-            "four": (mean[:4], sd[:4], n[:4] + 1),
-            "agreed": (mean, 0 * sd, n),
-        }.items():
-            out[f"means {name} {metric}"] = lambda d=data, m=metric: ceiling_from_means(*d, m, 0.9)
+        for name, columns in published.items():
+            out[f"means {name} {metric}"] = _of_means(*columns, metric)
     single = reliability.icc(*designs()["ragged"], confidence=0.9).icc2
     out["needed"] = lambda: [reliability.raters_needed(single, t) for t in (0.5, 0.8, 0.95)]
     out["growth"] = lambda: [reliability.reliability_with(single, k) for k in (1, 3, 10)]
@@ -131,9 +139,16 @@ def _linear() -> dict[str, Callable[[], Any]]:
     a, b = rng.normal(0.4, 1, 9), rng.normal(0, 2, 7)
     pairs = rng.normal(size=(2, 9)) + rng.normal(size=9)
     out: dict[str, Callable[[], Any]] = {}
-    for kind in (1, 2, 3):
-        out[f"anova {kind}"] = lambda k=kind: inference.anova(
-            d["y"], factors, type=k, interactions="all", covariates={"loud": d["loud"]}, level=0.9
+    number: Any
+    for number in (1, 2, 3):
+        out[f"anova {number}"] = partial(
+            inference.anova,
+            d["y"],
+            factors,
+            type=number,
+            interactions="all",
+            covariates={"loud": d["loud"]},
+            level=0.9,
         )
     groups = np.repeat(["a", "b", "c", "d"], [9, 7, 5, 4])
     y = rng.normal(size=25) + np.repeat([0.0, 1.0, 2.0, 0.0], [9, 7, 5, 4])
@@ -179,9 +194,10 @@ def _linear() -> dict[str, Callable[[], Any]]:
         ),
         "powered few": lambda: inference.prediction_powered_mean(inference.Rated(two, two), two),
     }
+    kind: Any
     for kind in ("pearson", "spearman", "kendall"):
-        out[f"permute {kind}"] = lambda k=kind: inference.permutation_correlation(
-            y, rng_like(25) + y, kind=k, resamples=400
+        out[f"permute {kind}"] = partial(
+            inference.permutation_correlation, y, rng_like(25) + y, kind=kind, resamples=400
         )
     out["permute blocks"] = lambda: inference.permutation_correlation(
         y, rng_like(25) + y, within=groups, resamples=400
@@ -190,19 +206,17 @@ def _linear() -> dict[str, Callable[[], Any]]:
     item = np.repeat(np.arange(60), n)
     value = np.random.default_rng(9).integers(1, 4, item.size) + 0.3 * n[item]
     for nominal in (False, True):
-        out[f"counts nominal={nominal}"] = lambda m=nominal: inference.count_dependence(
-            np.arange(item.size) % 11, item, np.round(value), cell=item % 4, nominal=m, confidence=0.9
-        )
-    cluster = np.arange(25) % 6
+        out[f"counts nominal={nominal}"] = partial(
+            inference.count_dependence,
+            np.arange(item.size) % 11, item, np.round(value), cell=item % 4, nominal=nominal, confidence=0.9,
+        )  # fmt: skip
     for metric in ("pearson", "rmse", "accuracy", "macro_f1"):
-        x, other = (
-            np.round(v).astype(int) % 3 if metric in ("accuracy", "macro_f1") else v
-            for v in (y, y + rng_like(25))
+        whole = metric in ("accuracy", "macro_f1")
+        x, other = (np.round(v).astype(int) % 3 if whole else v for v in (y, y + rng_like(25)))
+        out[f"jackknife {metric} rows"] = partial(jackknife_metric, metric, x, other, confidence=0.9)
+        out[f"jackknife {metric} clusters"] = partial(
+            jackknife_metric, metric, x, other, group=np.arange(25) % 6, confidence=0.9
         )
-        for group in (None, cluster):
-            out[f"jackknife {metric} {'rows' if group is None else 'clusters'}"] = (
-                lambda m=metric, x=x, y=other, g=group: jackknife_metric(m, x, y, group=g, confidence=0.9)
-            )
     return out
 
 

@@ -54,14 +54,15 @@ def test_mixed_models_equal_lmer_test(groupings: str) -> None:
     assert [c.standard_error for c in by_name] == pytest.approx(printed["errors"], rel=1e-5)
     assert [c.df for c in by_name] == pytest.approx(printed["df"], rel=1e-4)
     for coefficient in by_name:
-        half = stats.t(coefficient.df).ppf(0.95) * coefficient.standard_error
+        df, error = coefficient.df or 0.0, coefficient.standard_error or 0.0
+        half = stats.t(df).ppf(0.95) * error
         low, value, high = (
             coefficient.estimate.low,
             float(coefficient.estimate),
             coefficient.estimate.high,
         )
         assert (low, high) == pytest.approx((value - half, value + half), rel=1e-9)
-        assert coefficient.p == pytest.approx(2 * stats.t(coefficient.df).sf(abs(coefficient.t or 0)))
+        assert coefficient.p == pytest.approx(2 * stats.t(df).sf(abs(coefficient.t or 0)))
     effect = result.effect("system")
     assert (effect.f, effect.df_residual, effect.p) == pytest.approx(printed["system"], rel=1e-4)
     assert effect.df == 2

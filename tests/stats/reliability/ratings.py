@@ -55,7 +55,7 @@ def designs() -> dict[str, Triple]:
     item, rater = (a.ravel() for a in np.indices((9, 5)))
     level, clear = rng.normal(size=9), rng.normal(size=5)
     whole = complete(4, 12, 5)
-    out = {
+    return {
         "complete": whole,
         "many_raters": complete(6, 6, 14),
         "ragged": ragged(7, 25, 9, 0.6),
@@ -75,7 +75,6 @@ def designs() -> dict[str, Triple]:
         "with_gaps": (whole[0], whole[1], np.where(np.arange(60) % 11 == 3, np.nan, whole[2])),
         "negative": (rater, item, np.where((rater + item) % 2 == 0, 1.0, -1.0) + 0.1 * rng.normal(size=45)),
     }  # fmt: skip
-    return out
 
 
 def crossed(seed: int, n: int = 90) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _left_out(data: Triple, statistic: Callable[..., float]) -> tuple[float, flo
 
 
 def _effective(codes: Any) -> float:
-    sizes = np.bincount(codes)
+    sizes: Any = np.bincount(codes)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
@@ -135,7 +135,7 @@ def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
         return math.log(1 + k * r / (1 - r))
 
     def back(z: float) -> float:
-        return math.expm1(z) / (math.expm1(z) + k)
+        return float(math.expm1(z) / (math.expm1(z) + k))
 
     r = float(estimate)
     low = back(scale(r) - math.hypot(half, scale(r) - scale(share * r)))
@@ -289,9 +289,9 @@ def test_forms_is_complete() -> None:
 def test_a_search_that_does_not_settle_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from functools import partial
 
-    from heartfelt.stats.reliability import crossed
+    from heartfelt.stats.reliability.reml import maximise
 
-    monkeypatch.setattr(crossed, "maximise", partial(crossed.maximise, limit=1))
+    monkeypatch.setattr("heartfelt.stats.reliability.crossed.maximise", partial(maximise, limit=1))
     for name in ("item", "rater", "residual", "item_share", "mean"):
         estimate = getattr(variance_components(*designs()["ragged"]), name)
         assert estimate.why_missing == "the likelihood search did not settle"
