@@ -57,8 +57,8 @@ def votes(seed: int, items: int, per_item: int, categories: int, clear: float) -
     return rater, item, value.astype(np.float64)
 
 
-def _of_means(mean: Any, sd: Any, n: Any, metric: Any) -> Callable[[], Any]:
-    return lambda: ceiling_from_means(mean, sd, n, metric, 0.9)
+def _of_means(columns: Any, metric: Any) -> Callable[[], Any]:
+    return lambda: ceiling_from_means(*columns, metric, 0.9)
 
 
 def _reliability() -> dict[str, Callable[[], Any]]:
@@ -103,7 +103,7 @@ def _reliability() -> dict[str, Callable[[], Any]]:
     }
     for metric in ("correlation", "rmse", "mae"):
         for name, columns in published.items():
-            out[f"means {name} {metric}"] = _of_means(*columns, metric)
+            out[f"means {name} {metric}"] = _of_means(columns, metric)
     single = reliability.icc(*designs()["ragged"], confidence=0.9).icc2
     out["needed"] = lambda: [reliability.raters_needed(single, t) for t in (0.5, 0.8, 0.95)]
     out["growth"] = lambda: [reliability.reliability_with(single, k) for k in (1, 3, 10)]
