@@ -33,10 +33,9 @@ SKIPPED = {"method", "notes", "evaluations", "iterations", "why_missing", "panel
 def plain(result: Any) -> Any:
     """A result as nested lists and dictionaries of numbers; a text becomes whether there is one."""
     if isinstance(result, Estimate):
-        level = getattr(result, "level", None) or getattr(result, "confidence", None)
         counts = dict(result.counts)
         numbers = [plain(number) for number in (result.value, result.low, result.high)]
-        return [*numbers, level, counts, bool(result.why_no_interval)]
+        return [*numbers, result.confidence, counts, bool(result.why_no_interval)]
     if is_dataclass(result):
         return {f.name: plain(getattr(result, f.name)) for f in fields(result) if f.name not in SKIPPED}
     if isinstance(result, Mapping):
@@ -119,10 +118,10 @@ def _mixed() -> dict[str, Callable[[], Any]]:
     fixed = {"system": d["system"], "loud": d["loud"]}
     pair = {"rater": d["rater"], "item": d["item"]}
     return {
-        "mixed one": lambda: model(d["y"], fixed, {"rater": d["rater"]}, level=0.9),
-        "mixed two": lambda: model(d["y"], fixed, pair, level=0.9),
+        "mixed one": lambda: model(d["y"], fixed, {"rater": d["rater"]}, confidence=0.9),
+        "mixed two": lambda: model(d["y"], fixed, pair, confidence=0.9),
         "mixed sum": lambda: model(d["y"], fixed, pair, coding="sum", interactions=[("system", "loud")]),
-        "mixed three": lambda: model(d["y"], fixed, pair | {"day": d["day"]}, level=0.9),
+        "mixed three": lambda: model(d["y"], fixed, pair | {"day": d["day"]}, confidence=0.9),
         "mixed intercept": lambda: model(d["y"], {}, pair),
         "mixed no rater": lambda: model(
             flat["y"], {"system": flat["system"]}, {"rater": flat["rater"], "item": flat["item"]}
@@ -148,7 +147,7 @@ def _linear() -> dict[str, Callable[[], Any]]:
             type=number,
             interactions="all",
             covariates={"loud": d["loud"]},
-            level=0.9,
+            confidence=0.9,
         )
     groups = np.repeat(["a", "b", "c", "d"], [9, 7, 5, 4])
     y = rng.normal(size=25) + np.repeat([0.0, 1.0, 2.0, 0.0], [9, 7, 5, 4])
@@ -160,29 +159,29 @@ def _linear() -> dict[str, Callable[[], Any]]:
             d["y"], factors, "system", covariates={"loud": d["loud"]}, confidence=0.9
         ),
         "marginal perfect": lambda: inference.marginal_means([1.0, 1.0, 2.0, 2.0], {"g": list("aabb")}, "g"),
-        "tukey": lambda: inference.tukey(y, groups, level=0.9),
-        "tukey error": lambda: inference.tukey(y, groups, level=0.9, mean_square=2.0, df=11.0),
+        "tukey": lambda: inference.tukey(y, groups, confidence=0.9),
+        "tukey error": lambda: inference.tukey(y, groups, confidence=0.9, mean_square=2.0, df=11.0),
         "tukey flat": lambda: inference.tukey([1.0, 1.0, 2.0, 2.0], list("aabb")),
-        "games": lambda: inference.games_howell(np.append(y, 3.0), np.append(groups, "e"), level=0.9),
-        "holm": lambda: inference.holm([0.01, None, 0.04, 0.03, 0.2], level=0.9),
+        "games": lambda: inference.games_howell(np.append(y, 3.0), np.append(groups, "e"), confidence=0.9),
+        "holm": lambda: inference.holm([0.01, None, 0.04, 0.03, 0.2], confidence=0.9),
         "equal means": lambda: inference.equivalence_mean(a, b, low=-2, high=2, alpha=0.1),
         "equal pairs": lambda: inference.equivalence_mean(*pairs, low=-1, high=1, pairs=True),
         "equal r": lambda: inference.equivalence_correlation(*pairs, low=-0.5, high=0.9, kind="spearman"),
-        "permute two": lambda: inference.permutation_two_sample(a, b, level=0.9),
+        "permute two": lambda: inference.permutation_two_sample(a, b, confidence=0.9),
         "permute welch": lambda: inference.permutation_two_sample(
             np.append(a, y),
             np.append(b, y),
             statistic="welch",
             alternative="greater",
             resamples=500,
-            level=0.9,
+            confidence=0.9,
         ),
-        "permute pairs": lambda: inference.permutation_paired(*pairs, level=0.9),
+        "permute pairs": lambda: inference.permutation_paired(*pairs, confidence=0.9),
         "permute many pairs": lambda: inference.permutation_paired(
             y, y[::-1] + 0.5, resamples=500, alternative="less"
         ),
         "powered mean": lambda: inference.prediction_powered_mean(
-            inference.Rated(y, y + 0.3 * rng_like(25)), rng_like(80), level=0.9
+            inference.Rated(y, y + 0.3 * rng_like(25)), rng_like(80), confidence=0.9
         ),
         "powered rated": lambda: inference.prediction_powered_mean(
             inference.Rated(y, y + rng_like(25), np.arange(25) // 2, np.arange(25) % 6),
@@ -190,7 +189,11 @@ def _linear() -> dict[str, Callable[[], Any]]:
             tuning=0.5,
         ),
         "powered slope": lambda: inference.prediction_powered_slope(
-            inference.Rated(y, y + rng_like(25)), rng_like(25, 3), rng_like(80), rng_like(80, 4), level=0.9
+            inference.Rated(y, y + rng_like(25)),
+            rng_like(25, 3),
+            rng_like(80),
+            rng_like(80, 4),
+            confidence=0.9,
         ),
         "powered few": lambda: inference.prediction_powered_mean(inference.Rated(two, two), two),
     }

@@ -49,7 +49,7 @@ LMER_TEST: dict[str, Any] = {
 def test_mixed_models_equal_lmer_test(groupings: str) -> None:
     d, printed = crossed(1), LMER_TEST[groupings]
     fixed = {"system": d["system"], "loud": d["loud"]}
-    result = mixed_model(d["y"], fixed, {name: d[name] for name in groupings.split()}, level=0.9)
+    result = mixed_model(d["y"], fixed, {name: d[name] for name in groupings.split()}, confidence=0.9)
     by_name = [result.coefficient(name) for name in ("system[b]", "system[c]", "loud")]
     assert [c.standard_error for c in by_name] == pytest.approx(printed["errors"], rel=1e-5)
     assert [c.df for c in by_name] == pytest.approx(printed["df"], rel=1e-4)
@@ -73,7 +73,7 @@ def test_mixed_models_equal_lmer_test(groupings: str) -> None:
 
 def test_one_grouping_has_chi_square_bounds() -> None:
     d = crossed(1)
-    result = mixed_model(d["y"], {}, {"rater": d["rater"]}, level=0.9)
+    result = mixed_model(d["y"], {}, {"rater": d["rater"]}, confidence=0.9)
     estimate = result.variances["residual"]
     # 83 rows beyond the raters' levels: the residual's degrees of freedom are nearly that many.
     low, high = (float(estimate) * 83 / stats.chi2(83).ppf(p) for p in (0.95, 0.05))
@@ -94,7 +94,7 @@ def test_tukey_bounds_are_those_of_the_studentized_range() -> None:
     rng = np.random.default_rng(1)
     y, g = rng.normal(size=22), np.repeat(["a", "b", "c"], [10, 7, 5])
     within = sum(((y[g == name] - y[g == name].mean()) ** 2).sum() for name in "abc") / 19
-    result = tukey(y, g, level=0.9)
+    result = tukey(y, g, confidence=0.9)
     pair = result["a", "c"]
     half = stats.studentized_range(3, 19).ppf(0.9) * math.sqrt(within / 2 * (1 / 10 + 1 / 5))
     difference = float(y[g == "a"].mean() - y[g == "c"].mean())
@@ -144,16 +144,16 @@ def test_a_likelihood_without_a_maximum_is_reported(monkeypatch: pytest.MonkeyPa
 
 FIGURES: dict[str, Callable[[dict[str, Any], float], Any]] = {
     "coefficient": lambda d, c: mixed_model(
-        d["y"], {"loud": d["loud"]}, {"rater": d["rater"]}, level=c
+        d["y"], {"loud": d["loud"]}, {"rater": d["rater"]}, confidence=c
     ).coefficients[1].estimate,
-    "variance": lambda d, c: mixed_model(d["y"], {}, {"rater": d["rater"]}, level=c).variances["rater"],
+    "variance": lambda d, c: mixed_model(d["y"], {}, {"rater": d["rater"]}, confidence=c).variances["rater"],
     "crossed variance": lambda d, c: mixed_model(
-        d["y"], {}, {"rater": d["rater"], "item": d["item"]}, level=c
+        d["y"], {}, {"rater": d["rater"], "item": d["item"]}, confidence=c
     ).variances["item"],
-    "partial eta": lambda d, c: inference.anova(d["y"], {"s": d["system"]}, level=c).rows[0].partial_eta_squared,
-    "r squared": lambda d, c: inference.anova(d["y"], {"s": d["system"]}, level=c).r_squared,
-    "tukey": lambda d, c: tukey(d["y"], d["system"], level=c).pairs[0].estimate,
-    "games": lambda d, c: inference.games_howell(d["y"], d["system"], level=c).pairs[0].estimate,
+    "partial eta": lambda d, c: inference.anova(d["y"], {"s": d["system"]}, confidence=c).rows[0].partial_eta_squared,
+    "r squared": lambda d, c: inference.anova(d["y"], {"s": d["system"]}, confidence=c).r_squared,
+    "tukey": lambda d, c: tukey(d["y"], d["system"], confidence=c).pairs[0].estimate,
+    "games": lambda d, c: inference.games_howell(d["y"], d["system"], confidence=c).pairs[0].estimate,
     "marginal mean": lambda d, c: inference.marginal_means(
         d["y"], {"s": d["system"]}, "s", confidence=c
     ).means["a"],
@@ -167,17 +167,17 @@ FIGURES: dict[str, Callable[[dict[str, Any], float], Any]] = {
         d["y"], d["loud"], low=-0.5, high=0.5, alpha=(1 - c) / 2
     ).estimate,
     "permutation": lambda d, c: inference.permutation_two_sample(
-        d["y"][:40], d["y"][40:], resamples=50, level=c
+        d["y"][:40], d["y"][40:], resamples=50, confidence=c
     ).estimate,
-    "paired": lambda d, c: inference.permutation_paired(d["y"], d["loud"], resamples=50, level=c).estimate,
+    "paired": lambda d, c: inference.permutation_paired(d["y"], d["loud"], resamples=50, confidence=c).estimate,
     "counts": lambda d, c: inference.count_dependence(
         None, np.repeat(np.arange(36), [1, 2, 3, 4] * 9), d["y"], confidence=c
     ).answers.change,
     "powered": lambda d, c: inference.prediction_powered_mean(
-        inference.Rated(d["y"], d["loud"]), d["loud"], level=c
+        inference.Rated(d["y"], d["loud"]), d["loud"], confidence=c
     ).estimate,
     "powered alone": lambda d, c: inference.prediction_powered_mean(
-        inference.Rated(d["y"], d["loud"]), d["loud"], level=c
+        inference.Rated(d["y"], d["loud"]), d["loud"], confidence=c
     ).ratings_alone,
     "jackknife": lambda d, c: jackknife_metric("pearson", d["y"], d["loud"], confidence=c),
 }  # fmt: skip
@@ -189,7 +189,7 @@ def test_a_higher_confidence_is_labelled_and_wider(name: str) -> None:
     figures = [FIGURES[name](d, confidence) for confidence in (0.5, 0.9, 0.99)]
     widths = []
     for estimate, confidence in zip(figures, (0.5, 0.9, 0.99), strict=True):
-        assert getattr(estimate, "level", getattr(estimate, "confidence", None)) == pytest.approx(confidence)
+        assert estimate.confidence == pytest.approx(confidence)
         assert estimate.low <= estimate.value <= estimate.high
         widths.append(estimate.high - estimate.low)
     assert widths[0] < widths[1] < widths[2]

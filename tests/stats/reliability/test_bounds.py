@@ -240,7 +240,7 @@ def test_a_higher_confidence_is_labelled_and_wider(name: str) -> None:
     figures = [FIGURES[name](ragged(7, 25, 9, 0.6), confidence) for confidence in (0.5, 0.9, 0.99)]
     widths = []
     for estimate, confidence in zip(figures, (0.5, 0.9, 0.99), strict=True):
-        assert getattr(estimate, "level", getattr(estimate, "confidence", None)) == confidence
+        assert estimate.confidence == confidence
         assert estimate.low <= estimate.value <= estimate.high
         widths.append(estimate.high - estimate.low)
     assert widths[0] < widths[1] < widths[2]
