@@ -23,7 +23,7 @@ from heartfelt.stats import inference, reliability
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import jackknife_metric
 from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.reliability.published_means import ceiling_from_means
+from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from tests.stats.reliability.ratings import Triple, crossed, designs
 
 RECORDED = Path(__file__).with_name("recorded_numbers.json")
@@ -57,7 +57,8 @@ def votes(seed: int, items: int, per_item: int, categories: int, clear: float) -
 
 
 def _of_means(columns: Any, metric: Any) -> Callable[[], Any]:
-    return lambda: ceiling_from_means(*columns, metric, 0.9)
+    mean, sd, n = columns
+    return lambda: ceiling_from_means(mean, sd, n, metric, 0.9)
 
 
 def _reliability() -> dict[str, Callable[[], Any]]:

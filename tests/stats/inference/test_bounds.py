@@ -134,7 +134,7 @@ def test_tukey_guards() -> None:
 
 
 def test_a_likelihood_without_a_maximum_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heartfelt.stats.inference.reml._MOST_STEPS", 1)
+    monkeypatch.setattr("heartfelt.stats.reml.MOST_STEPS", 1)
     d = crossed(1)
     result = mixed_model(d["y"], {"system": d["system"]}, {"rater": d["rater"], "item": d["item"]})
     assert result.why_missing == "no maximum of the likelihood was found"
