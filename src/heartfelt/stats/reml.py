@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +103,7 @@ class CrossedSystem:
         (first, levels), others = groups[0], groups[1:]
         self.starts, order = kernels.group(first, levels)
         ends = np.cumsum([0, *(size for _, size in others)]).tolist()
-        self.slices = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self.slices = [slice(a, b) for a, b in pairwise(ends)]
         self.random = ends[-1]
         codes = [code + begin for (code, _), begin in zip(others, ends, strict=False)]
         marked = 0
