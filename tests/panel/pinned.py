@@ -53,7 +53,7 @@ def on_scale(value: float, points: int = 9) -> float:
 class Maker:
     """Stimuli of 3 systems and 4 intents with a truth for two questions, and raters who follow it."""
 
-    questions = ("valence", "arousal")
+    questions: tuple[str, ...] = ("valence", "arousal")
 
     def __init__(self, stimuli: int, seed: int) -> None:
         self.draws = Draws(seed)

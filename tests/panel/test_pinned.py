@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt.panel import RULES, Panel, RuleOptions, screen
 from heartfelt.panel.rules.informativeness import Informativeness
-from tests.panel.pinned import PANELS, figures, golden
+from tests.panel.pinned import PANELS, Maker, figures, golden
 
 PANEL_OF: dict[str, Panel] = {}
 SPARED = "copied"
@@ -218,3 +218,27 @@ def test_the_level_is_shared_among_all_that_are_judged() -> None:
             again = RULES[rule].apply(panel.view, RuleOptions(level=level, seed=3))
             row = again.filter((pl.col("rater") == p["rater"]) & pl.col("question").eq_missing(p["question"]))
             assert row["flagged"][0] is expected, rule
+
+
+@pytest.mark.parametrize(("seed", "judged"), [(44, False), (47, True)])
+def test_the_raters_as_a_whole_must_agree_by_three_standard_errors(seed: int, judged: bool) -> None:
+    """Panels whose summed agreement is 2.94 and 3.005 standard errors."""
+    made = Maker(30, seed)
+    for at in range(6):
+        made.add(f"r{at}", made.honest(20, 6.0))
+    table = RULES["informativeness"].apply(made.snapshot(), RuleOptions(settings={"draws": 9}))
+    assert (table["why_missing"].null_count() > 0) is judged
+
+
+@pytest.mark.parametrize(("answers", "judged"), [(5, False), (7, True)])
+def test_an_effect_needs_a_weight_of_three(answers: int, judged: bool) -> None:
+    """One question that varies over n answers has a weight of n - 3; the other is always answered alike."""
+    made = Maker(30, 12)
+    for at in range(6):
+        made.add(f"r{at}", made.honest(24))
+    trials = made.honest(8)
+    made.add("sparse", [(s, [v[0] if t < answers else float("nan"), 5.0]) for t, (s, v) in enumerate(trials)])
+    rows = pl.DataFrame([row for row in made.rows if row["value"] == row["value"]])
+    made.rows = rows.to_dicts()
+    table = RULES["informativeness"].apply(made.snapshot())
+    assert table.filter(pl.col("rater") == "sparse")["why_missing"].is_null()[0] is judged

@@ -121,7 +121,7 @@ def test_inner_folds_keep_groups_whole_and_choose_by_them(
     assert chosen.plan.tolist() == plan.tolist()
     # A setting that does best on the inner folds is taken, the first of equals.
     asked: list[np.ndarray] = []
-    real = choosing_module.predictions
+    real = vars(choosing_module)["predictions"]
 
     def seen(kind: str, view: Any, train: np.ndarray, test: np.ndarray) -> Any:
         asked.append(test)
