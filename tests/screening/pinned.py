@@ -12,11 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.panel import Panel, screen
+from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, parse_study
 from heartfelt.study.probe import AnchorProbe, RepeatProbe
-from tests.panel.planted import study
+from tests.screening.planted import study
 
 Row = dict[str, Any]
 
@@ -283,7 +283,7 @@ def figures(panel: Panel) -> pl.DataFrame:
 
 
 def golden(name: str) -> Path:
-    """Where figures are kept; ``python -m tests.panel.pinned`` writes them anew."""
+    """Where figures are kept; ``python -m tests.screening.pinned`` writes them anew."""
     return Path(__file__).parent / "golden" / f"{name}.csv"
 
 

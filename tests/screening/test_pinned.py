@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.panel import RULES, Panel, RuleOptions, screen
-from heartfelt.panel.rules.informativeness import Informativeness
-from tests.panel.pinned import PANELS, Maker, figures, golden
+from heartfelt.screening import RULES, Panel, RuleOptions, screen
+from heartfelt.screening.rules.informativeness import Informativeness
+from tests.screening.pinned import PANELS, Maker, figures, golden
 
 PANEL_OF: dict[str, Panel] = {}
 SPARED = "copied"

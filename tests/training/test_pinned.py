@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predict.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.stats.estimate import Estimate
-from heartfelt.train import RECIPES, Material, Trained, TrainOptions, evaluate, gather, train
-from heartfelt.train import choosing as choosing_module
-from heartfelt.train.calibrating import Domains, Places, conformal, width_of
-from heartfelt.train.choosing import choose, folds
-from heartfelt.train.grouping import Grouping
-from heartfelt.train.near_duplicates import near_duplicates
-from heartfelt.train.training import error_parts
-from tests.train.studies import planted
+from heartfelt.training import RECIPES, Material, Trained, TrainOptions, evaluate, gather, train
+from heartfelt.training import choosing as choosing_module
+from heartfelt.training.calibrating import Domains, Places, conformal, width_of
+from heartfelt.training.choosing import choose, folds
+from heartfelt.training.grouping import Grouping
+from heartfelt.training.near_duplicates import near_duplicates
+from heartfelt.training.training import error_parts
+from tests.training.studies import planted
 
 GOLDEN = Path(__file__).parent / "golden.json"
 
