@@ -215,7 +215,7 @@ def test_the_level_is_shared_among_all_that_are_judged() -> None:
         p = judged.filter(pl.col("p") > 1e-9).sort("p").row(0, named=True)
         at = float(p["p"]) * judged.height
         for level, expected in ((at, False), (at * (1 + 1e-9), True)):
-            again = RULES[rule].apply(panel.view, RuleOptions(level=level, seed=3))
+            again = RULES[rule].apply(panel.view, RuleOptions(alpha=level, seed=3))
             row = again.filter((pl.col("rater") == p["rater"]) & pl.col("question").eq_missing(p["question"]))
             assert row["flagged"][0] is expected, rule
 

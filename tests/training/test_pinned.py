@@ -45,7 +45,7 @@ def figures(made: Trained) -> dict[str, Any]:
         "fold": {name: part.fold.tolist() for name, part in left.items()},
         "foreign": {name: int(part.foreign.sum()) for name, part in left.items()},
         "errors": dict(output.errors),
-        "interval": [output.half_width, output.slope, output.level],
+        "interval": [output.half_width, output.slope, output.confidence],
         "chosen": made.model.facts["chosen"],
         "weight": made.material.targets[0].weight[:12].tolist(),
         "spread": made.material.targets[0].spread,
@@ -198,8 +198,8 @@ def test_foreign_stimuli_have_no_part_in_the_width_unless_few_remain(material: M
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"level": 0.49}, "0.49"),
-        ({"level": 1.0}, "1.0"),
+        ({"confidence": 0.49}, "0.49"),
+        ({"confidence": 1.0}, "1.0"),
         ({"split": "mine"}, "mine"),
         ({"heads": ("x",)}, "'x'"),
     ],
@@ -207,7 +207,7 @@ def test_foreign_stimuli_have_no_part_in_the_width_unless_few_remain(material: M
 def test_options_are_checked(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         TrainOptions("digits", **change)
-    TrainOptions("digits", level=0.5)
+    TrainOptions("digits", confidence=0.5)
 
 
 def test_near_duplicates_need_a_cosine_at_the_limit(material: Material) -> None:
