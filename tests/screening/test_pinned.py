@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt.screening import RULES, Panel, RuleOptions, screen
-from heartfelt.screening.rules.informativeness import Informativeness
+from heartfelt.screening.rules.informativeness import clearly_informative, no_information
 from tests.screening.pinned import PANELS, Maker, figures, golden
 
 PANEL_OF: dict[str, Panel] = {}
@@ -104,7 +104,7 @@ def test_whom_a_policy_drops(policy: str) -> None:
     panel = screened("careless").under(policy)
     assert panel.dropped == DROPPED[policy]
     assert panel.raters == [name for name in panel.source.raters["rater"] if name not in DROPPED[policy]]
-    kept = panel.counts["ratings_kept"]
+    kept = panel.counts.ratings_retained
     # 60 trials with two answers each, but for the copy that lost a trial.
     assert kept == 3718 - sum(118 if name == "copy" else 120 for name in panel.dropped)
     assert panel.ledger["rater"].to_list() == list(panel.dropped)
@@ -131,7 +131,7 @@ def test_the_ledger_holds_the_strongest_figures_of_each_rater() -> None:
 def test_batches_beyond_a_limit_are_left_out_and_no_others() -> None:
     panel = screen(PANELS["probes"](), "musiceval", seed=3)
     assert panel.dropped_batches == (("r1", "a"), ("r5", "a"), ("r2", "b"))
-    assert panel.counts["ratings_kept"] == 72 - 5 - 5 - 7
+    assert panel.counts.ratings_retained == 72 - 5 - 5 - 7
     assert panel.ledger.group_by("rater", maintain_order=True).len().rows() == [
         ("r1", 5),
         ("r5", 5),
@@ -153,15 +153,9 @@ def test_the_ranking_adds_evidence_and_counts_each_rule_once() -> None:
     assert float(np.nanmax(parts.to_numpy())) == 4.0
 
 
-def informativeness() -> Informativeness:
-    rule = RULES["informativeness"]
-    assert isinstance(rule, Informativeness)
-    return rule
-
-
 def test_a_rater_is_flagged_from_the_posterior_on_and_not_below() -> None:
     panel = screened("careless")
-    posterior, _ = informativeness().no_information(panel.view, RuleOptions(seed=3))
+    posterior, _ = no_information(panel.view, 3)
     names = list(panel.view.raters)
     random2 = float(posterior[names.index("random2")])
     assert random2 == pytest.approx(0.99642375, abs=1e-6)
@@ -181,19 +175,17 @@ def test_a_dependence_at_the_rescue_level_does_not_rescue_and_below_it_does() ->
 def test_the_source_of_a_copy_must_be_surely_informative() -> None:
     """Below 1 - posterior and below the rescue level, strictly."""
     panel = screened("careless")
-    clear = informativeness().clearly_informative(panel.view, RuleOptions(seed=3))
+    clear = clearly_informative(panel.view, RULES["informativeness"].complete(RuleOptions(seed=3)))
     p = dict(panel.flags.filter(pl.col("rule") == "informativeness").select("rater", "p").iter_rows())
-    posterior, _ = informativeness().no_information(panel.view, RuleOptions(seed=3))
+    posterior, _ = no_information(panel.view, 3)
     known = dict(zip(panel.view.raters, posterior.tolist(), strict=True))
     assert set(clear) == {name for name, chance in known.items() if chance < 0.1 and p[name] < 0.01}
     assert "copied" in clear
     assert "copy" not in clear
     lowest = 0.001
     assert p["copied"] == lowest
-    assert (
-        informativeness().clearly_informative(panel.view, RuleOptions(seed=3, settings={"rescue": lowest}))
-        == {}
-    )
+    strict = RULES["informativeness"].complete(RuleOptions(seed=3, settings={"rescue": lowest}))
+    assert clearly_informative(panel.view, strict) == {}
 
 
 def test_too_few_comparable_raters_or_no_agreement_judges_nobody() -> None:
