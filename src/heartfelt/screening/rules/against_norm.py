@@ -35,8 +35,8 @@ from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evide
 from heartfelt.screening.rules.informativeness import no_information
 from heartfelt.screening.rules.repetition import straight_lines
 from heartfelt.screening.view import Bools, RatingsView
-from heartfelt.screening.words import chance, number
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.wording import number, p_value
 
 LEAST_CORRELATED = 6
 LEAST_ANSWERS = 5
@@ -98,8 +98,8 @@ def _agreement_measure(view: RatingsView, q: int) -> Measure:
             else ""
         )
         return (
-            f"The answers to '{question}' correlate {number(float(r[row]))} with the others' means, where the raters' median"
-            f" is {number(float(np.tanh(stand.centre)))} ({chance(float(stand.p[row]))}).{against}"
+            f"The answers to '{question}' correlate {number(r[row], 2)} with the others' means, where the raters' median"
+            f" is {number(np.tanh(stand.centre), 2)} ({p_value(stand.p[row])}).{against}"
         )
 
     return Measure(question, asked, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, why, sentence, np.tanh)
@@ -140,8 +140,8 @@ def _bias_measure(view: RatingsView, q: int) -> Measure:
     def sentence(row: int, stand: Standing) -> str:
         side = "higher" if mean[row] >= 0 else "lower"
         return (
-            f"Answers '{question}' {number(abs(float(mean[row])))} points {side} than the others do about the same stimuli"
-            f" ({chance(float(stand.p[row]))})."
+            f"Answers '{question}' {number(abs(mean[row]), 2)} points {side} than the others do about the same stimuli"
+            f" ({p_value(stand.p[row])})."
         )
 
     why = _too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
@@ -189,8 +189,8 @@ def _spread_measure(view: RatingsView, q: int) -> Measure:
 
     def sentence(row: int, stand: Standing) -> str:
         return (
-            f"The answers to '{question}' spread by {number(float(np.sqrt(variance[row])))} points, where the raters' median"
-            f" is {number(float(np.exp(stand.centre)))} ({chance(float(stand.p[row]))})."
+            f"The answers to '{question}' spread by {number(np.sqrt(variance[row]), 2)} points, where the raters' median"
+            f" is {number(np.exp(stand.centre), 2)} ({p_value(stand.p[row])})."
         )
 
     why = _too_few(n, LEAST_ANSWERS, "answers")
@@ -244,8 +244,8 @@ def _time_measure(view: RatingsView, seconds: Floats, gross: bool) -> Measure:
     def sentence(row: int, stand: Standing) -> str:
         off = " after subtracting the clip" if gross else ""
         return (
-            f"Takes {number(float(np.exp(middle[row])))} s for an answer{off}, where the raters' median is"
-            f" {number(float(np.exp(stand.centre)))} s ({chance(float(stand.p[row]))})."
+            f"Takes {number(np.exp(middle[row]), 2)} s for an answer{off}, where the raters' median is"
+            f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[row])})."
         )
 
     why = _too_few(n, LEAST_ANSWERS, "response times")

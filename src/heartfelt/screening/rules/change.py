@@ -28,9 +28,9 @@ from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, standing
 from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
 from heartfelt.screening.rules.informativeness import Effects, effects, no_information
 from heartfelt.screening.view import Block, RatingsView
-from heartfelt.screening.words import chance, number
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
+from heartfelt.wording import number, p_value
 
 LEAST_TRIALS = 20
 LEAST_PART = 8.0
@@ -197,12 +197,12 @@ def _correlation(sums: Floats) -> tuple[float, float]:
 
 
 def _sentence(part: Parts, p: float) -> str:
-    before, after = (number(value) for value in part.correlation)
+    before, after = (number(value, 2) for value in part.correlation)
     if not part.changes:
         return "No part of the session stands out."
     return (
         f"Up to trial {part.cut} of {part.trials} the answers correlate {before} with what others' answers predict for the same"
-        f" stimuli, after it {after} ({chance(p)} for a rater who did not change)."
+        f" stimuli, after it {after} ({p_value(p)} for a rater who did not change)."
     )
 
 

@@ -32,9 +32,9 @@ import polars as pl
 from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of
 from heartfelt.screening.sequences import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
 from heartfelt.screening.view import Bools, RatingsView
-from heartfelt.screening.words import chance, listed, number
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
+from heartfelt.wording import listed, number, p_value
 
 EULER = 0.5772156649015329
 GUMBEL_KURTOSIS = 5.4
@@ -279,7 +279,7 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     p = np.full(size, np.nan)
     groups: list[str | None] = [None] * size
     others: dict[int, list[str]] = {}
-    place = {name: number for number, members in enumerate(result.groups, 1) for name in members}
+    place = {name: at for at, members in enumerate(result.groups, 1) for name in members}
     for rater, name in enumerate(view.raters):
         if name in nearest:
             row = nearest[name]
@@ -312,9 +312,9 @@ def _sentence(others: list[str], pair: Mapping[str, Any]) -> str:
     near = " (nearly identical)" if pair["equal"] >= NEARLY_IDENTICAL else ""
     return (
         f"The answers run in parallel with those of {listed(others)}{near}, about different stimuli: with {pair['other']} they"
-        f" correlate {number(pair['correlation'])} over {pair['trials']} positions{moved}, and the answers are equal in"
+        f" correlate {number(pair['correlation'], 2)} over {pair['trials']} positions{moved}, and the answers are equal in"
         f" {100 * pair['equal']:.0f}%, where {100 * pair['expected_equal']:.0f}% are expected by chance"
-        f" ({chance(pair['p_adjusted'])} over all pairs)."
+        f" ({p_value(pair['p_adjusted'])} over all pairs)."
     )
 
 

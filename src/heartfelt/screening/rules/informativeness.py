@@ -29,9 +29,9 @@ import numpy as np
 
 from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts, is_judged
 from heartfelt.screening.view import Block, Bools, RatingsView
-from heartfelt.screening.words import chance, number
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
+from heartfelt.wording import number, p_value
 
 DRAWS = 999
 RESCUE = 0.01
@@ -231,9 +231,9 @@ def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
 
     def words(rater: int) -> str:
         return (
-            f"The answers correlate {number(float(effect.r[rater]))} on average with what others' answers predict for the same"
-            f" stimuli, where raters here typically reach {number(float(np.tanh(kinds.centre)))}"
-            f" ({chance(float(effect.p[rater]))} for any dependence; chance of none {number(float(posterior[rater]))})."
+            f"The answers correlate {number(effect.r[rater], 2)} on average with what others' answers predict for the same"
+            f" stimuli, where raters here typically reach {number(np.tanh(kinds.centre), 2)}"
+            f" ({p_value(effect.p[rater])} for any dependence; chance of none {number(posterior[rater], 2)})."
         )
 
     return [

@@ -32,9 +32,9 @@ from heartfelt.errors import InputError
 from heartfelt.screening.norm import Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
-from heartfelt.screening.words import chance, number
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.wording import number, p_value
 
 NO_LIMITS = "the anchors have no limits"
 LEAST_TRIALS = 5
@@ -217,8 +217,8 @@ def _repeat_measure(view: RatingsView, pairs: Repeats) -> Measure:
 
     def sentence(row: int, stand: Standing) -> str:
         return (
-            f"{int(count[row])} repeated answers lie {number(float(mean[row]))} apart on average, where the"
-            f" raters' median is {number(stand.centre**2)} ({chance(float(stand.p[row]))})."
+            f"{int(count[row])} repeated answers lie {number(mean[row], 2)} apart on average, where the"
+            f" raters' median is {number(stand.centre**2, 2)} ({p_value(stand.p[row])})."
         )
 
     return Measure(None, asked, np.sqrt(mean), error, count, [None] * asked.size, sentence, np.square)
@@ -239,7 +239,7 @@ def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
 
     def words(rater: int) -> str:
         return (
-            f"Heard too little of the clip in {int(short[rater])} of {int(n[rater])} trials ({chance(float(p[rater]))} if every"
+            f"Heard too little of the clip in {int(short[rater])} of {int(n[rater])} trials ({p_value(p[rater])} if every"
             f" {round(1 / at_most)}th trial failed by itself)."
         )
 

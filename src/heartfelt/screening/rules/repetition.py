@@ -37,8 +37,8 @@ from heartfelt.screening.norm import MAD_TO_SD, Measure, Standing, compare_with_
 from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
 from heartfelt.screening.rules.informativeness import effects, no_information, panel_agrees
 from heartfelt.screening.view import Bools, RatingsView
-from heartfelt.screening.words import chance, listed
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.wording import listed, p_value
 
 NARROW = 2.33
 LEAST_SPREAD = 0.75
@@ -206,7 +206,7 @@ def _straight_lining(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
         each = " for each question" if np.count_nonzero(n) > 1 else ""
         return (
             f"{'All' if same == total else f'{same} of'} {total} answers are the same{each}, so they say nothing about the"
-            f" stimuli ({chance(float(lines.p[rater]))} for a careful rater who uses the scale narrowly)."
+            f" stimuli ({p_value(lines.p[rater])} for a careful rater who uses the scale narrowly)."
         )
 
     return [
@@ -318,7 +318,7 @@ def _runs_of_question(
     def words(row: int) -> str:
         return (
             f"Gives the same answer to '{question}' {int(longest[row])} times in a row of {int(n[row])}"
-            f" ({chance(float(p[row]))} by this rater's other answers)."
+            f" ({p_value(p[row])} by this rater's other answers)."
         )
 
     return Verdicts(asked, n, words, why, longest, p=p, flagged=p < limit, question=question)
@@ -368,7 +368,7 @@ def _identical_measure(view: RatingsView, members: list[int]) -> Measure:
     def sentence(row: int, stand: Standing) -> str:
         return (
             f"Gives {names} the same answer on {int(hits[row])} of {int(n[row])} trials, where the raters' median is"
-            f" {100 * float(back(np.array([stand.centre]))[0]):.0f}% ({chance(float(stand.p[row]))})."
+            f" {100 * float(back(np.array([stand.centre]))[0]):.0f}% ({p_value(stand.p[row])})."
         )
 
     why: Reasons = [

@@ -15,9 +15,9 @@ import numpy as np
 
 from heartfelt.screening.rule import Judge, Rule, RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
-from heartfelt.screening.words import number
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
 from heartfelt.stats.aggregate.screening import OUTLYING
+from heartfelt.wording import number
 
 
 def _by_standard(method: Callable[..., Aggregate], standard: str) -> Judge:
@@ -42,9 +42,7 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
 
     def words(row: int) -> str:
         uneven = (
-            f", {number(float(balance[row]))} of them unevenly to one side"
-            if np.isfinite(balance[row])
-            else ""
+            f", {number(balance[row], 2)} of them unevenly to one side" if np.isfinite(balance[row]) else ""
         )
         return f"{outlying[row]:.1%} of the answers to '{question}' lie outside the limits of {standard}{uneven}.{note}"
 
