@@ -43,6 +43,7 @@ class Settled(Scripted):
         return self.version
 
     def request_digest(self, case: Case, ask: Ask) -> str:
+        del case, ask
         return self.sends
 
 
@@ -323,7 +324,7 @@ def test_what_was_not_asked_is_asked_next_time_and_counts_add_up(clips: list[Pat
 def test_a_run_needs_numbers_above_zero(name: str) -> None:
     for number in (0, -1):
         with pytest.raises(InputError, match=name):
-            RunOptions(**{name: number})
+            RunOptions(**dict[str, Any]({name: number}))
     given: dict[str, Any] = {name: 1}
     assert getattr(RunOptions(**given), name) == 1
 
@@ -429,11 +430,11 @@ def test_a_line_that_is_whole_but_not_a_case_is_dropped(tmp_path: Path) -> None:
 def test_the_journal_reaches_the_disk_at_least_once_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now, synced = 100.0, []
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    monkeypatch.setattr(os, "fsync", lambda _: synced.append(now))
+    clock, synced = [100.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append(clock[0]))
     journal = Journal(tmp_path)
-    for now in (100.5, 101.0, 101.001, 101.9, 102.002):
+    for clock[0] in (100.5, 101.0, 101.001, 101.9, 102.002):
         journal.add("a", {"k": entry(0.1)}, 0.5)
     assert synced == [101.001, 102.002]
     journal.close()

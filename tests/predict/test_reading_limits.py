@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -358,7 +359,7 @@ def test_only_the_last_few_answers_are_remembered() -> None:
 
     known: Kept[str] = Kept(most=2)
     for key in ("a", "b", "a", "c", "a", "b"):
-        assert known.get(key, lambda key=key: make(key)) == key
+        assert known.get(key, partial(make, key)) == key
     assert made == ["a", "b", "c", "b"]
 
 
