@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predict import Ask, Case, Interrupted, Media, Prediction, Retry, RunOptions, Transient, run
-from heartfelt.predict.cache import Cache, asked_digest, cache_key, user_cache
-from heartfelt.predict.journal import NAME, Journal
-from heartfelt.predict.model_call import Call, usage_of
-from heartfelt.predict.record import Entry
-from heartfelt.predict.running import NETWORK_TIMEOUT
-from heartfelt.predict.work import Work
+from heartfelt.predictors import Ask, Case, Interrupted, Media, Prediction, Retry, RunOptions, Transient, run
+from heartfelt.predictors.cache import Cache, asked_digest, cache_key, user_cache
+from heartfelt.predictors.journal import NAME, Journal
+from heartfelt.predictors.model_call import Call, usage_of
+from heartfelt.predictors.record import Entry
+from heartfelt.predictors.running import NETWORK_TIMEOUT
+from heartfelt.predictors.work import Work
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points, YesNo
-from tests.predict.runs import Scripted
-from tests.predict.studies import texts_case
+from tests.predictors.runs import Scripted
+from tests.predictors.studies import texts_case
 
 YES = YesNo(type="yes-no")
 SURE = [Prediction(score=0.5)]
@@ -338,7 +338,7 @@ def test_a_batch_has_the_time_of_all_its_cases(clips: list[Path], monkeypatch: p
         limits.append(seconds)
         raise queue.Empty
 
-    monkeypatch.setattr("heartfelt.predict.work.waited", hung)
+    monkeypatch.setattr("heartfelt.predictors.work.waited", hung)
     cases = [texts_case(path, ["a"]) for path in clips[:3]]
     outcomes = Work(Scripted(lambda *_: SURE), Retry(retries=0), timeout=2.0)(cases)
     assert limits == [6.0, 2.0, 2.0, 2.0]
@@ -356,7 +356,7 @@ def test_a_network_has_ten_minutes_and_this_machine_all_the_time(
             given.append(self.timeout)
             return Work(self.predictor)(cases)
 
-    monkeypatch.setattr("heartfelt.predict.running.Work", Noting)
+    monkeypatch.setattr("heartfelt.predictors.running.Work", Noting)
     for reach, timeout in (("network", None), ("here", None), ("network", 5.0), ("here", 5.0)):
         predictor = Scripted(lambda *_: SURE)
         predictor.reach = reach  # type: ignore[assignment]  # one of the two words

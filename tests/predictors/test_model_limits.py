@@ -13,19 +13,19 @@ from scipy import stats as scipy_stats
 
 from heartfelt.analysis.conveyance import Asked, KnownError, predicted_conveyance
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.predict import Ask
-from heartfelt.predict.models import MODELS, distillmos, dnsmos
-from heartfelt.predict.models.fetch import is_offline
-from heartfelt.predict.models.musicnn import PatchOptions
-from heartfelt.predict.models.references import hold_against_reference, reference
-from heartfelt.predict.models.samples import is_silent, mono
-from heartfelt.predict.models.speech import MOST_WINDOWS, checked_speech, spread
-from heartfelt.predict.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place
-from heartfelt.predict.trained.embeddings import EMBEDDINGS, Features, windows
-from heartfelt.predict.trained.head import Head, softmax
-from heartfelt.predict.trained.model import Kept, Output, TrainedModel, growth
-from heartfelt.predict.trained.predictor import Doubt, doubt_of, interval
-from heartfelt.predict.valence_arousal.files import expanded, from_features
+from heartfelt.predictors import Ask
+from heartfelt.models import MODELS, distillmos, dnsmos
+from heartfelt.models.fetch import is_offline
+from heartfelt.models.musicnn import PatchOptions
+from heartfelt.models.references import hold_against_reference, reference
+from heartfelt.models.samples import is_silent, mono
+from heartfelt.models.speech import MOST_WINDOWS, checked_speech, spread
+from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
+from heartfelt.predictors.trained.head import Head, softmax
+from heartfelt.predictors.trained.model import Kept, Output, TrainedModel, growth
+from heartfelt.predictors.trained.predictor import Doubt, doubt_of, interval
+from heartfelt.predictors.valence_arousal.files import expanded, from_features
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
 
@@ -287,7 +287,7 @@ def test_the_interval_of_a_slope_is_the_textbooks() -> None:
 
 
 def test_a_scale_that_is_asked_otherwise_is_reached_linearly() -> None:
-    from heartfelt.predict.trained.predictor import _onto
+    from heartfelt.predictors.trained.predictor import _onto
 
     assert _onto(5.0, (1.0, 9.0), (0.0, 1.0)) == 0.5
     assert _onto(1.0, (1.0, 9.0), (-4.0, 4.0)) == -4.0

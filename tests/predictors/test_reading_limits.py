@@ -14,15 +14,15 @@ import pytest
 import soundfile
 
 from heartfelt.errors import InputError
-from heartfelt.predict import Ask, Case, Media, Prediction, predictor_from
-from heartfelt.predict.chat.chat import Chat
-from heartfelt.predict.chat.form import read, schema
-from heartfelt.predict.chat.message import allowed, groups
-from heartfelt.predict.chat.reply import Prices, completion_of
-from heartfelt.predict.decode import decode
-from heartfelt.predict.downmix import LEAST_SHARE, loudest_if_cancelling
-from heartfelt.predict.endpoint import Endpoint
-from heartfelt.predict.exchange import (
+from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
+from heartfelt.predictors.chat.chat import Chat
+from heartfelt.predictors.chat.form import read, schema
+from heartfelt.predictors.chat.message import allowed, groups
+from heartfelt.predictors.chat.reply import Prices, completion_of
+from heartfelt.media.decode import decode
+from heartfelt.media.downmix import LEAST_SHARE, loudest_if_cancelling
+from heartfelt.predictors.endpoint import Endpoint
+from heartfelt.predictors.exchange import (
     LONGEST_ANSWER,
     is_transient,
     refusal,
@@ -30,13 +30,13 @@ from heartfelt.predict.exchange import (
     timeout_of,
     wait_of,
 )
-from heartfelt.predict.kept import Kept
-from heartfelt.predict.left_out import Group
-from heartfelt.predict.matching import temperature_of
-from heartfelt.predict.names import Names, file_name_of, stem_of
-from heartfelt.predict.server import Refused, ServerOptions, read_request
-from heartfelt.predict.sham import similarity
-from heartfelt.predict.speech_mos import on_scale
+from heartfelt.predictors.kept import Kept
+from heartfelt.predictors.left_out import Group
+from heartfelt.predictors.matching import temperature_of
+from heartfelt.predictors.names import Names, file_name_of, stem_of
+from heartfelt.predictors.server import Refused, ServerOptions, read_request
+from heartfelt.predictors.sham import similarity
+from heartfelt.predictors.speech_mos import on_scale
 from heartfelt.study.scale import Categories, Numeric, Points, YesNo
 
 YES = YesNo(type="yes-no")
