@@ -31,7 +31,7 @@ from heartfelt.make.starter.clips import Clip, SmallClips
 from heartfelt.make.starter.start import SKETCHES
 from heartfelt.make.starter.tunes import TUNES, TunePlayer
 from heartfelt.media.audio import Audio, read_audio
-from heartfelt.snapshot.probed import CACHE_FILE
+from heartfelt.media.probe import CACHE_FILE
 from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 

@@ -13,13 +13,12 @@ from scipy import stats as scipy_stats
 
 from heartfelt.analysis.conveyance import Asked, KnownError, predicted_conveyance
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.predictors import Ask
-from heartfelt.models import MODELS, distillmos, dnsmos
-from heartfelt.models.fetch import is_offline
+from heartfelt.models import MODELS
+from heartfelt.models.mel import is_silent, mono
 from heartfelt.models.musicnn import PatchOptions
-from heartfelt.models.references import hold_against_reference, reference
-from heartfelt.models.samples import is_silent, mono
-from heartfelt.models.speech import MOST_WINDOWS, checked_speech, spread
+from heartfelt.models.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
+from heartfelt.models.store import difference_from_reference, is_offline, reference
+from heartfelt.predictors import Ask
 from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
 from heartfelt.predictors.trained.head import Head, softmax
@@ -182,9 +181,9 @@ def test_speech_of_less_than_a_second_and_silence_have_warnings() -> None:
     ("module", "window"), [(dnsmos, 144_160), (distillmos, 122_880)], ids=["dnsmos", "distillmos"]
 )
 def test_windows_of_speech_end_within_the_clip(module: Any, window: int) -> None:
-    assert window == module.WINDOW
+    assert window == module.window
     for frames in (window, window + 1, 20 * 16_000, 30 * 16_000 + 7):
-        found = module.windows_of(frames)
+        found = module.windows(frames)
         assert found.starts[0] == 0
         assert found.starts[-1] + window <= frames
         assert all(0 < b - a <= 16_000 for a, b in zip(found.starts, found.starts[1:], strict=False))
@@ -214,6 +213,9 @@ class _Near:
     def __init__(self, name: str, off: float) -> None:
         self.name, self.off = name, off
 
+    def converter(self) -> _Near:
+        return self
+
     def answers(self, _: object) -> dict[str, Any]:
         out = {}
         for key, values in reference(self.name)["outputs"].items():
@@ -226,13 +228,13 @@ class _Near:
 def test_a_reference_is_met_up_to_its_tolerance(name: str) -> None:
     tolerance = float(reference(name)["tolerance"])
     near: Any = _Near(name, 0.99 * tolerance)
-    assert hold_against_reference(near, near) == pytest.approx(0.99 * tolerance, rel=1e-6)
+    assert difference_from_reference(near, near) == pytest.approx(0.99 * tolerance, rel=1e-6)
     far: Any = _Near(name, 1.01 * tolerance)
     with pytest.raises(DamagedError, match="reference outputs"):
-        hold_against_reference(far, far)
+        difference_from_reference(far, far)
     nowhere: Any = _Near(name, float("nan"))
     with pytest.raises(DamagedError):
-        hold_against_reference(nowhere, nowhere)
+        difference_from_reference(nowhere, nowhere)
 
 
 ERROR = KnownError(0.5, 0.3, 0.8, 6)

@@ -14,13 +14,12 @@ import pytest
 import soundfile
 
 from heartfelt.errors import InputError
+from heartfelt.media.sound import LEAST_SHARE, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
 from heartfelt.predictors.chat.chat import Chat
 from heartfelt.predictors.chat.form import read, schema
 from heartfelt.predictors.chat.message import allowed, groups
 from heartfelt.predictors.chat.reply import Prices, completion_of
-from heartfelt.media.decode import decode
-from heartfelt.media.downmix import LEAST_SHARE, loudest_if_cancelling
 from heartfelt.predictors.endpoint import Endpoint
 from heartfelt.predictors.exchange import (
     LONGEST_ANSWER,

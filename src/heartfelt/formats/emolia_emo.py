@@ -35,9 +35,9 @@ from heartfelt.formats.emolia import (
 from heartfelt.formats.emolia_files import write_files
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.published import published_design
+from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.question import Question

@@ -33,9 +33,9 @@ from heartfelt.formats.musiceval_lists import (
     read_systems,
 )
 from heartfelt.formats.published import published_design
+from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Prompt, Study, System
 from heartfelt.study.probe import AnchorProbe, Probe, RepeatProbe
