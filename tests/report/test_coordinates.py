@@ -12,17 +12,17 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, Rectangle
 
 from heartfelt.analysis import Analysis
+from heartfelt.report import plot
 from heartfelt.report.figures import FIGURES
+from tests.report.pages import summary_of
 
 
 def drawn(name: str, analysis: Analysis) -> Figure:
-    figure = FIGURES[name].draw(analysis)
-    assert figure is not None
-    return figure
+    return plot(analysis, name)
 
 
 def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
-    return [row for row in analysis.summary[part] if all(row[key] == value for key, value in where.items())]
+    return [row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())]
 
 
 def dots(axes: Axes) -> list[tuple[float, float]]:
@@ -84,7 +84,7 @@ def test_brackets_join_the_pairs_that_differ(conveyance: Analysis) -> None:
 def test_ceilings_are_bars_from_zero(conveyance: Analysis) -> None:
     figure = drawn("ceiling", conveyance)
     for axes, question in zip(figure.axes, ("valence", "arousal"), strict=True):
-        part = conveyance.summary["reliability"][question]["ceiling"]
+        part = summary_of(conveyance)["reliability"][question]["ceiling"]
         bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
         labels = [label.get_text() for label in axes.get_yticklabels()] or [""]
         upright = axes.get_xlim()[0] < 0
@@ -142,7 +142,7 @@ def test_a_map_has_dots_crosses_stars_and_ellipses_in_place(conveyance: Analysis
 
 def test_deviation_maps_place_systems_and_quadrants(conveyance: Analysis) -> None:
     figure = drawn("deviation-maps", conveyance)
-    systems = {(row["system"], row["question"]): row["deviation"] for row in conveyance.summary["systems"]}
+    systems = {(row["system"], row["question"]): row["deviation"] for row in summary_of(conveyance)["systems"]}
     names = sorted({name for name, _ in systems})
     expected = [(systems[name, "valence"]["value"], systems[name, "arousal"]["value"]) for name in names]
     near(sorted(dots(figure.axes[0])), sorted(expected))
@@ -158,7 +158,7 @@ def test_deviation_maps_place_systems_and_quadrants(conveyance: Analysis) -> Non
 
 def test_the_curve_passes_where_spearman_and_brown_say(conveyance: Analysis) -> None:
     (axes,) = drawn("reliability-by-raters", conveyance).axes
-    single = conveyance.summary["reliability"]["valence"]["reliability_with"]["1"]
+    single = summary_of(conveyance)["reliability"]["valence"]["reliability_with"]["1"]
     (line,) = [one for one in axes.lines if one.get_label() == "valence"]
     x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
     assert list(x) == list(range(1, len(x) + 1))
@@ -169,11 +169,11 @@ def test_the_curve_passes_where_spearman_and_brown_say(conveyance: Analysis) -> 
         for side in ("low", "high"):
             grown = k * single[side] / (1 + (k - 1) * single[side])
             assert (float(k), round(grown, 9)) in corners
-    counts = {int(n): k for n, k in conveyance.summary["counts"]["ratings_per_item"].items()}
+    counts = {int(n): k for n, k in summary_of(conveyance)["counts"]["ratings_per_item"].items()}
     mean = sum(n * k for n, k in counts.items()) / sum(counts.values())
     upright = [np.asarray(one.get_xdata()) for one in axes.lines if one.get_linestyle() == ":"]
     assert any(one[0] == pytest.approx(mean) for one in upright)
-    needed = conveyance.summary["reliability"]["valence"]["raters_needed"]
+    needed = summary_of(conveyance)["reliability"]["valence"]["raters_needed"]
     marks = [one for one in axes.lines if one.get_marker() == "o"]
     places = {
         (int(a), float(b))
@@ -187,7 +187,7 @@ def test_the_curve_passes_where_spearman_and_brown_say(conveyance: Analysis) -> 
 
 def test_columns_are_as_high_as_the_counts(conveyance: Analysis, opinion: Analysis) -> None:
     (axes,) = drawn("ratings-per-item", conveyance).axes
-    counts = conveyance.summary["counts"]["ratings_per_item"]
+    counts = summary_of(conveyance)["counts"]["ratings_per_item"]
     heights = [int(bar.get_height()) for bar in axes.patches if isinstance(bar, Rectangle)]
     assert [height for height in heights if height] == [counts[n] for n in sorted(counts, key=int)]
     for axes, question in zip(drawn("answers", opinion).axes, ("impression", "alignment"), strict=False):
@@ -200,7 +200,7 @@ def test_columns_are_as_high_as_the_counts(conveyance: Analysis, opinion: Analys
 
 def test_a_heatmap_prints_the_share_of_each_cell(conveyance: Analysis) -> None:
     (axes,) = drawn("confusion", conveyance).axes
-    held = conveyance.summary["quadrants"]["confusion"]
+    held = summary_of(conveyance)["quadrants"]["confusion"]
     shown = {
         (int(text.get_position()[0]), int(text.get_position()[1])): text.get_text() for text in axes.texts
     }
@@ -250,7 +250,7 @@ def test_raters_stand_at_information_and_bias(conveyance: Analysis) -> None:
 
 def test_agreement_is_drawn_by_coefficient(presence: Analysis) -> None:
     figure = drawn("agreement", presence)
-    held = presence.summary["agreement"]
+    held = summary_of(presence)["agreement"]
     order = sorted(held, key=lambda question: -held[question]["alpha_ordinal"]["value"])
     for axes, name in zip(figure.axes, ("alpha_ordinal", "fleiss_kappa", "exact_agreement"), strict=False):
         near([y for _, y in dots(axes)], [held[question][name]["value"] for question in order])

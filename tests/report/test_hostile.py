@@ -28,7 +28,7 @@ BAD = "</script><img src=x onerror=alert(1)>'\"&"
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures for print are tested elsewhere."""
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    monkeypatch.setattr("heartfelt.report.prints.hands.save", lambda *_: [])
+    monkeypatch.setattr("heartfelt.report.drawing.files.save", lambda *_: [])
 
 
 def hostile(raters: int = 6) -> Snapshot:

@@ -39,7 +39,7 @@ def undrawn() -> Any:
     """Pictures for print are tested elsewhere."""
     patch = pytest.MonkeyPatch()
     patch.setattr("os.cpu_count", lambda: 1)
-    patch.setattr("heartfelt.report.prints.hands.save", lambda *_: [])
+    patch.setattr("heartfelt.report.drawing.files.save", lambda *_: [])
     yield
     patch.undo()
 

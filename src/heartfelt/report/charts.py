@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
 
+from heartfelt.serialization import Json, to_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number
 
+OMIT = {"omit": True}
 Cell: TypeAlias = str | float | None
 TableRow: TypeAlias = Mapping[str, Cell]
 """A row of the table behind a figure: column to cell."""
@@ -106,11 +108,11 @@ class Point:
     colour: str
     shape: str
     words: str
-    xl: float | None = None
-    xh: float | None = None
-    yl: float | None = None
-    yh: float | None = None
-    stimulus: str | None = None
+    xl: float | None = field(default=None, metadata=OMIT)
+    xh: float | None = field(default=None, metadata=OMIT)
+    yl: float | None = field(default=None, metadata=OMIT)
+    yh: float | None = field(default=None, metadata=OMIT)
+    stimulus: str | None = field(default=None, metadata=OMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,20 +325,16 @@ class Chart:
         """The kind of its panels."""
         return self.panels[0].type
 
-    def to_json(self) -> dict[str, Any]:
-        """What the page's script draws: everything but the table. What is None or empty by default is left out."""
+    def to_json(self) -> dict[str, Json]:
+        """What the page's script draws: everything but the table."""
         return {
             "type": self.type,
             "title": self.title,
             "caption": self.caption,
-            "panels": [asdict(panel, dict_factory=_known) for panel in self.panels],
-            "legend": [asdict(entry, dict_factory=_known) for entry in self.legend],
+            "panels": to_json(self.panels),
+            "legend": to_json(self.legend),
             "key": self.key,
         }
-
-
-def _known(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in pairs if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,11 +404,3 @@ def numbers(estimate: Estimate | None, name: str = "value", *, prefix: str = "")
 def lettered(place: int, title: str) -> str:
     """A panel's title with its letter."""
     return f"({chr(ord('a') + place % 26)}) {title}"
-
-
-def share_cell(count: int, total: int, words: str) -> HeatCell:
-    """A cell that shows a share in percent."""
-    share = count / total if total else None
-    return HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words)
-
-

@@ -20,8 +20,7 @@ from heartfelt.labels import Benchmark, labels
 from heartfelt.labels.emolia_outputs.subset import subsets_of
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.progress import Progress
-from heartfelt.report.bench.told import FILE
-from heartfelt.report.bench.write import PAGE, fill_bench
+from heartfelt.report.bench.write import FILE, PAGE, fill_bench
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.scoring.emolia import write_emolia_bench
 from heartfelt.scoring.musiceval import no_numbers, write_musiceval

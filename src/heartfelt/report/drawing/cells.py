@@ -34,7 +34,9 @@ def draw_columns(panels: Sequence[Columns]) -> Figure:
     figure, every = panel_grid(len(panels), across, width, 0.3 + down * (2.1 if across < 3 else 1.8))
     for axes, panel in zip(every, panels, strict=True):
         bars = panel.bars
-        axes.bar(range(len(bars)), [bar.value for bar in bars], width=0.82, color=[bar.colour for bar in bars])
+        axes.bar(
+            range(len(bars)), [bar.value for bar in bars], width=0.82, color=[bar.colour for bar in bars]
+        )
         axes.set_title(shortened(panel.title, 60 // across))
         scale(axes, "y", panel.y)
         gridlines(axes, "y")

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from matplotlib.figure import Figure
 
 from heartfelt.files import write_text
-from heartfelt.progress import Stages
+from heartfelt.progress import Progress
 from heartfelt.report.charts import Chart, Columns, Curves, Dumbbells, Heatmap, Intervals, Map, Plane
 from heartfelt.report.drawing.cells import draw_columns, draw_heatmaps
 from heartfelt.report.drawing.planes import draw_curves, draw_maps, draw_planes
@@ -38,6 +38,7 @@ LEAST_FOR_A_HELPER = 4
 # About what a type of chart costs to draw, in seconds; and what starting the helper costs more than writing the page.
 COSTS = {"dumbbell": 1.3, "map": 1.2, "heatmap": 0.6}
 STARTING = 0.3
+P = TypeVar("P")
 
 
 def draw(chart: Chart) -> Figure:
@@ -62,7 +63,7 @@ def draw(chart: Chart) -> Figure:
                 assert_never(other)
 
 
-def _of[P](kind: type[P], chart: Chart) -> list[P]:
+def _of(kind: type[P], chart: Chart) -> list[P]:
     """The panels of a chart, which are all of one kind."""
     return [panel for panel in chart.panels if isinstance(panel, kind)]
 
@@ -95,7 +96,7 @@ def _lean_fonts() -> Iterator[None]:
 
 
 @contextmanager
-def drawing(charts: Mapping[str, Chart], folder: Path, progress: Stages | None = None) -> Iterator[None]:
+def drawing(charts: Mapping[str, Chart], folder: Path, progress: Progress | None = None) -> Iterator[None]:
     """Draw ``charts`` into ``folder``; the block runs while the helper works, and at its end everything is drawn."""
     mine, other = _shares(charts)
     helper = _start({name: charts[name] for name in other}, folder) if other else None
@@ -156,5 +157,5 @@ def _start(charts: Mapping[str, Chart], folder: Path) -> subprocess.Popen[bytes]
 
 
 if __name__ == "__main__":
-    for key, value in pickle.load(sys.stdin.buffer).items():  # noqa: S301 - written by this program itself
+    for key, value in pickle.load(sys.stdin.buffer).items():
         save_or_explain(value, Path(sys.argv[1]), key)

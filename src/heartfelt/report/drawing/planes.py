@@ -111,7 +111,10 @@ def draw_maps(panels: Sequence[Map], legend: Sequence[Key]) -> Figure:
         if place + across < len(panels):
             axes.set_xlabel("")
     marks = legend_marks(legend, 5)
-    marks += [*legend_marks([Key("mean", INK, "star")], 7), *legend_marks([Key("reference", INK, "cross")], 5)]
+    marks += [
+        *legend_marks([Key("mean", INK, "star")], 7),
+        *legend_marks([Key("reference", INK, "cross")], 5),
+    ]
     figure.legend(
         handles=marks,
         loc="outside lower center",

@@ -13,6 +13,7 @@ from heartfelt.report.drawing.style import (
     COLUMN,
     MARKERS,
     PAGE,
+    PrintFigure,
     first_line,
     gridlines,
     legend_marks,
@@ -155,7 +156,7 @@ def draw_dumbbells(panels: Sequence[Dumbbells], legend: Sequence[Key]) -> Figure
     stacks = _stacks(panels)
     heights = [[ROW * len(panel.rows) + FRAME for panel in stack] for stack in stacks]
     size = (PAGE if len(stacks) > 1 else COLUMN * 1.5, max(map(sum, heights)) + 0.3)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = PrintFigure(figsize=size, layout="constrained")
     parts = figure.subfigures(1, len(stacks), squeeze=False)[0]
     for part, stack, ratios in zip(parts, stacks, heights, strict=True):
         column = part.subplots(len(stack), 1, squeeze=False, height_ratios=ratios).flat
@@ -188,7 +189,9 @@ def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
     axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
     before, after = [row.before for row in panel.rows], [row.after for row in panel.rows]
     for sides, entry, offset in ((before, legend[0], -APART), (after, legend[1], APART)):
-        banded = [(place + offset, side.low, side.high) for place, side in enumerate(sides) if side.low is not None]
+        banded = [
+            (place + offset, side.low, side.high) for place, side in enumerate(sides) if side.low is not None
+        ]
         if banded:
             at, low, high = zip(*banded, strict=True)
             axes.hlines(at, low, high, color=entry.colour, linewidth=1.0, zorder=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,11 +83,21 @@ def style() -> Iterator[None]:
         yield
 
 
+class PrintFigure(Figure):
+    """A figure that a notebook shows."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        with style():
+            self.savefig(content, format="png", dpi=150)
+        return content.getvalue()
+
+
 def panel_grid(
     count: int, across: int, width: float, height: float, *, shared: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """A figure with axes for ``count`` panels, ``across`` in a row; places left over stay empty."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = PrintFigure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(-(-count // across), across, squeeze=False, sharex=shared, sharey=shared)
     every = list(grid.flat)
     for axes in every[count:]:
@@ -113,7 +124,9 @@ def scale(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
         axes.set_yticks(axis.ticks, labels)
 
 
-def name_columns(axes: Axes, places: Sequence[int], labels: Sequence[str], turned: int = 0, **more: Any) -> None:
+def name_columns(
+    axes: Axes, places: Sequence[int], labels: Sequence[str], turned: int = 0, **more: Any
+) -> None:
     """Labels below columns, turned by some degrees if asked."""
     axes.set_xticks(
         places,
@@ -133,7 +146,9 @@ def gridlines(axes: Axes, which: Literal["x", "y"]) -> None:
 def legend_marks(entries: Sequence[Key], size: float = 4) -> list[Line2D]:
     """The marks of a legend."""
     return [
-        Line2D([], [], ls="", marker=MARKERS[entry.shape], color=entry.colour, markersize=size, label=entry.label)
+        Line2D(
+            [], [], ls="", marker=MARKERS[entry.shape], color=entry.colour, markersize=size, label=entry.label
+        )
         for entry in entries
     ]
 
