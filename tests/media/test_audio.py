@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
-from heartfelt.make import containers
+from heartfelt.media import containers
 from heartfelt.media.audio import (
     Audio,
     Samples,

@@ -8,16 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from heartfelt.analysis import Analysis
-from heartfelt.serialization import to_json
-
 MINUS = "\u2212"
-
-
-def summary_of(analysis: Analysis) -> dict[str, Any]:
-    """The summary of an analysis as ``summary.json`` has it."""
-    found: Any = to_json(analysis.summary)
-    return dict(found)
 
 
 @dataclass

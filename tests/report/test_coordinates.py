@@ -14,7 +14,7 @@ from matplotlib.patches import Ellipse, Rectangle
 from heartfelt.analysis import Analysis
 from heartfelt.report import plot
 from heartfelt.report.figures import FIGURES
-from tests.report.pages import summary_of
+from tests.analysis.made import summary_of
 
 
 def drawn(name: str, analysis: Analysis) -> Figure:
@@ -22,7 +22,9 @@ def drawn(name: str, analysis: Analysis) -> Figure:
 
 
 def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
-    return [row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())]
+    return [
+        row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())
+    ]
 
 
 def dots(axes: Axes) -> list[tuple[float, float]]:
@@ -142,7 +144,9 @@ def test_a_map_has_dots_crosses_stars_and_ellipses_in_place(conveyance: Analysis
 
 def test_deviation_maps_place_systems_and_quadrants(conveyance: Analysis) -> None:
     figure = drawn("deviation-maps", conveyance)
-    systems = {(row["system"], row["question"]): row["deviation"] for row in summary_of(conveyance)["systems"]}
+    systems = {
+        (row["system"], row["question"]): row["deviation"] for row in summary_of(conveyance)["systems"]
+    }
     names = sorted({name for name, _ in systems})
     expected = [(systems[name, "valence"]["value"], systems[name, "arousal"]["value"]) for name in names]
     near(sorted(dots(figure.axes[0])), sorted(expected))

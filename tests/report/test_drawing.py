@@ -17,7 +17,9 @@ from heartfelt.report.figures import FIGURES
 
 
 def bars(label: str) -> Chart:
-    panel = Columns(label, Axis(label), Axis(label, 0.0, 2.0, (0, 1, 2)), (Bar(label, 1.0, "#0072b2", label),))
+    panel = Columns(
+        label, Axis(label), Axis(label, 0.0, 2.0, (0, 1, 2)), (Bar(label, 1.0, "#0072b2", label),)
+    )
     return Chart(label, f"{label}.", [panel], [{"label": label, "value": 1.0}])
 
 
@@ -39,7 +41,9 @@ def test_every_type_of_chart_can_be_drawn(kind: str, name: str, request: pytest.
 
 
 def test_a_figure_without_data_gives_the_reason(opinion: Analysis) -> None:
-    with pytest.raises(InputError, match="'slopes' to draw: no slope of perceived on intended could be fitted"):
+    with pytest.raises(
+        InputError, match="'slopes' to draw: no slope of perceived on intended could be fitted"
+    ):
         plot(opinion, "slopes")
 
 

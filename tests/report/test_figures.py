@@ -10,7 +10,7 @@ from heartfelt.analysis import Analysis
 from heartfelt.report.charts import Absent, Chart, Map
 from heartfelt.report.figures import FIGURES, Figure
 from heartfelt.report.figures.answers import tied_runs
-from tests.report.pages import summary_of
+from tests.analysis.made import summary_of
 
 KINDS = ("conveyance", "opinion", "presence")
 EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
@@ -27,7 +27,9 @@ EXPECTED = {
 
 
 def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
-    return [row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())]
+    return [
+        row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())
+    ]
 
 
 def panels(name: str, analysis: Analysis) -> list[dict[str, Any]]:
@@ -188,11 +190,14 @@ def test_confusion_counts_are_shares_of_rows(conveyance: Analysis) -> None:
 
 def test_answers_add_up_to_the_ratings(opinion: Analysis) -> None:
     assert (
-        sum(row["ratings"] for row in made("answers", opinion).rows) == summary_of(opinion)["counts"]["answers"]
+        sum(row["ratings"] for row in made("answers", opinion).rows)
+        == summary_of(opinion)["counts"]["answers"]
     )
     by_system = made("answers-by-system", opinion)
     assert sum(row["ratings"] for row in by_system.rows) == summary_of(opinion)["counts"]["answers"]
-    assert [panel["columns"] for panel in panels("answers-by-system", opinion)] == [["1", "2", "3", "4", "5"]] * 2
+    assert [panel["columns"] for panel in panels("answers-by-system", opinion)] == [
+        ["1", "2", "3", "4", "5"]
+    ] * 2
 
 
 def test_ranking_is_in_order(opinion: Analysis) -> None:

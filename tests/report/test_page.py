@@ -16,8 +16,8 @@ from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Chart
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import Page, Section, render, script_json
+from tests.analysis.made import summary_of
 from tests.report import studies
-from tests.report.pages import summary_of
 
 VOID = {"meta", "link", "img", "input", "br"}
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from heartfelt.report.bench.comparing import comparisons
 
 from heartfelt.report.bench import Told
-from heartfelt.report.bench.comparing import comparisons
 from heartfelt.report.bench.sections import sentences
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks

@@ -13,7 +13,6 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.analysis.agreement import agreement, pooled_agreement
-from heartfelt.analysis.analysis import Analysis
 from heartfelt.analysis.breakdown import breakdown, intent_confusion
 from heartfelt.analysis.checks import checks
 from heartfelt.analysis.counts import counts
@@ -34,11 +33,13 @@ from heartfelt.analysis.scores import Scored, scored
 from heartfelt.analysis.screening import default_panel, nobody_judged, screening
 from heartfelt.analysis.sensitivity import Parts, sensitivity, side_counts, side_pairs
 from heartfelt.analysis.slopes import slopes
+from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.analysis.systems import distributions, intents, overall, systems
 from heartfelt.analysis.variance import mixed_tables, variance_tables
 from heartfelt.analysis.verdict import verdict
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
+from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
 
 SCHEMA = 1
@@ -280,7 +281,7 @@ def _close(
     summary["results"] = guard("results", lambda: results(summary), "")
     summary["notes"] += failures.notes
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
-    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary)
+    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, from_json(Summary, summary))
 
 
 def _labels(material: Material) -> pl.DataFrame:

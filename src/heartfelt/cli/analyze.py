@@ -97,7 +97,7 @@ def _write(
                 write_analysis(analysis, scratch / analysis.snapshot.study.name, progress=report)
     for made in room.path.iterdir():
         shutil.move(made, out / made.name)
-    return [sentence for analysis in analyses for sentence in analysis.summary["verdict"]]
+    return [sentence for analysis in analyses for sentence in analysis.summary.verdict]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -106,7 +106,7 @@ def analyse(demo: Demo) -> str:
     for path in folder.iterdir():
         path.rename(demo.folder / path.name)
     folder.rmdir()
-    flagged = len(made.summary["screening"]["flagged"])
+    flagged = len(made.summary.screening.flagged)
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
 

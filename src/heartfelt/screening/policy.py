@@ -104,6 +104,11 @@ class Policy:
             "settings": {rule: dict(own) for rule, own in self.settings.items()},
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Policy:
+        """Restore what ``to_json`` wrote."""
+        return _from_data(data, "the policy")
+
 
 def _actions(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> dict[str, Action]:
     dropped = set(drop)

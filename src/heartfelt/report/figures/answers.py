@@ -132,7 +132,7 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
     for tally in tallies(analysis)[:MOST_PANELS]:
         known = [system for system, counts in tally.counts.items() if system != ALL and sum(counts) > 0]
         means = tally.means
-        systems = sorted(known, key=lambda system: (-means[system], system))  # noqa: B023 - used at once
+        systems = sorted(known, key=lambda system: (-means[system], system))
         if not systems:
             continue
         labels = tuple(names.get(system, system) for system in systems)
@@ -184,7 +184,7 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
         if not known:
             continue
         last = len(known)
-        known.sort(key=lambda one: (one.rank or last, one.system))  # noqa: B023 - used at once
+        known.sort(key=lambda one: (one.rank or last, one.system))
         made = []
         for one in known:
             note = f"rank {one.rank}; {one.means.n_stimuli} stimuli, {one.means.n_ratings} ratings"

@@ -163,6 +163,8 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
         "columns": columns,
         "rows": rows.head(MOST_STIMULI).rows(),
         "total": rows.height,
-        "names": {key: name for key, name in system_names(analysis).items() if key != "all" and "system" in facts},
+        "names": {
+            key: name for key, name in system_names(analysis).items() if key != "all" and "system" in facts
+        },
         "hint": f"such as {' '.join(example)}" if example else "",
     }
