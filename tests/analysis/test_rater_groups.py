@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from heartfelt.report.sections.rater_groups import rater_groups as section_of
+from heartfelt.report.sections.raters import rater_groups as section_of
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis.rater_groups import rater_groups

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis
-from heartfelt.report.charts import Absent, Chart, Map
+from heartfelt.report.charts import Absent, Chart, Map, TableRow
 from heartfelt.report.figures import FIGURES, Figure
 from heartfelt.report.figures.answers import tied_runs
 from tests.analysis.made import summary_of
@@ -36,6 +36,12 @@ def panels(name: str, analysis: Analysis) -> list[dict[str, Any]]:
     """The panels as the page's script reads them."""
     found: Any = made(name, analysis).to_json()["panels"]
     return list(found)
+
+
+def count(row: TableRow, column: str) -> float:
+    value = row[column]
+    assert isinstance(value, int | float)
+    return value
 
 
 def made(name: str, analysis: Analysis) -> Chart:
@@ -83,7 +89,7 @@ def test_every_figure_keeps_the_form(name: str, request: pytest.FixtureRequest) 
 def test_ratings_per_item_are_the_counts(conveyance: Analysis) -> None:
     chart = made("ratings-per-item", conveyance)
     (what,) = set(chart.rows[0]) - {"ratings"}
-    found = {int(row["ratings"]): row[what] for row in chart.rows}
+    found = {int(str(row["ratings"])): count(row, what) for row in chart.rows}
     counts = summary_of(conveyance)["counts"]["ratings_per_item"]
     assert {n: k for n, k in found.items() if k} == {int(n): k for n, k in counts.items()}
     assert (what == "stimuli") == (sum(found.values()) == summary_of(conveyance)["counts"]["rated"])
@@ -185,16 +191,16 @@ def test_sensitivity_shows_both_sides(conveyance: Analysis) -> None:
 def test_confusion_counts_are_shares_of_rows(conveyance: Analysis) -> None:
     table = made("confusion", conveyance).rows
     for intended in {row["intended"] for row in table}:
-        assert sum(row["share"] for row in table if row["intended"] == intended) == pytest.approx(1.0)
+        assert sum(count(row, "share") for row in table if row["intended"] == intended) == pytest.approx(1.0)
 
 
 def test_answers_add_up_to_the_ratings(opinion: Analysis) -> None:
     assert (
-        sum(row["ratings"] for row in made("answers", opinion).rows)
+        sum(count(row, "ratings") for row in made("answers", opinion).rows)
         == summary_of(opinion)["counts"]["answers"]
     )
     by_system = made("answers-by-system", opinion)
-    assert sum(row["ratings"] for row in by_system.rows) == summary_of(opinion)["counts"]["answers"]
+    assert sum(count(row, "ratings") for row in by_system.rows) == summary_of(opinion)["counts"]["answers"]
     assert [panel["columns"] for panel in panels("answers-by-system", opinion)] == [
         ["1", "2", "3", "4", "5"]
     ] * 2

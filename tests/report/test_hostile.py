@@ -73,7 +73,7 @@ def harmless(html: str) -> None:
     assert html.count("<script") == html.count("</script>") == 2
     attributes: set[str] = set()
     parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attrs: attributes.update(name for name, _ in attrs)  # type: ignore[method-assign]
+    parser.handle_starttag = lambda _, attrs: attributes.update(name for name, _ in attrs)  # type: ignore[method-assign]
     parser.feed(html)
     assert not [name for name in attributes if name.startswith("on")]
 

@@ -207,7 +207,7 @@ def scatter(scores: Scores, task: Task) -> Chart | Absent:
     if not panels:
         return Absent(f"No model gave a number for {spaced(task.id)}.")
     caption = "Each point is an item: the model's prediction across, the raters' label up. Select one to hear or see it."
-    table = [
+    table: list[dict[str, Cell]] = [
         {"model": panel.title, "stimulus": point.stimulus, "prediction": point.x, "label": point.y}
         for panel in panels
         for point in panel.points
@@ -244,7 +244,8 @@ def confusion(scores: Scores, task: Task) -> Chart | Absent:
 
 def _confusion_panel(model: str, found: Confusion) -> tuple[Heatmap, list[dict[str, Cell]]]:
     names = tuple(spaced(str(name)) for name in found.categories)
-    cells, table = [], []
+    cells: list[tuple[HeatCell, ...]] = []
+    table: list[dict[str, Cell]] = []
     for name, counts in zip(names, found.matrix, strict=True):
         total, line = sum(counts), []
         for other, count in zip(names, counts, strict=True):
@@ -282,7 +283,7 @@ def calibration(scores: Scores, task: Task) -> Chart | Absent:
     caption = (
         "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."
     )
-    table = [
+    table: list[dict[str, Cell]] = [
         {"model": panel.title, "probability": p.x, "share_true": p.y}
         for panel in panels
         for p in panel.points

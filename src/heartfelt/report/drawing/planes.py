@@ -200,11 +200,15 @@ def draw_curves(panels: Sequence[Curves]) -> Figure:
             )
         for place, series in enumerate(panel.series):
             colour = series.colour
-            band = [p for p in series.points if panel.banded and p.low is not None and p.high is not None]
+            band = [
+                (p.x, p.low, p.high)
+                for p in series.points
+                if panel.banded and p.low is not None and p.high is not None
+            ]
             axes.fill_between(
-                [p.x for p in band],
-                [p.low for p in band],  # type: ignore[misc]  # those with an interval
-                [p.high for p in band],  # type: ignore[misc]
+                [x for x, _, _ in band],
+                [low for _, low, _ in band],
+                [high for _, _, high in band],
                 color=colour,
                 alpha=0.15,
                 linewidth=0,

@@ -112,7 +112,7 @@ def answers(analysis: Analysis) -> Chart | Absent:
         Columns(tally.question, Axis("answer"), height, bars)
         for tally, bars in zip(known, shares, strict=False)
     ]
-    table = [
+    table: list[dict[str, Cell]] = [
         {"question": tally.question, "answer": label, "ratings": count}
         for tally in known
         for label, count in zip(tally.labels, tally.counts[ALL], strict=True)

@@ -305,7 +305,8 @@ def _confusion_panel(
     shown = [
         j for j in range(len(perceived)) if j < len(intended) or any(line[j] for line in confusion.counts)
     ]
-    cells, table = [], []
+    cells: list[tuple[HeatCell, ...]] = []
+    table: list[dict[str, Cell]] = []
     for name, counts, shares in zip(intended, confusion.counts, confusion.proportions, strict=True):
         own = []
         for j in shown:

@@ -203,7 +203,8 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
             for place, (key, both) in enumerate(groups.items())
         ],
     }
-    panels, table = [], []
+    panels: list[Plane] = []
+    table: list[dict[str, Cell]] = []
     for title, points in parts.items():
         known = [point for point in points if point is not None]
         if known:

@@ -111,14 +111,8 @@ def _curve(
 ) -> list[tuple[int, float, float | None, float | None]]:
     """Reliability with its interval at every number of raters where the estimates lie on one curve; else as they are."""
     given = {int(k): (one.value, bounds(one)) for k, one in estimates.items() if one.value is not None}
-    single, interval = given.get(1, (None, (None, None)))
-    if (
-        single is not None
-        and 0 < single < 1
-        and all(
-            abs(stepped_up(single, k) - value) < 0.005 for k, (value, _) in given.items() if value is not None
-        )
-    ):
+    single, interval = given.get(1, (0.0, (None, None)))
+    if 0 < single < 1 and all(abs(stepped_up(single, k) - y) < 0.005 for k, (y, _) in given.items()):
         low, high = (None if bound is None or not 0 <= bound <= 1 else bound for bound in interval)
         return [
             (
@@ -215,7 +209,7 @@ def ratings_per_item(analysis: Analysis) -> Chart | Absent:
     )
     height = axis(f"number of {units}", [items for _, items in columns], include=[0])
     caption = f"Number of ratings per {unit}; mean {number(mean, 2)}, {number(total)} {units}."
-    table = [{"ratings": label, units: items} for label, items in columns]
+    table: list[dict[str, Cell]] = [{"ratings": label, units: items} for label, items in columns]
     return Chart("Ratings per item", caption, [Columns("", Axis("ratings"), height, bars)], table)
 
 
@@ -245,7 +239,8 @@ def agreement(analysis: Analysis) -> Chart | Absent:
     if not known:
         return Absent(why_missing(analysis, "agreement", "no question is answered in categories"))
     first = {question: _coefficient(part, known[0]) for question, part in found.items()}
-    order = sorted(found, key=lambda q: -((first[q].value if first[q] else None) or -2.0))
+    values = {question: one.value if one else None for question, one in first.items()}
+    order = sorted(found, key=lambda question: -(values[question] or -2.0))
     half = MOST_ROWS // 2
     shown = order if len(order) <= MOST_ROWS else [*order[:half], *order[-half:]]
     panels = []

@@ -135,8 +135,7 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
         if name in labels.columns and labels[name].null_count() < labels.height
     ]
     columns: list[dict[str, object]] = [
-        {"label": "stimulus", "kind": "text"},
-        *({"label": fact, "kind": "text", "names": fact == "system"} for fact in facts),
+        {"label": fact, "kind": "text", "names": fact == "system"} for fact in ("stimulus", *facts)
     ]
     asked = questions(analysis)
     numeric = labels.schema["value"].is_numeric()

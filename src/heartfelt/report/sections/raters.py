@@ -288,7 +288,7 @@ def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
 
 
 def _groups(groups: RaterGroups) -> Markup:
-    lines = [
+    lines: list[list[CellValue]] = [
         [
             spaced(one.question),
             one.group,

@@ -80,7 +80,7 @@ def _coefficients(parts: Mapping[str, Reliability]) -> Markup:
     limits = [name for name in CEILINGS if _known(ceilings, name)]
     labels = [coefficient(name) for name in names] + [CEILINGS[name] for name in limits]
     columns: dict[str, list[CellValue]] = {
-        question: [_held(part, name) for name in names] + [_held(part.ceiling, name) for name in limits]
+        question: [*(_held(part, name) for name in names), *(_held(part.ceiling, name) for name in limits)]
         for question, part in parts.items()
     }
     caption = "Reliability and ceiling, with 95% intervals"

@@ -219,7 +219,7 @@ def _overlap(analysis: Analysis) -> Markup:
     if not rows:
         return Markup("")
     names, look = system_names(analysis), quadrant_look(analysis.snapshot.study)
-    lines = [
+    lines: list[list[CellValue]] = [
         [names.get(one.system, one.system), look.short(one.a), look.short(one.b), one.overlap] for one in rows
     ]
     caption = "Overlap of the 95% ellipses of two quadrants (shared area over joint area)"
