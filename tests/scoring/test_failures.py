@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from heartfelt.labels import buckets, labels
-from heartfelt.report.bench import Told, bench_page, write_bench
-from heartfelt.report.bench.sections import sentences
+from heartfelt.report.bench import bench_page, write_bench
+from heartfelt.report.bench.page import sentences
 from heartfelt.report.leaderboard import write_leaderboard
 from heartfelt.report.page import render
 from heartfelt.scoring import ScoreOptions, Scores, score
@@ -52,16 +52,15 @@ def test_eight_of_120_do_not_rank_first() -> None:
     assert pair.difference.counts["pairs"] == 120
     assert pair.answered.counts["pairs"] == 8
     covered = found.coverage["abstains"]["valence"]
-    assert (covered["items"], covered["answered"]) == (120, 8)
-    assert covered["problems"] == {"not sure": 52, "no prediction was given": 60}
+    assert (covered.items, covered.answered) == (120, 8)
+    assert covered.problems == {"not sure": 52, "no prediction was given": 60}
 
 
 def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
     found, table = numbers()
-    said = found.to_json()
+    said = made.as_json(found)
     assert "failures counted" in said["ranked_by"]
-    told = Told(said)
-    words = sentences(told, told.tasks[0])
+    words = sentences(found, found.tasks[0])
     assert words[0].startswith("valence: answers has the best")
     assert any("abstains failed on 112 items of 120" in text and "ranked by" in text for text in words)
     page = render(bench_page(found, None, tmp_path / "report.html"))

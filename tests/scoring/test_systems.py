@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from heartfelt.report.bench.comparing import comparisons
 
-from heartfelt.report.bench import Told
-from heartfelt.report.bench.sections import sentences
+from heartfelt.report.bench.page import sentences
+from heartfelt.report.bench.sections import comparisons
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
 from heartfelt.stats.paired_metrics import metric_difference
@@ -116,7 +115,7 @@ def test_holm_and_its_interval_agree() -> None:
         assert adjusted.confidence >= alone.confidence
         assert adjusted.low <= alone.low + 1e-12  # type: ignore[operator]  # checked above
         kinds.add(outside)
-        plain = pair.to_json()
+        plain = made.as_json(pair)
         assert plain["p_adjusted_by"] == "Holm over 6 pairs"
     assert kinds == {True, False}
 
@@ -133,8 +132,7 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
         return made.predictions(name, rows)
 
     found = score(snapshot, pl.concat([model("good", 0.4), model("fair", 1.0)]), ScoreOptions(slices=()))
-    told = Told(found.to_json())
-    section = comparisons(told)
+    section = comparisons(found)
     assert section is not None
     html = str(section.html)
     assert "valence: for other systems" in html
@@ -143,5 +141,5 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
     assert "difference on system means" in html
     assert (
         "Ranks speak of other clips of these systems; for other systems its rank is"
-        in sentences(told, told.tasks[0])[0]
+        in sentences(found, found.tasks[0])[0]
     )

@@ -24,7 +24,7 @@ from heartfelt.analysis.material import Material, lay_out
 from heartfelt.analysis.methods_text import methods, results
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.pairwise import pairwise
-from heartfelt.analysis.published import is_aimoclips, published
+from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import quadrants
 from heartfelt.analysis.rater_groups import by_groups, rater_groups
 from heartfelt.analysis.raters import raters_table
@@ -154,11 +154,7 @@ def _with_and_without(
         failures.absent["crossfit"] = str(found["why_missing"])
     summary["published"] = failures.guard(
         "published",
-        lambda: (
-            published(summary["counts"], everyone["anova"], everyone["pairwise"])
-            if is_aimoclips(snapshot)
-            else None
-        ),
+        lambda: published(snapshot, summary["counts"], everyone["anova"], everyone["pairwise"]),
         None,
     )
 
