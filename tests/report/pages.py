@@ -130,6 +130,8 @@ def estimate(held: dict[str, Any] | None, places: int | None = None) -> str:
         return number(value, places)
     if places is None:
         places = 2 if max(abs(value), abs(low), abs(high)) >= 1 else 3
+    if low < high and number(low, places) == number(high, places):
+        places += 1
     return f"{number(value, places)} [{number(low, places)}, {number(high, places)}]"
 
 

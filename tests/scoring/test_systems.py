@@ -140,6 +140,6 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
     assert "p (Holm over 1)" in html
     assert "difference on system means" in html
     assert (
-        "Ranks speak of other clips of these systems; for other systems its rank is"
+        "Ranks generalise to other clips of these systems; for other systems its rank is"
         in sentences(found, found.tasks[0])[0]
     )

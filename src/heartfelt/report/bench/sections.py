@@ -130,7 +130,7 @@ def all_scores(scores: Scores) -> Section:
     ]
     parts = []
     for task in scores.tasks:
-        lines = [
+        lines: list[list[CellValue]] = [
             [
                 one.model,
                 metric_name(scores, one.metric),
@@ -154,7 +154,7 @@ def all_scores(scores: Scores) -> Section:
 
 def coverage(scores: Scores) -> Section:
     """How many items were answered, why not all were, and how predictions were made."""
-    lines = [
+    lines: list[list[CellValue]] = [
         [
             model,
             spaced(task),

@@ -88,7 +88,11 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
             axes.set_title(panel.title, pad=11)
     known = [(place, row, row.value) for place, row in enumerate(panel.rows) if row.value is not None]
     at, values, colours = [p for p, _, _ in known], [v for _, _, v in known], [r.colour for _, r, _ in known]
-    banded = [(place, row) for place, row, _ in known if row.low is not None]
+    banded = [
+        (place, row.low, row.high, row.colour)
+        for place, row, _ in known
+        if row.low is not None and row.high is not None
+    ]
     if panel.bars and upright:
         axes.bar(at, values, width=0.62, color=colours, alpha=0.85, zorder=2)
     elif panel.bars:
@@ -98,10 +102,10 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
     else:
         axes.scatter(values, at, s=16, c=colours, zorder=4)
     (axes.vlines if upright else axes.hlines)(
-        [place for place, _ in banded],
-        [row.low for _, row in banded],  # type: ignore[misc]  # those with an interval
-        [row.high for _, row in banded],  # type: ignore[misc]
-        color=INK if panel.bars else [row.colour for _, row in banded],
+        [place for place, _, _, _ in banded],
+        [low for _, low, _, _ in banded],
+        [high for _, _, high, _ in banded],
+        color=INK if panel.bars else [shade for _, _, _, shade in banded],
         linewidth=1.3 if upright else 1.2,
         zorder=3,
     )
