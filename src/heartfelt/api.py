@@ -200,4 +200,166 @@ def bench(
     >>> sorted(bench.scores.models)
     ['constant', 'system-mean']
     """
-    raise NotImplementedError
+    from heartfelt.benchmark import BenchOptions, bench
+    from heartfelt.labels import Benchmark
+    from heartfelt.scoring import ScoreOptions
+
+    options = BenchOptions(
+        score=ScoreOptions(seed=seed),
+        questions=None if questions is None else tuple(questions),
+        folder=None if folder is None else Path(folder),
+    )
+    asked = source if isinstance(source, Benchmark) else snapshot_of(source)
+    return bench(asked, models, options, progress)
+
+
+@names_the_extra
+def predict(
+    source: object,
+    model: str = "valence-arousal",
+    *,
+    questions: Sequence[str] | None = None,
+    folder: Path | str | None = None,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """Predict what people would answer, for media files or for the items of a study.
+
+    Parameters
+    ----------
+    source : path, list of paths, Snapshot or Panel
+        Sound files or folders of them; or a snapshot, whose items are then predicted.
+    model : str
+        A predictor as ``NAME[:ARGUMENT]``. Files without a study need the name or the folder of a trained model.
+    questions : sequence of str, optional
+        Of a snapshot, only these.
+    folder : path, optional
+        Of a snapshot, where answers are stored as they arrive, to be continued.
+    progress : callable, optional
+        Called with what is being done, the steps done and the steps in all.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per file and question, or per item: the predicted value with its interval, or why there is none.
+
+    Examples
+    --------
+    >>> answers = heartfelt.predict(ratings, "system-mean")
+    >>> answers.columns[:4]
+    ['model', 'stimulus', 'question', 'value']
+    """
+    from heartfelt.screening import Panel
+
+    if isinstance(source, Snapshot | Panel):
+        return _predict_items(snapshot_of(source), model, questions, folder, progress)
+    return _predict_files(source, model, progress)
+
+
+def _predict_items(
+    snapshot: Snapshot,
+    model: str,
+    questions: Sequence[str] | None,
+    folder: Path | str | None,
+    progress: Progress | None,
+) -> pl.DataFrame:
+    import polars as pl
+
+    from heartfelt.labels import labels
+    from heartfelt.predictors import cases, predictor_from, run
+
+    items = snapshot.items.select("stimulus", "question")
+    if questions is not None:
+        items = items.filter(pl.col("question").is_in(list(questions)))
+    with predictor_from(model) as predictor:
+        predictor.learn(snapshot, labels(snapshot).table)
+        return run(predictor, cases(snapshot, items=items), folder, progress=progress).table
+
+
+def _predict_files(source: Any, model: str, progress: Progress | None) -> pl.DataFrame:
+    import polars as pl
+
+    from heartfelt.predictors.valence_arousal import predict, shipped
+    from heartfelt.predictors.trained.model import load_model
+
+    chosen = shipped() if model == "valence-arousal" else load_model(Path(model))
+    predicted = predict(source, model=chosen, progress=progress)
+    rows = [
+        {"file": each.file, "question": name, **value}
+        for each in predicted
+        for name, value in each.values.items()
+    ]
+    return pl.DataFrame(rows)
+
+
+@names_the_extra
+def train(
+    source: object,
+    recipe: str = "va-audio",
+    *,
+    policy: str = "default",
+    heads: Sequence[str] = (),
+    group: str = "auto",
+    confidence: float = 0.9,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a model on the labels of a study and evaluate it without leakage.
+
+    Parameters
+    ----------
+    source : Snapshot, Panel, path or table
+        The ratings, with media files.
+    recipe : str
+        What is embedded and which heads are tried: see docs/training.md.
+    policy : str
+        The screening behind the labels.
+    heads : sequence of str
+        Kinds of heads to choose from; the recipe's own if empty.
+    group : str
+        The column of the stimuli whose groups stay in one fold; ``auto`` looks for one, ``none`` folds by stimulus.
+    confidence : float
+        Of the prediction intervals.
+    seed : int
+        Of the folds and fits.
+    progress : callable, optional
+        Called with what is being done, the steps done and the steps in all.
+
+    Returns
+    -------
+    Trained
+        ``trained.model`` predicts and is saved with ``model.save(folder)``; ``trained.evaluation`` says how well it does.
+    """
+    from heartfelt.training import TrainOptions, train
+
+    options = TrainOptions(
+        recipe, policy, tuple(heads), seed=seed, confidence=confidence, group=group
+    )
+    return train(snapshot_of(source), options, progress)
+
+
+@names_the_extra
+def plot(result: Analysis | Bench, figure: str | None = None, *, task: str | None = None) -> Figure:
+    """Draw a figure of a report in a notebook.
+
+    Parameters
+    ----------
+    result : Analysis or Bench
+        What ``heartfelt.analyze`` or ``heartfelt.bench`` returned.
+    figure : str, optional
+        Its name: see docs/report.md. The map or ranking of an analysis and the leaderboard of a bench if left out.
+    task : str, optional
+        Of a bench, the task to draw; the first if left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure as in the report, to show, change or save with ``savefig``.
+
+    Examples
+    --------
+    >>> heartfelt.plot(heartfelt.analyze(ratings), "ceiling").get_axes()[0].get_xlabel() != ""
+    True
+    """
+    from heartfelt.report import plot
+
+    return plot(result, figure, task=task)
