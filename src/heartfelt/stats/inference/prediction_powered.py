@@ -4,7 +4,7 @@ Some items have a rated value and a prediction, many more a prediction only. The
 precision, the few say how far the predictions are off and take that out again. Nothing is assumed of the
 predictor: a useless one costs (almost) nothing, because the weight ``tuning`` it is given, between 0 and 1,
 is the one that makes the variance smallest. What is assumed: the rated items are a random sample of the same
-source as the others, and no prediction was made from the value it is held against (give out-of-fold
+source as the others, and no prediction was made from the value it is compared with (give out-of-fold
 predictions for items a predictor was trained on).
 
 Conventions: one row per rated item, or one per rating with ``item`` (each item then counts once, whatever its
@@ -37,7 +37,7 @@ _INTERVAL = "prediction-powered, Student t"
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """An estimate from ratings and predictions, beside what the ratings alone and the predictions alone give.
+    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone give.
 
     ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus
     rated).
@@ -48,21 +48,6 @@ class PredictionPowered:
     predictions_alone: float | None
     tuning: float | None
     offset: float | None
-
-    @property
-    def value(self) -> float | None:
-        """The estimate's value."""
-        return self.estimate.value
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "estimate": self.estimate.to_json(),
-            "ratings_alone": self.ratings_alone.to_json(),
-            "predictions_alone": self.predictions_alone,
-            "tuning": self.tuning,
-            "offset": self.offset,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +65,8 @@ def prediction_powered_mean(
 ) -> PredictionPowered:
     """The mean value of the source, from ``rated`` rows and the predictions of ``others``."""
     rows = _rows(rated, None)
-    more = _finite(others, "others")
+    more = as_floats(others, "others")
+    more = more[np.isfinite(more)]
     ones = np.ones((rows.value.size, 1))
     return _powered(rows, ones, np.ones((more.size, 1)), more, _Ask("mean", 0, tuning, confidence))
 
@@ -99,8 +85,8 @@ def prediction_powered_slope(
     more, x = as_floats(others, "others"), as_floats(others_x, "others_x")
     if more.size != x.size:
         raise InputError(f"There are {more.size} predictions and {x.size} x.", "Pass one x per prediction.")
-    kept = np.isfinite(more) & np.isfinite(x)
-    more, x = more[kept], x[kept]
+    usable = np.isfinite(more) & np.isfinite(x)
+    more, x = more[usable], x[usable]
     ask = _Ask("least-squares slope", 1, tuning, confidence)
     if rows.x.size < 3 or is_constant(rows.x):
         return _missing("the rated items do not vary in x", ask, {"rated": rows.value.size})
@@ -137,11 +123,6 @@ class _Rows:
     left_out: int
 
 
-def _finite(column: Column, name: str) -> Floats:
-    values = as_floats(column, name)
-    return np.asarray(values[np.isfinite(values)])
-
-
 def _rows(rated: Rated, x: Column | None) -> _Rows:
     value, prediction = as_floats(rated.value, "value"), as_floats(rated.prediction, "prediction")
     place = np.zeros(value.size) if x is None else as_floats(x, "rated_x")
@@ -151,18 +132,24 @@ def _rows(rated: Rated, x: Column | None) -> _Rows:
                 f"There are {value.size} rated values and {column.size} of {name}.",
                 "Pass parallel columns: one entry per rated row.",
             )
-    kept = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(place)
+    usable = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(place)
     item = np.arange(value.size) if rated.item is None else code(rated.item).codes
     rater = None if rated.rater is None else code(rated.rater).codes
     for ids in (item, rater):
         if ids is not None and ids.size != value.size:
             raise InputError("The ids are not as many as the rated values.", "Pass one id per rated row.")
-    item = np.unique(item[kept], return_inverse=True)[1].astype(np.int64)
+    item = np.unique(item[usable], return_inverse=True)[1].astype(np.int64)
     per_item = np.bincount(item) if item.size else np.zeros(0)
     if rater is not None:
-        rater = np.unique(rater[kept], return_inverse=True)[1].astype(np.int64)
+        rater = np.unique(rater[usable], return_inverse=True)[1].astype(np.int64)
     return _Rows(
-        value[kept], prediction[kept], place[kept], 1.0 / per_item[item], item, rater, int((~kept).sum())
+        value[usable],
+        prediction[usable],
+        place[usable],
+        1.0 / per_item[item],
+        item,
+        rater,
+        int((~usable).sum()),
     )
 
 
@@ -190,8 +177,8 @@ def _powered(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask
     predicted = _solve(other, more, ones)
     offset = _solve(design, rows.prediction, rows.weight) - alone
     weight = _tuned(rows, design, other, more, ask) if ask.tuning is None else ask.tuning
-    found = _solve(design, rows.value - weight * rows.prediction, rows.weight) + weight * predicted
-    parts = _Parts(rows, design, other, more, found, weight)
+    powered = _solve(design, rows.value - weight * rows.prediction, rows.weight) + weight * predicted
+    parts = _Parts(rows, design, other, more, powered, weight)
     estimate = _read(parts, ask, counts, f"prediction-powered {ask.what}", _INTERVAL)
     at = ask.column
     return PredictionPowered(estimate, plain, float(predicted[at]), float(weight), float(offset[at]))
@@ -210,7 +197,7 @@ class _Parts:
     design: Floats
     other: Floats
     more: Floats
-    found: Floats
+    coefficients: Floats
     tuning: float
 
     def influence(self, at: int) -> tuple[Floats, Floats]:
@@ -220,14 +207,14 @@ class _Parts:
         corrected = rows.value - tuning * rows.prediction
         gap = corrected - self.design @ _solve(self.design, corrected, rows.weight)
         bread = np.linalg.inv(self.design.T @ scaled)
-        first = (scaled @ bread[at]) * gap / self._held(bread)
+        first = (scaled @ bread[at]) * gap / self._shrinkage(bread)
         if not tuning:
             return first, np.zeros(0)
         beyond = self.more - self.other @ _solve(self.other, self.more, np.ones(self.more.size))
         rest = (self.other @ np.linalg.inv(self.other.T @ self.other)[at]) * beyond * tuning
         return first, rest
 
-    def _held(self, bread: npt.NDArray[np.floating[Any]]) -> Floats:
+    def _shrinkage(self, bread: npt.NDArray[np.floating[Any]]) -> Floats:
         """By how much fitting shrinks each item's gap: HC2 for ratings alone, HC3 where the weight was fitted
         too.
         """
@@ -253,13 +240,13 @@ def _clustered(rows: _Rows, influence: Floats) -> tuple[float, float]:
 
 def _read(parts: _Parts, ask: _Ask, counts: dict[str, int], method: str, interval: str) -> Estimate:
     first, rest = parts.influence(ask.column)
-    plain = Estimate(float(parts.found[ask.column]), method=method, counts=counts)
+    plain = Estimate(float(parts.coefficients[ask.column]), method=method, counts=counts)
     rated, df = _clustered(parts.rows, first)
     df -= parts.design.shape[1] - 1
     many = float(rest @ rest) * rest.size / (rest.size - 1) if rest.size > 1 else 0.0
     total = rated + many
     if total <= 1e-24 * max(1.0, float(plain) ** 2):
-        return _bounds.bounded(plain, None, "", ask.confidence, "the rated values do not vary")
+        return plain.without_interval("the rated values do not vary")
     freedom = (
         total**2 / (rated**2 / df + (many**2 / (rest.size - 1) if many else 0.0))
         if rated
