@@ -172,16 +172,16 @@ def permutation_correlation(
     return _result(estimate, own, values, alternative, exact, method)
 
 
-def _blocks(within: Column | None, kept: Any) -> tuple[Ints, Ints]:
-    n = int(np.count_nonzero(kept))
+def _blocks(within: Column | None, used: Any) -> tuple[Ints, Ints]:
+    n = int(np.count_nonzero(used))
     if within is None:
         return np.array([0, n]), np.arange(n)
     ids = as_array(within)
-    if ids.size != kept.size:
+    if ids.size != used.size:
         raise InputError(
-            f"The column of blocks has {ids.size} rows, not {kept.size}.", "Pass one block per pair."
+            f"The column of blocks has {ids.size} rows, not {used.size}.", "Pass one block per pair."
         )
-    _, codes, there = coded(ids[kept], "within")
+    _, codes, there = coded(ids[used], "within")
     if not there.all():
         raise InputError("A pair has no block.", "Give every pair a block, or leave out those without.")
     return np.append(0, np.cumsum(np.bincount(codes))), np.argsort(codes, kind="stable")

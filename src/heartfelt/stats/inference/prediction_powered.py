@@ -20,10 +20,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
@@ -31,8 +29,6 @@ from heartfelt.stats._metrics import is_constant
 from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, as_floats, code
-
-_INTERVAL = "prediction-powered, Student t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +63,13 @@ def prediction_powered_mean(
     rows = _rows(rated, None)
     more = as_floats(others, "others")
     more = more[np.isfinite(more)]
-    ones = np.ones((rows.value.size, 1))
-    return _powered(rows, ones, np.ones((more.size, 1)), more, _Ask("mean", 0, tuning, confidence))
+    return _powered(
+        rows,
+        np.ones((rows.value.size, 1)),
+        np.ones((more.size, 1)),
+        more,
+        _Ask("mean", 0, tuning, confidence),
+    )
 
 
 def prediction_powered_slope(
@@ -163,24 +164,32 @@ def _powered(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask
     counts = {"rated": items, "ratings": rows.value.size, "predicted": more.size}
     if rows.left_out:
         counts["left_out"] = rows.left_out
-    columns = design.shape[1]
+    columns, at = design.shape[1], ask.column
     if items < columns + 1:
         return _missing(f"{items} rated items; at least {columns + 1} are needed", ask, counts)
     alone = _solve(design, rows.value, rows.weight)
-    plain = _read(_Parts(rows, design, other, more, alone, 0.0), ask, counts, ask.what, "Student t")
+    of_value = _influence(rows, design, rows.value, at, tuned=False)
+    plain = Estimate(float(alone[at]), method=ask.what, counts=counts)
+    plain = _bounded(plain, rows, columns, of_value, np.zeros(0), ask, "Student t")
     if more.size < columns + 1 or (columns > 1 and is_constant(other[:, 1])):
         why = f"{more.size} predictions of unrated items: too few to add anything"
-        return PredictionPowered(
-            Estimate.missing(why, f"prediction-powered {ask.what}", counts), plain, None, None, None
-        )
-    ones = np.ones(more.size)
-    predicted = _solve(other, more, ones)
+        gone = Estimate.missing(why, f"prediction-powered {ask.what}", counts)
+        return PredictionPowered(gone, plain, None, None, None)
+    predicted = _solve(other, more, np.ones(more.size))
     offset = _solve(design, rows.prediction, rows.weight) - alone
-    weight = _tuned(rows, design, other, more, ask) if ask.tuning is None else ask.tuning
-    powered = _solve(design, rows.value - weight * rows.prediction, rows.weight) + weight * predicted
-    parts = _Parts(rows, design, other, more, powered, weight)
-    estimate = _read(parts, ask, counts, f"prediction-powered {ask.what}", _INTERVAL)
-    at = ask.column
+    weight = ask.tuning
+    if weight is None:
+        of_prediction = _influence(rows, design, rows.prediction, at, tuned=False)
+        weight = _best_weight(rows, of_value, of_prediction, items / more.size)
+    corrected = rows.value - weight * rows.prediction
+    powered = _solve(design, corrected, rows.weight) + weight * predicted
+    rest = np.zeros(0)
+    if weight:
+        beyond = more - other @ predicted
+        rest = (other @ np.linalg.inv(other.T @ other)[at]) * beyond * weight
+    estimate = Estimate(float(powered[at]), method=f"prediction-powered {ask.what}", counts=counts)
+    influence = _influence(rows, design, corrected, at, tuned=bool(weight))
+    estimate = _bounded(estimate, rows, columns, influence, rest, ask, "prediction-powered, Student t")
     return PredictionPowered(estimate, plain, float(predicted[at]), float(weight), float(offset[at]))
 
 
@@ -189,43 +198,21 @@ def _solve(design: Floats, value: Floats, weight: Floats) -> Floats:
     return np.asarray(np.linalg.solve(design.T @ scaled, scaled.T @ value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What the error of an estimate is read from."""
+def _influence(rows: _Rows, design: Floats, value: Floats, at: int, *, tuned: bool) -> Floats:
+    """What each rated row adds to coefficient ``at``, about zero.
 
-    rows: _Rows
-    design: Floats
-    other: Floats
-    more: Floats
-    coefficients: Floats
-    tuning: float
-
-    def influence(self, at: int) -> tuple[Floats, Floats]:
-        """What each rated row and each other item adds to coefficient ``at``, about zero."""
-        rows, tuning = self.rows, self.tuning
-        scaled = self.design * rows.weight[:, None]
-        corrected = rows.value - tuning * rows.prediction
-        gap = corrected - self.design @ _solve(self.design, corrected, rows.weight)
-        bread = np.linalg.inv(self.design.T @ scaled)
-        first = (scaled @ bread[at]) * gap / self._shrinkage(bread)
-        if not tuning:
-            return first, np.zeros(0)
-        beyond = self.more - self.other @ _solve(self.other, self.more, np.ones(self.more.size))
-        rest = (self.other @ np.linalg.inv(self.other.T @ self.other)[at]) * beyond * tuning
-        return first, rest
-
-    def _shrinkage(self, bread: npt.NDArray[np.floating[Any]]) -> Floats:
-        """By how much fitting shrinks each item's gap: HC2 for ratings alone, HC3 where the weight was fitted
-        too.
-        """
-        leverage = np.einsum("ij,jk,ik->i", self.design, bread, self.design)
-        free = np.clip(1.0 - leverage, 0.1, 1.0)
-        return np.asarray(free if self.tuning else np.sqrt(free))
+    Fitting shrinks each item's gap: HC2 for ratings alone, HC3 where the weight was fitted too.
+    """
+    scaled = design * rows.weight[:, None]
+    bread = np.linalg.inv(design.T @ scaled)
+    leverage = np.einsum("ij,jk,ik->i", design, bread, design)
+    free = np.clip(1.0 - leverage, 0.1, 1.0)
+    gap = value - design @ _solve(design, value, rows.weight)
+    return np.asarray((scaled @ bread[at]) * gap / (free if tuned else np.sqrt(free)))
 
 
 def _clustered(rows: _Rows, influence: Floats) -> tuple[float, float]:
     """Variance of the sum of row influences, clustered, and its degrees of freedom."""
-
     sums = np.bincount(rows.item, weights=influence)
     variance, n = float(sums @ sums), sums.size
     raters = 0 if rows.rater is None else int(rows.rater.max()) + 1
@@ -238,36 +225,29 @@ def _clustered(rows: _Rows, influence: Floats) -> tuple[float, float]:
     return max(variance + by_rater - alone, variance, by_rater), min(n, raters) - 1.0
 
 
-def _read(parts: _Parts, ask: _Ask, counts: dict[str, int], method: str, interval: str) -> Estimate:
-    first, rest = parts.influence(ask.column)
-    plain = Estimate(float(parts.coefficients[ask.column]), method=method, counts=counts)
-    rated, df = _clustered(parts.rows, first)
-    df -= parts.design.shape[1] - 1
+def _bounded(
+    plain: Estimate, rows: _Rows, columns: int, influence: Floats, rest: Floats, ask: _Ask, interval: str
+) -> Estimate:
+    """The estimate with its interval, from the influence of rated rows and of the other items."""
+    rated, df = _clustered(rows, influence)
     many = float(rest @ rest) * rest.size / (rest.size - 1) if rest.size > 1 else 0.0
-    total = rated + many
-    if total <= 1e-24 * max(1.0, float(plain) ** 2):
+    total, value = rated + many, float(plain)
+    if total <= 1e-24 * max(1.0, value**2):
         return plain.without_interval("the rated values do not vary")
-    freedom = (
-        total**2 / (rated**2 / df + (many**2 / (rest.size - 1) if many else 0.0))
-        if rated
-        else rest.size - 1.0
-    )
+    freedom = rest.size - 1.0
+    if rated:
+        of_rest = many**2 / (rest.size - 1) if many else 0.0
+        freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)
     half = _bounds.t_quantile(ask.confidence, freedom) * math.sqrt(total)
-    return plain.with_interval(float(plain) - half, float(plain) + half, interval, ask.confidence)
+    return plain.with_interval(value - half, value + half, interval, ask.confidence)
 
 
-def _tuned(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask) -> float:
+def _best_weight(rows: _Rows, of_value: Floats, of_prediction: Floats, share: float) -> float:
     """The weight that makes the variance smallest: covariance of values and predictions over the predictions'
-    variance.
+    variance; ``share`` is rated items per predicted one.
     """
-    items = int(rows.item.max()) + 1
-    by_value = _Parts(rows, design, other, more, _solve(design, rows.value, rows.weight), 0.0)
-    flat = _Rows(rows.prediction, rows.prediction, rows.x, rows.weight, rows.item, None, 0)
-    by_prediction = _Parts(flat, design, other, more, _solve(design, rows.prediction, rows.weight), 0.0)
-    a, b = (
-        np.bincount(rows.item, weights=part.influence(ask.column)[0]) for part in (by_value, by_prediction)
-    )
+    a, b = (np.bincount(rows.item, weights=part) for part in (of_value, of_prediction))
     spread = float(b @ b)
     if spread <= 1e-24:
         return 0.0
-    return float(np.clip(float(a @ b) / spread / (1 + items / more.size), 0.0, 1.0))
+    return float(np.clip(float(a @ b) / spread / (1 + share), 0.0, 1.0))
