@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
+from heartfelt.conveyance import Conveyance, Conveyed
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.predictors.valence_arousal.conveyed import Conveyed
 from heartfelt.report.blocks import figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.rows import lettered, numbers, panel_of, row_of
@@ -21,17 +21,17 @@ from heartfelt.report.palette import COLOURS, INK
 from heartfelt.report.prints.save import save
 from heartfelt.report.tables import table
 from heartfelt.report.va_map import va_map
-from heartfelt.serialization import write_json
+from heartfelt.serialization import to_json, write_json
 
 PREDICTED = "Predicted, not rated: these figures are a model's, and its own error is part of every interval."
 
 
-def headline(summary: Mapping[str, Any]) -> str:
+def headline(result: Conveyance) -> str:
     """What these figures are, in one sentence."""
-    if not summary["rated"]:
+    if not result.rated:
         return PREDICTED
     return (
-        f"Predicted, with ratings of {summary['rated']:,} of {summary['stimuli']:,} clips: prediction-powered intervals,"
+        f"Predicted, with ratings of {result.rated:,} of {result.stimuli:,} clips: prediction-powered intervals,"
         " valid whatever the model."
     )
 
@@ -39,8 +39,8 @@ def headline(summary: Mapping[str, Any]) -> str:
 def write_conveyance(found: Conveyed, folder: Path | str, *, replace: bool = False) -> Path:
     """Write summary.json, predictions.csv, ledger.csv, figures/ and report.html; return the folder."""
     target = Path(folder)
-    summary = dict(found.summary)
-    words = headline(summary)
+    summary: Any = to_json(found.result)
+    words = headline(found.result)
     charts: dict[str, Chart | Absent] = {
         "predicted-deviation": _chart(
             summary["deviation_by_system"], "deviation", "Predicted deviation", 0.0, words
@@ -55,7 +55,7 @@ def write_conveyance(found: Conveyed, folder: Path | str, *, replace: bool = Fal
                 save(chart, figures, name)
                 rows = pl.DataFrame(list(chart.rows), infer_schema_length=None)
                 write_text(figures / f"{name}.csv", csv_text(rows))
-        write_json(made / "summary.json", summary)
+        write_json(made / "summary.json", found.result)
         write_text(made / "predictions.csv", csv_text(found.run.table))
         failed = found.run.table.filter(~pl.col("ok")).select("stimulus", "question", "problem")
         write_text(made / "ledger.csv", csv_text(failed))
@@ -116,7 +116,7 @@ def _page(
     found: Conveyed, summary: Mapping[str, Any], charts: Mapping[str, Chart | Absent], target: Path
 ) -> Page:
     failed = found.run.table.filter(~pl.col("ok")).height
-    how = headline(summary)
+    how = headline(found.result)
     if not summary["rated"]:
         how += " No clip was rated: intervals hold the model's known error on systems it had not met."
     how += flagged_words(found)
@@ -178,7 +178,7 @@ def _page(
         ("not predicted", f"{failed:,}"),
     ]
     return Page(
-        f"Predicted conveyance: {found.snapshot.source.name}", headline(summary), sections, data, facts
+        f"Predicted conveyance: {found.snapshot.source.name}", headline(found.result), sections, data, facts
     )
 
 
