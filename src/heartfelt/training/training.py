@@ -15,6 +15,7 @@ from heartfelt.predictors.trained.domain import Domain
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
 from heartfelt.predictors.trained.model import KINDS, OutOfFold, Output, TrainedModel
 from heartfelt.progress import Progress
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.calibrating import width_of
 from heartfelt.training.card import card
@@ -210,7 +211,7 @@ def _facts(
         "study": material.snapshot.study.name,
         "snapshot": material.snapshot.hash,
         "policy": material.panel.policy.name,
-        "panel": material.panel.counts,
+        "panel": to_json(material.panel.counts),
         "stimuli": len(material.stimuli),
         "left_out": material.ledger.height,
         "systems": sorted({name for name in material.system if name is not None}),
