@@ -97,7 +97,10 @@ def _chart(
         )
         value = axis(key, [*extent(made), line])
         panels.append(Intervals(lettered(len(panels), question), made, value, lines=(Line(line),)))
-        behind += [{"question": question, "system": system, **numbers(estimate)} for system, estimate in known.items()]
+        behind += [
+            {"question": question, "system": system, **numbers(estimate)}
+            for system, estimate in known.items()
+        ]
     if not panels:
         return Absent("nothing could be computed")
     return Chart(title, f"{title} by system with 95% intervals. {words}", panels, behind)
@@ -111,10 +114,7 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     cells = table(
         "Predicted deviation by system and intent",
         ["system", "intent", "question", "predicted deviation"],
-        [
-            [cell.system, cell.intent, cell.question, cell.deviation]
-            for cell in result.deviation_by_cell
-        ],
+        [[cell.system, cell.intent, cell.question, cell.deviation] for cell in result.deviation_by_cell],
     )
     sections = [
         *_maps(conveyed, charts),
@@ -189,8 +189,10 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
 
 
 def _quadrants(quadrants: Quadrants) -> Section:
-    counts = [[name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)]
-    hits = [[name, estimate] for name, estimate in quadrants.hit_rate.items()]
+    counts: list[list[CellValue]] = [
+        [name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)
+    ]
+    hits: list[list[CellValue]] = [[name, estimate] for name, estimate in quadrants.hit_rate.items()]
     html = joined(
         table("Clips by intended and predicted quadrant", ["intended", *quadrants.columns], counts),
         table("Share of clips predicted in the intended quadrant", ["system", "share"], hits),
