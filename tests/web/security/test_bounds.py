@@ -110,7 +110,12 @@ def test_a_text_too_long_for_a_token_is_not_looked_up(
     tokens = Tokens(collection, Clock())
     asked: list[str] = []
     known = collection.kept
-    monkeypatch.setattr(collection, "kept", lambda name: (asked.append(name), known(name))[1])
+
+    def look_up(name: str) -> str | None:
+        asked.append(name)
+        return known(name)
+
+    monkeypatch.setattr(collection, "kept", look_up)
     assert tokens.holder("hf_" + "x" * 196 + "_" + "y") is None
     assert asked == []
     assert tokens.holder("hf_" + "x" * 195 + "_" + "y") is None
@@ -186,7 +191,7 @@ def test_wrong_passwords_are_counted_by_address(
     collection: Collection, options: WebOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert WebOptions(SECRET).logins_per_minute == 6
-    monkeypatch.setattr(login, "right_password", lambda hashed, given: given == PASSWORD)
+    monkeypatch.setattr(login, "right_password", lambda _, given: given == PASSWORD)
     app = create_app(collection, options)
     assert app.state.login_limit.per_minute == 6
     app.state.login_limit = RateLimit(6, clock := Clock())
@@ -262,7 +267,7 @@ def test_logged_out_logins_are_remembered_as_long_as_their_cookies(
     clock = Clock()
     logins = Logins(collection, clock)
     looks: list[float] = []
-    monkeypatch.setattr("threading.Thread.start", lambda self: looks.append(clock.now))
+    monkeypatch.setattr("threading.Thread.start", lambda _: looks.append(clock.now))
     logins.end("session", STUDY_SECONDS)
     assert logins.ended("session")
     assert not logins.ended("sessio")
@@ -291,21 +296,21 @@ def test_passwords_have_eight_characters() -> None:
 
 
 def test_a_hash_of_nothing_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Hasher:
-        checked: list[str] = []
+    checked: list[str] = []
 
-        def hash(self, password: str) -> str:
+    class Hasher:
+        def hash(self, _: str) -> str:
             return "made up"
 
         def verify(self, hashed: str, password: str) -> bool:
-            self.checked.append(f"{hashed} {len(password)}")
+            checked.append(f"{hashed} {len(password)}")
             return True
 
     passwords._nobody.cache_clear()
     monkeypatch.setattr(passwords, "_hasher", Hasher)
     assert not right_password(None, "anything")
     assert right_password("known", "x" * 5000)
-    assert Hasher.checked == ["made up 8", "known 1024"]
+    assert checked == ["made up 8", "known 1024"]
     passwords._nobody.cache_clear()
 
 
@@ -567,7 +572,7 @@ def test_the_server_trusts_the_proxies_it_was_told_of(
     import uvicorn
 
     started: list[dict[str, object]] = []
-    monkeypatch.setattr(uvicorn, "run", lambda app, **options: started.append(options))
+    monkeypatch.setattr(uvicorn, "run", lambda _, **options: started.append(options))
     monkeypatch.delenv("HEARTFELT_SERVE", raising=False)
     monkeypatch.setenv("HEARTFELT_SERVE", "")
     serving.serve(folder, ServeOptions(proxy=proxy))  # type: ignore[arg-type]  # a folder
