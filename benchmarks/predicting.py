@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import soundfile
 
-from heartfelt.predict import Ask, Case, Media, RunOptions, predictor_from, run
+from heartfelt.predictors import Ask, Case, Media, RunOptions, predictor_from, run
 from heartfelt.study.scale import YesNo
 
 ITEMS, TEXTS, SLOW, AT_ONCE = 1_000, 5, 0.1, 32
@@ -178,7 +178,7 @@ def best(call: Callable[[], Any], runs: int = 9) -> float:
 
 
 def decoding() -> None:
-    from heartfelt.predict.decode import decode
+    from heartfelt.media.decode import decode
 
     if importlib.util.find_spec("librosa") is None:
         print("decoding: librosa is not installed, so there is nothing to hold it against")

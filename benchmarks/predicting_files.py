@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from heartfelt.predict.models import MODELS
-from heartfelt.predict.models.fetch import archive_of, read_members
-from heartfelt.predict.models.readers.checkpoint import read_checkpoint
-from heartfelt.predict.valence_arousal import predict
+from heartfelt.models import MODELS
+from heartfelt.models.fetch import archive_of, read_members
+from heartfelt.models.readers.checkpoint import read_checkpoint
+from heartfelt.predictors.valence_arousal import predict
 from heartfelt.streams import stream
 
 CLIPS, SECONDS, RATE, RUNS = 24, 10, 44_100, 3
 _COLD = (
-    "import sys; from heartfelt.predict.valence_arousal import predict; assert predict(sys.argv[1:])[0].ok"
+    "import sys; from heartfelt.predictors.valence_arousal import predict; assert predict(sys.argv[1:])[0].ok"
 )
 
 

@@ -32,7 +32,7 @@ class People:
     """Standard deviations of items, raters' levels, noise and gains; share and noise of careless raters."""
 
     item: float = 1.0
-    level: float = 0.6
+    confidence: float = 0.6
     noise: float = 1.2
     gain: float = 0.0
     careless: float = 0.0
@@ -45,7 +45,7 @@ class People:
         item = (attentive * self.item) ** 2
         spread = attentive * (1.0 + self.gain**2) * self.item**2
         noise = attentive * self.noise**2 + self.careless * self.careless_noise**2
-        return item, self.level**2, spread - item + noise
+        return item, self.confidence**2, spread - item + noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Design:
 
 PEOPLE = {
     "raters alike": People(),
-    "levels differ": People(level=1.0, noise=1.0),
+    "levels differ": People(confidence=1.0, noise=1.0),
     "gains differ": People(gain=0.35, noise=1.0),
-    "gains differ, little noise": People(level=0.3, gain=0.35, noise=0.5),
+    "gains differ, little noise": People(confidence=0.3, gain=0.35, noise=0.5),
     "one in five careless": People(careless=0.2, noise=1.0),
     "one in ten careless": People(careless=0.1, noise=1.0),
-    "careless, gains differ": People(level=0.5, careless=0.15, gain=0.3, noise=1.0),
+    "careless, gains differ": People(confidence=0.5, careless=0.15, gain=0.3, noise=1.0),
     "weak signal, careless": People(0.4, 0.5, 1.3, 0.35, 0.2, 1.5),
     "no signal": People(item=0.0),
 }
@@ -105,7 +105,7 @@ def draw(people: People, design: Design, rng: np.random.Generator) -> Columns:
     careless = rng.random(design.raters) < people.careless
     gain[careless], noise[careless] = 0.0, people.careless_noise
     true = people.item * rng.normal(size=design.items)
-    level = people.level * rng.normal(size=design.raters)
+    level = people.confidence * rng.normal(size=design.raters)
     return rater, item, gain[rater] * true[item] + level[rater] + noise[rater] * rng.normal(size=item.size)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.predict.predictor import PREDICTIONS
-from heartfelt.score import ScoreOptions, score, truth_of
+from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.scoring import ScoreOptions, score, truth_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.resample import bootstrap_metric
 from heartfelt.stats.text import bleu_counts, bleu_value, cider, corpus, rouge_l

@@ -1,6 +1,6 @@
 """Screening rules: how often honest raters with natural response styles are flagged, and how often a change is seen.
 
-The tables of docs/panel.md come from ``HEARTFELT_BENCH=full`` (200 studies a cell, about ten minutes); otherwise 20 studies.
+The tables of docs/screening.md come from ``HEARTFELT_BENCH=full`` (200 studies a cell, about ten minutes); otherwise 20 studies.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import os
 import time
 from collections import Counter
 
-from tests.panel.styles import CARELESS, STYLES, Design, changing_study, constant_study, honest_study
+from tests.screening.styles import CARELESS, STYLES, Design, changing_study, constant_study, honest_study
 
-from heartfelt.panel import RULES, RatingsView, RuleOptions
+from heartfelt.screening import RULES, RatingsView, RuleOptions
 
 STUDIES = 200 if os.environ.get("HEARTFELT_BENCH") == "full" else 20
 RULES_MEASURED = (

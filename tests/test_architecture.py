@@ -12,31 +12,44 @@ import pytest
 import heartfelt
 
 ROOT = Path(heartfelt.__file__).parent
-BASE = {"errors", "registry", "tables", "streams", "files", "on_demand", "representation"}
+BASE = {
+    "errors",
+    "registry",
+    "tables",
+    "streams",
+    "files",
+    "progress",
+    "serialization",
+    "wording",
+    "on_demand",
+    "representation",
+}
 ORDER = (
     "base",
     "stats",
+    "media",
     "study",
     "snapshot",
     "formats",
     "make",
     "simulate",
     "collect",
-    "panel",
-    "label",
+    "screening",
+    "labels",
     "analysis",
-    "predict",
-    "score",
-    "train",
+    "models",
+    "predictors",
+    "scoring",
+    "training",
+    "benchmark",
+    "conveyance",
+    "datasets",
     "report",
     "publish",
     "web",
     "cli",
 )
-NEVER = {
-    room: {"collect", "web"}
-    for room in ("panel", "label", "analysis", "predict", "score", "train", "report", "publish")
-}
+NEVER = {package: {"collect", "web"} for package in ORDER[ORDER.index("screening") : ORDER.index("web")]}
 BANNED_NAMES = {"utils", "helpers", "manager", "misc", "common"}
 HEAVY = {
     "torch",

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, nearest, suggestion
-from heartfelt.files import inside, whole_folder, write_json, write_text
+from heartfelt.files import inside, whole_folder, write_text
 from heartfelt.registry import DuplicateNameError, Registry
+from heartfelt.serialization import write_json
 from heartfelt.streams import derived_seed, stream
 
 

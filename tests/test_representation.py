@@ -7,7 +7,7 @@ from pathlib import Path
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.formats import FORMATS
-from heartfelt.label.labels import labels
+from heartfelt.labels.labels import labels
 from heartfelt.stats import aggregate
 
 

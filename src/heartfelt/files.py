@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -10,13 +9,12 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from heartfelt.errors import InputError
 
 
-class Room:
-    """A folder for passing files that is gone when the object is."""
+class TemporaryFolder:
+    """A folder that is removed when the object is."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="heartfelt-"))
@@ -78,11 +76,6 @@ def write_bytes(path: Path, content: bytes) -> None:
     except BaseException:  # cleared away, and raised again
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write strict JSON: a NaN or an infinity is an error here, not in the reader."""
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def inside(root: Path, relative: str, where: str) -> Path:

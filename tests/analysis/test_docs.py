@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from heartfelt.label import METHODS
+from heartfelt.labels import METHODS
 from tests.analysis.test_parts import PARTS
 
 GUIDE = Path(__file__).parents[2] / "docs" / "analysis.md"

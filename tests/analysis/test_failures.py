@@ -78,7 +78,7 @@ def test_a_failing_part_is_missing_with_the_reason(
 
 
 def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.panel.rules import RULES
+    from heartfelt.screening.rules import RULES
 
     monkeypatch.setattr(type(RULES["informativeness"]), "apply", broken)
     found = analyze(made(), AnalyzeOptions(policy="default", resamples=100))

@@ -16,7 +16,7 @@ from heartfelt.analysis.phrases import f_test, listed, number, p_value, share, w
 from heartfelt.analysis.quadrant_names import Quadrants, find_quadrants
 from heartfelt.analysis.screening import default_panel
 from heartfelt.errors import InputError
-from heartfelt.panel.panel import screen
+from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.geometry import ellipse, overlap_of
 from heartfelt.study import Intent, Question, Study
@@ -243,7 +243,7 @@ def test_covariates() -> None:
 
 def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
     from heartfelt.analysis.covariates import covariate_columns
-    from heartfelt.make.media import write_audio
+    from heartfelt.media.audio import write_audio
     from heartfelt.snapshot.snapshot import Source
 
     t = np.arange(24_000) / 24_000

@@ -11,11 +11,11 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.formats.reading import read_with
-from heartfelt.label import freeze, labels
-from heartfelt.label.answers import first_answers
-from heartfelt.panel import RULES, RuleOptions, screen
-from heartfelt.predict.task import cases
-from heartfelt.score.truth import truth_of
+from heartfelt.labels import freeze, labels
+from heartfelt.labels.answers import first_answers
+from heartfelt.predictors.task import cases
+from heartfelt.scoring.truth import truth_of
+from heartfelt.screening import RULES, RuleOptions, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, parse_study
 from heartfelt.study.probe import AnchorProbe

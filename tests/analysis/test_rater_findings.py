@@ -11,8 +11,8 @@ from heartfelt.analysis.screening import parallel_words
 from heartfelt.report.sections.raters import raters as section
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from tests.panel.planted import planted
-from tests.panel.styles import Design, constant_study
+from tests.screening.planted import planted
+from tests.screening.styles import Design, constant_study
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_parallel_answers_come_with_their_figures(colluders: Analysis) -> None:
 
 
 def test_the_chance_of_equal_answers_by_hand() -> None:
-    from heartfelt.panel.copies import _by_chance
+    from heartfelt.screening.copies import _by_chance
 
     mine, other = np.array([[1.0], [1.0], [2.0], [3.0]]), np.array([[1.0], [2.0], [2.0], [4.0]])
     # Of 16 pairings of an answer of one with an answer of the other, 2 x 1 + 1 x 2 are equal.

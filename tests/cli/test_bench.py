@@ -13,10 +13,10 @@ import typer
 
 from heartfelt import __version__
 from heartfelt.cli import bench, main
-from heartfelt.label import freeze
+from heartfelt.labels import freeze
 from heartfelt.snapshot import Snapshot
-from tests.label.emolia_data import dim, emo
-from tests.score import made
+from tests.labels.emolia_data import dim, emo
+from tests.scoring import made
 
 
 @pytest.fixture(autouse=True)
@@ -264,8 +264,8 @@ def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_rays_resources_reach_the_engine(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heartfelt.predict.engine import ENGINES
-    from heartfelt.predict.engines.local import Local
+    from heartfelt.predictors.engine import ENGINES
+    from heartfelt.predictors.engines.local import Local
 
     given: dict[str, str] = {}
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from heartfelt.cli import models
 from heartfelt.errors import HeartfeltError
-from heartfelt.predict.models import MODELS
+from heartfelt.models import MODELS
 
 NAME = "musicnn-msd"
 
@@ -58,7 +58,7 @@ def test_show_says_where_a_model_comes_from(cache: Path, name: str) -> None:
 
 
 def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.predict.models.fetch import PullError
+    from heartfelt.models.fetch import PullError
 
     try:
         text = run("pull", NAME)

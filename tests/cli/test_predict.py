@@ -12,8 +12,8 @@ import typer
 from typer.testing import CliRunner
 
 from heartfelt.cli import predict
-from heartfelt.predict.models import load_model
-from heartfelt.predict.models.fetch import PullError
+from heartfelt.models import load_model
+from heartfelt.models.fetch import PullError
 
 app = typer.Typer()
 predict.add_to(app)

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from heartfelt.cli import train
 from heartfelt.errors import InputError
-from heartfelt.predict.trained.model import load_trained
-from tests.train.studies import planted
+from heartfelt.predictors.trained.model import load_trained
+from tests.training.studies import planted
 
 app = typer.Typer()
 train.add_to(app)

@@ -10,7 +10,7 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Heard
 from heartfelt.collect.session.listening import played
-from heartfelt.panel import RULES
+from heartfelt.screening import RULES
 from tests.collect.people import Clock, Person
 from tests.web.studies import write_study
 

@@ -11,7 +11,7 @@ import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.formats import FORMATS
 from heartfelt.make.generators import GENERATORS
-from heartfelt.panel import RULES
+from heartfelt.screening import RULES
 from heartfelt.study import SCALES, parse_study
 from heartfelt.study.recipes import RECIPES
 

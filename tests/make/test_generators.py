@@ -10,7 +10,7 @@ import pytest
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.make import GENERATORS, Prompt, make_stimuli, prompts_for
 from heartfelt.make.generators import Media, SynthImage, SynthMusic
-from heartfelt.make.media import content_hash
+from heartfelt.media.audio import content_hash
 from heartfelt.tables import STIMULI
 
 INTENTS = {"joyful": {"valence": 8.0, "arousal": 7.0}, "weary": {"valence": 3.0, "arousal": 2.0}}

@@ -16,7 +16,6 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make import Prompt
 from heartfelt.make.generators.speech import VOICE_SYSTEMS
-from heartfelt.make.media import Audio, read_audio
 from heartfelt.make.starter import (
     Started,
     StarterOptions,
@@ -31,6 +30,7 @@ from heartfelt.make.starter.blocks import replace_block, substitute
 from heartfelt.make.starter.clips import Clip, SmallClips
 from heartfelt.make.starter.start import SKETCHES
 from heartfelt.make.starter.tunes import TUNES, TunePlayer
+from heartfelt.media.audio import Audio, read_audio
 from heartfelt.snapshot.probed import CACHE_FILE
 from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text

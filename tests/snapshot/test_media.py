@@ -42,7 +42,7 @@ def test_missing_media_are_rows(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", np.zeros(800, np.float32), 8000)
     stimuli = pl.DataFrame({"stimulus": ["a", "b", "c"], "path": ["a.wav", "b.wav", None]})
     seen: list[tuple[int, int]] = []
-    out = probe_stimuli(stimuli, tmp_path, "x", lambda done, total: seen.append((done, total)))
+    out = probe_stimuli(stimuli, tmp_path, "x", lambda _, done, total: seen.append((done, total)))
     assert out["found"].to_list() == [True, False, False]
     assert out["media_problem"].to_list() == [None, "file not found", "no path given"]
     assert seen[-1] == (3, 3)

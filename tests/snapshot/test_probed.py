@@ -50,7 +50,7 @@ def test_the_second_time_nothing_is_opened(folder: Path, opened: list[str]) -> N
     first = open_study(folder)
     assert len(opened) == 12
     told: list[tuple[int, int]] = []
-    second = open_study(folder, lambda done, total: told.append((done, total)))
+    second = open_study(folder, lambda _, done, total: told.append((done, total)))
     assert len(opened) == 12
     assert second.stimuli.equals(first.stimuli)
     assert told == [(12, 12)]

@@ -35,7 +35,7 @@ def test_ellipse_holds_its_share_of_a_normal_population() -> None:
     rng = np.random.default_rng(2)
     points = rng.normal(size=(100_000, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])
     for level in (0.5, 0.95):
-        found = ellipse(points[:, 0], points[:, 1], level=level)
+        found = ellipse(points[:, 0], points[:, 1], confidence=level)
         inverse = np.linalg.inv(np.array(found.covariance))
         apart = points - found.centre
         inside = np.einsum("ni,ij,nj->n", apart, inverse, apart) <= -2 * math.log(1 - level)

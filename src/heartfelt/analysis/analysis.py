@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.panel.panel import Panel
 from heartfelt.representation import ShortRepr
+from heartfelt.screening.panel import Panel
 from heartfelt.snapshot import Snapshot
 
 

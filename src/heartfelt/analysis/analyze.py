@@ -7,8 +7,7 @@ it has nothing to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
@@ -38,11 +37,11 @@ from heartfelt.analysis.slopes import slopes
 from heartfelt.analysis.systems import distributions, intents, overall, systems
 from heartfelt.analysis.variance import mixed_tables, variance_tables
 from heartfelt.analysis.verdict import verdict
-from heartfelt.panel.panel import Panel, screen
+from heartfelt.progress import Progress
+from heartfelt.screening.panel import Panel, screen
 from heartfelt.snapshot import Snapshot
 
 SCHEMA = 1
-Report: TypeAlias = Callable[[str, int, int], None]
 STEPS = (
     "screening raters",
     "reliability and ceilings",
@@ -54,7 +53,7 @@ STEPS = (
 
 
 def analyze(
-    snapshot: Snapshot, options: AnalyzeOptions | None = None, progress: Report | None = None
+    snapshot: Snapshot, options: AnalyzeOptions | None = None, progress: Progress | None = None
 ) -> Analysis:
     """Analyse a snapshot: screen, measure trust, test, compare, and say it in words.
 
@@ -166,7 +165,7 @@ def _with_and_without(
 class _Steps:
     """Tell the caller which step begins."""
 
-    def __init__(self, progress: Report | None) -> None:
+    def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
         self.at = 0
 

@@ -96,6 +96,6 @@ def _tested(one: QuestionData, mine: pl.DataFrame, facts: pl.DataFrame) -> Count
 def _correct(tests: dict[str, dict[str, Any]]) -> None:
     """Holm's correction over all questions and both tests."""
     places = [(name, kind) for name in tests for kind in KINDS]
-    held = holm([tests[name][kind]["p"] for name, kind in places], level=CONFIDENCE)
+    held = holm([tests[name][kind]["p"] for name, kind in places], confidence=CONFIDENCE)
     for (name, kind), p, significant in zip(places, held.adjusted, held.significant, strict=True):
         tests[name][kind] |= {"p_corrected": p, "significant": bool(significant)}

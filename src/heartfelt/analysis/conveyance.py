@@ -55,7 +55,7 @@ class Asked:
     ratings: pl.DataFrame | None = None
     """``rater, stimulus, question, value`` of the stimuli people rated."""
     errors: Mapping[str, KnownError] = field(default_factory=dict)
-    level: float = 0.95
+    confidence: float = 0.95
 
 
 def predicted_conveyance(asked: Asked) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _deviation(part: pl.DataFrame, asked: Asked, question: str) -> dict[str, Any
             rated["rater"],
         )
         found = prediction_powered_mean(
-            rows, (rest["value"] - rest["reference"]).to_numpy(), level=asked.level
+            rows, (rest["value"] - rest["reference"]).to_numpy(), confidence=asked.confidence
         )
         best = found.estimate if found.estimate.value is not None else found.ratings_alone
         return {
@@ -147,11 +147,11 @@ def _by_known_error(part: pl.DataFrame, gaps: Floats, asked: Asked, question: st
     error = asked.errors.get(question)
     if error is None:
         return _bounds.bounded(
-            plain, None, "", asked.level, "the predictor's error on new systems is not known"
+            plain, None, "", asked.confidence, "the predictor's error on new systems is not known"
         )
     variance = _spread_of_mean(part, gaps) + _error_variance(part, error)
-    half = _bounds.t_quantile(asked.level, max(error.systems - 1, 1)) * math.sqrt(variance)
-    return plain.with_interval(float(plain) - half, float(plain) + half, _KNOWN_ERROR, asked.level)
+    half = _bounds.t_quantile(asked.confidence, max(error.systems - 1, 1)) * math.sqrt(variance)
+    return plain.with_interval(float(plain) - half, float(plain) + half, _KNOWN_ERROR, asked.confidence)
 
 
 def _spread_of_mean(part: pl.DataFrame, gaps: Floats) -> float:
@@ -184,7 +184,7 @@ def _slope(part: pl.DataFrame, asked: Asked, question: str) -> dict[str, Any]:
             rated["reference"].to_numpy(),
             rest["value"].to_numpy(),
             rest["reference"].to_numpy(),
-            level=asked.level,
+            confidence=asked.confidence,
         )
         best = found.estimate if found.estimate.value is not None else found.ratings_alone
         return {"slope": best.to_json(), "ratings_alone": found.ratings_alone.to_json()}
@@ -205,7 +205,7 @@ def _known_slope(
     error = asked.errors.get(question)
     if error is None:
         return _bounds.bounded(
-            plain, None, "", asked.level, "the predictor's error on new systems is not known"
+            plain, None, "", asked.confidence, "the predictor's error on new systems is not known"
         )
     residual = value - value.mean() - slope * apart
     own = float((apart**2) @ residual**2) / spread**2 * value.size / (value.size - 2)
@@ -213,8 +213,8 @@ def _known_slope(
     cell = weight.group_by("system", "intent").agg(pl.sum("weight"))["weight"].to_numpy()
     # What a whole system shares moves the level, not the slope; intents and single stimuli move the slope.
     variance = own + error.intent**2 * float(cell @ cell) + error.stimulus**2 / spread
-    half = _bounds.t_quantile(asked.level, max(counts["intents"] - 2, 1)) * math.sqrt(variance)
-    return plain.with_interval(slope - half, slope + half, _KNOWN_ERROR, asked.level)
+    half = _bounds.t_quantile(asked.confidence, max(counts["intents"] - 2, 1)) * math.sqrt(variance)
+    return plain.with_interval(slope - half, slope + half, _KNOWN_ERROR, asked.confidence)
 
 
 def _quadrants(

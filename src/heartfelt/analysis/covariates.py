@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 
 LOUDNESS = "loudness"
-Report = Callable[[str, int, int], None]
 
 
 def covariate_columns(
-    snapshot: Snapshot, names: tuple[str, ...], progress: Report | None = None
+    snapshot: Snapshot, names: tuple[str, ...], progress: Progress | None = None
 ) -> tuple[dict[str, dict[str, float]], list[str]]:
     """Each covariate's number for the stimuli that have one, and remarks on what is missing."""
     out: dict[str, dict[str, float]] = {}
@@ -50,7 +49,7 @@ def covariate_columns(
     return out, notes
 
 
-def loudness_of(snapshot: Snapshot, progress: Report | None = None) -> dict[str, float]:
+def loudness_of(snapshot: Snapshot, progress: Progress | None = None) -> dict[str, float]:
     """Integrated loudness (LUFS) of every stimulus whose audio is at hand and not silent."""
     root = snapshot.source.media_root
     if root is None or "path" not in snapshot.stimuli.columns:
@@ -68,7 +67,7 @@ def loudness_of(snapshot: Snapshot, progress: Report | None = None) -> dict[str,
 
 
 def _level(path: Path) -> float | None:
-    from heartfelt.make.media import loudness, read_audio
+    from heartfelt.media.audio import loudness, read_audio
 
     try:
         audio = read_audio(path)

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData, lay_out
-from heartfelt.panel.panel import Panel, screen
-from heartfelt.panel.policy import POLICIES
+from heartfelt.screening.panel import Panel, screen
+from heartfelt.screening.policy import POLICIES
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.agreement import alpha
 from heartfelt.streams import stream

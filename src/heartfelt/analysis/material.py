@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import polars as pl
 
 from heartfelt.analysis.quadrant_names import Quadrants, find_quadrants
-from heartfelt.label import Labels, first_answers, labels
+from heartfelt.labels import Labels, first_answers, labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study
 

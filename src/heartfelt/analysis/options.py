@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heartfelt.errors import InputError
-from heartfelt.panel.policy import Policy, parse_policy
+from heartfelt.screening.policy import Policy, parse_policy
 
 
 @dataclass(frozen=True, slots=True)

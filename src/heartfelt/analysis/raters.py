@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
-from heartfelt.panel.panel import Panel
+from heartfelt.screening.panel import Panel
 from heartfelt.stats.aggregate import p910
 
 FIGURES = ("mean", "sd", "bias", "inconsistency", "agreement")

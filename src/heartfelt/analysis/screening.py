@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.panel.panel import Panel
-from heartfelt.panel.policy import Policy
+from heartfelt.screening.panel import Panel
+from heartfelt.screening.policy import Policy
 
 
 def nobody_judged(policy: Policy) -> Policy:

@@ -14,7 +14,7 @@ from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
     from heartfelt.analysis import AnalyzeOptions
-    from heartfelt.formats.format import Progress
+    from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
 
 
@@ -29,7 +29,7 @@ def analyze(
         typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
     ] = None,
     policy: Annotated[
-        str, typer.Option(help="What becomes of flagged raters: see docs/panel.md.")
+        str, typer.Option(help="What becomes of flagged raters: see docs/screening.md.")
     ] = "flag-only",
     seed: Annotated[int, typer.Option(help="Seed of all resampling.")] = 0,
     covariate: Annotated[
@@ -80,12 +80,12 @@ def _write(
 ) -> list[str]:
     """One report in ``out``, or one a snapshot below it; what cannot be written fails before ``out`` is there."""
     from heartfelt.analysis import analyze as run
-    from heartfelt.files import Room, whole_folder
+    from heartfelt.files import TemporaryFolder, whole_folder
     from heartfelt.report import write_analysis
 
-    room = Room()
+    room = TemporaryFolder()
     if emolia:
-        from heartfelt.label.emolia_outputs import write_emolia
+        from heartfelt.labels.emolia_outputs import write_emolia
 
         write_emolia(snapshots, room.path)
     analyses = [run(snapshot, options, report) for snapshot in snapshots]

@@ -12,8 +12,8 @@ from heartfelt.cli.data import parse_map
 from heartfelt.errors import InputError
 
 if TYPE_CHECKING:
-    from heartfelt.formats.format import Progress
-    from heartfelt.label import Benchmark
+    from heartfelt.labels import Benchmark
+    from heartfelt.progress import Progress
     from heartfelt.report.bench import BenchOptions
     from heartfelt.report.bench.bench import Bench
     from heartfelt.snapshot import Snapshot
@@ -48,7 +48,8 @@ def bench(
         ),
     ] = None,
     policy: Annotated[
-        str, typer.Option(help="What becomes of flagged raters before labels are made: see docs/panel.md.")
+        str,
+        typer.Option(help="What becomes of flagged raters before labels are made: see docs/screening.md."),
     ] = "flag-only",
     question: Annotated[
         list[str] | None,
@@ -163,9 +164,9 @@ def bench(
 ) -> None:
     """Ask predictors about everything people rated, and score them against the labels and their ceiling."""
     from heartfelt.cli import screen
-    from heartfelt.predict import RunOptions, user_cache
+    from heartfelt.predictors import RunOptions, user_cache
     from heartfelt.report.bench import BenchOptions
-    from heartfelt.score import ScoreOptions, Selection
+    from heartfelt.scoring import ScoreOptions, Selection
 
     scoring = ScoreOptions(
         threshold=threshold,
@@ -231,7 +232,7 @@ def _engine_options(engine: str, given: Mapping[str, str | float | None]) -> dic
 def _system_truth(path: Path | None) -> dict[str, object]:
     if path is None:
         return {}
-    from heartfelt.score.musiceval import system_truth
+    from heartfelt.scoring.musiceval import system_truth
 
     return {"systems": system_truth(path), "systems_from": f"the file {path.name}"}
 
@@ -247,8 +248,8 @@ def _sources(
     """What is scored: a benchmark as it is, else the panel of what was read (both subsets of emolia-bench at once)."""
     from heartfelt.cli.source import read_source
     from heartfelt.formats.reading import candidates
-    from heartfelt.label import load_benchmark
-    from heartfelt.panel import screen as screened
+    from heartfelt.labels import load_benchmark
+    from heartfelt.screening import screen as screened
 
     if format is None and _is_benchmark(source):
         if policy != "flag-only":
@@ -284,7 +285,7 @@ def _show(done: Bench) -> None:
     from rich.table import Table
 
     from heartfelt.cli import screen
-    from heartfelt.score import METRICS
+    from heartfelt.scoring import METRICS
 
     scores = done.scores
     for task in scores.tasks:

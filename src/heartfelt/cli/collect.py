@@ -84,9 +84,7 @@ def _open(folder: Path, database: str | None) -> Collection:
     from heartfelt.collect import Collection
 
     with screen.progress_bar(f"opening {folder}") as report:
-        return Collection.open(
-            folder, database=database, progress=lambda done, total: report("probing media", done, total)
-        )
+        return Collection.open(folder, database=database, progress=report)
 
 
 def participants(

@@ -34,8 +34,8 @@ def conveyance(
     """Predict deviation, slopes and quadrants of generated clips, with the predictor's own error in every interval."""
     from heartfelt.cli import screen
     from heartfelt.cli.source import read_source
-    from heartfelt.predict.trained.model import load_trained
-    from heartfelt.predict.valence_arousal.conveyed import conveyed
+    from heartfelt.predictors.trained.model import load_trained
+    from heartfelt.predictors.valence_arousal.conveyed import conveyed
     from heartfelt.report.conveyance import flagged_words, headline, write_conveyance
 
     must_be_free(out)

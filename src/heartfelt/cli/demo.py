@@ -83,7 +83,7 @@ def collect(demo: Demo) -> str:
         visits, demo.snapshot = rehearse(
             demo.study_folder,
             options,
-            lambda done, total: report("simulated raters answer over HTTP", done, total),
+            report,
         )
     left = sum(visit.ending is None for visit in visits)
     return f"{demo.snapshot.found.ratings:,} ratings by {RATERS} simulated raters ({left} left early), each stored as it was given"
@@ -113,7 +113,7 @@ def analyse(demo: Demo) -> str:
 def predict(demo: Demo) -> str:
     """What a model trained on real ratings hears in the same clips, beside what the raters said."""
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.predict.valence_arousal.conveyed import conveyed
+    from heartfelt.predictors.valence_arousal.conveyed import conveyed
     from heartfelt.report.conveyance import write_conveyance
 
     try:
@@ -131,7 +131,7 @@ def score(demo: Demo) -> str:
     """What knowing only the system, only the cell, or one more person gives, under the ceiling."""
     from heartfelt.cli.screen import progress_bar
     from heartfelt.report.bench import BenchOptions, run_bench
-    from heartfelt.score import ScoreOptions
+    from heartfelt.scoring import ScoreOptions
 
     options = BenchOptions(ScoreOptions(seed=demo.seed, resamples=2000))
     with progress_bar("scoring predictors") as report:

@@ -27,8 +27,8 @@ def list_(
 ) -> None:
     """List the models heartfelt knows, and which are here."""
     from heartfelt.cli import screen
-    from heartfelt.predict.models import MODELS
-    from heartfelt.predict.models.cache import cache_folder, is_kept
+    from heartfelt.models import MODELS
+    from heartfelt.models.cache import cache_folder, is_kept
 
     if as_json:
         print(json.dumps([_facts(name) for name in MODELS], ensure_ascii=False, indent=2))
@@ -55,8 +55,8 @@ def pull(
 ) -> None:
     """Fetch models, check them, convert them to ONNX and keep them. An owner/name is fetched from the hub."""
     from heartfelt.cli import screen
-    from heartfelt.predict.models import hub_folder, pull_model, resolve
-    from heartfelt.predict.models.cache import folder_of
+    from heartfelt.models import hub_folder, pull_model, resolve
+    from heartfelt.models.cache import folder_of
 
     for place in [resolve(name) for name in _wanted(names, all_)]:
         with screen.err.status(f"pulling {place.name}") as status:
@@ -90,8 +90,8 @@ def show(
 def verify(names: _Names = None) -> None:
     """Check kept models: every file's hash, and the answers to fixed inputs. What fails is removed."""
     from heartfelt.cli import screen
-    from heartfelt.predict.models import MODELS, verify_model
-    from heartfelt.predict.models.cache import folder_of
+    from heartfelt.models import MODELS, verify_model
+    from heartfelt.models.cache import folder_of
 
     kept = [name for name in MODELS if folder_of(MODELS[name]).exists()]
     chosen = [MODELS[name].name for name in names] if names else kept
@@ -112,7 +112,7 @@ def verify(names: _Names = None) -> None:
 
 
 def _wanted(names: list[str] | None, all_: bool) -> list[str]:
-    from heartfelt.predict.models import MODELS
+    from heartfelt.models import MODELS
 
     if all_:
         return list(MODELS)
@@ -124,9 +124,9 @@ def _wanted(names: list[str] | None, all_: bool) -> list[str]:
 
 
 def _facts(name: str) -> dict[str, str | list[str]]:
-    from heartfelt.predict.models import MODELS
-    from heartfelt.predict.models.cache import folder_of, is_kept
-    from heartfelt.predict.models.references import reference
+    from heartfelt.models import MODELS
+    from heartfelt.models.cache import folder_of, is_kept
+    from heartfelt.models.references import reference
 
     model = MODELS[name]
     return {

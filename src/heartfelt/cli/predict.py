@@ -34,8 +34,8 @@ def valence_arousal(
 ) -> None:
     """Valence and arousal on 1 to 9 with prediction intervals; a curve over time for files beyond fifteen seconds."""
     from heartfelt.cli import screen
-    from heartfelt.predict.trained.model import load_trained
-    from heartfelt.predict.valence_arousal import predict as run
+    from heartfelt.predictors.trained.model import load_trained
+    from heartfelt.predictors.valence_arousal import predict as run
 
     chosen = None if model is None else load_trained(model)
     with screen.progress_bar("predicting") as report:
@@ -56,7 +56,7 @@ def valence_arousal(
 @predict.command("speech-quality")
 def speech_quality(files: _Files, as_json: _Json = False) -> None:
     """How good speech sounds, from 1 to 5: DNSMOS (speech, background, overall) and DistillMOS."""
-    from heartfelt.predict.models.listening import speech_quality as judge
+    from heartfelt.models.listening import speech_quality as judge
 
     _each(files, as_json, judge)
 
@@ -68,7 +68,7 @@ def tags(
     most: Annotated[int, typer.Option(help="How many tags to show of each file.")] = 5,
 ) -> None:
     """What MusicNN hears in music: tags with their probability."""
-    from heartfelt.predict.models.listening import tags as hear
+    from heartfelt.models.listening import tags as hear
 
     _each(files, as_json, hear, most)
 
@@ -76,7 +76,7 @@ def tags(
 def _each(files: list[Path], as_json: bool, hear: Callable[[Path], Any], most: int | None = None) -> None:
     """Ask of every file; one that fails is an answer too."""
     from heartfelt.cli import screen
-    from heartfelt.predict.valence_arousal.files import expanded
+    from heartfelt.predictors.valence_arousal.files import expanded
 
     out: list[dict[str, Any]] = []
     paths = list(expanded(files))

@@ -25,9 +25,9 @@ def serve_predictor(
 ) -> None:
     """Serve a predictor to clients of EmoLia's endpoint contract: POST a text and a media file, get a similarity."""
     from heartfelt.cli import screen
-    from heartfelt.predict import predictor_from
-    from heartfelt.predict.server import ServerOptions
-    from heartfelt.predict.server import serve_predictor as serve
+    from heartfelt.predictors import predictor_from
+    from heartfelt.predictors.server import ServerOptions
+    from heartfelt.predictors.server import serve_predictor as serve
 
     options = ServerOptions(host, port, batch, wait / 1000, megabytes=max_mb, media=media)
 

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from heartfelt.formats.format import Progress as Report
+from heartfelt.progress import Progress as Report
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False)

@@ -52,7 +52,7 @@ def serve(
         host, port, workers, prefix, url, proxy, database, address_limit, rater_limit, access_log
     )
     with screen.progress_bar(f"opening {folder}") as report:
-        keys = prepare(folder, options, lambda done, total: report("probing media", done, total))
+        keys = prepare(folder, options, report)
     _say(folder, options.address, keys)
     if browser:
         _open_soon(f"http://{host}:{port}{options.path}/study/login", f"{options.address}/study")
@@ -73,7 +73,7 @@ def preview(
 
     with (
         screen.progress_bar(f"opening {folder}") as report,
-        previewed(folder, port, lambda done, total: report("probing media", done, total)) as address,
+        previewed(folder, port, report) as address,
     ):
         screen.out.print(f"[bold]{folder}[/bold] can be previewed at {address}/", soft_wrap=True)
         screen.out.print("  Every visit to this address starts again. Nothing is stored. Stop with Ctrl-C.")
@@ -131,9 +131,7 @@ def token(
     from heartfelt.web.security.tokens import Tokens
 
     with screen.progress_bar(f"opening {folder}") as report:
-        collection = Collection.open(
-            folder, database=database, progress=lambda done, total: report("probing media", done, total)
-        )
+        collection = Collection.open(folder, database=database, progress=report)
     with collection:
         print(Tokens(collection).make(name, days).token)
 

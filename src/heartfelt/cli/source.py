@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heartfelt.formats.format import Progress
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 
 

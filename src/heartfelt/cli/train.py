@@ -11,7 +11,7 @@ from heartfelt.cli.data import parse_map
 from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
-    from heartfelt.train import TrainOptions
+    from heartfelt.training import TrainOptions
 
 _Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="A snapshot, published data or a table.")]
 _Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")]
@@ -23,7 +23,7 @@ _Map = Annotated[
     list[str] | None,
     typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
 ]
-_Policy = Annotated[str, typer.Option(help="Which raters are kept: see docs/panel.md.")]
+_Policy = Annotated[str, typer.Option(help="Which raters are kept: see docs/screening.md.")]
 _Heads = Annotated[
     str, typer.Option(metavar="KIND,…", help="Heads to choose from: ridge, kernel, mlp, ordinal.")
 ]
@@ -78,7 +78,7 @@ def evaluate(
 
 
 def _options(recipe: str, policy: str, heads: str, seed: int, group: str, split: str | None) -> TrainOptions:
-    from heartfelt.train import TrainOptions
+    from heartfelt.training import TrainOptions
 
     return TrainOptions(recipe, policy, _kinds(heads), seed, group=group, split=split or "")
 
@@ -94,8 +94,8 @@ def _run(
     from heartfelt.cli.source import read_source
     from heartfelt.files import whole_folder
     from heartfelt.report.training import write_evaluation
-    from heartfelt.train import train as run
-    from heartfelt.train.card import evaluation_table
+    from heartfelt.training import train as run
+    from heartfelt.training.card import evaluation_table
 
     must_be_free(out)
     with screen.progress_bar(f"reading {source}") as report:

@@ -28,6 +28,7 @@ from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import find_database
 from heartfelt.collect.writer import Writer
 from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.progress import Progress
 from heartfelt.study import Study
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Collection:
         database: str | None = None,
         clock: Callable[[], float] = time.time,
         options: CollectOptions | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Collection:
         """Open the collection of a study folder; its store is made if there is none.
 

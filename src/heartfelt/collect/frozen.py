@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from heartfelt.collect.collection import Collection
 from heartfelt.collect.store.database import find_database
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import is_study, open_study
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import load_study
 
@@ -22,9 +22,7 @@ def has_collected(folder: Path | str) -> bool:
     return source.exists() if isinstance(source, Path) else True
 
 
-def collected_snapshot(
-    folder: Path | str, progress: Callable[[str, int, int], None] | None = None
-) -> Snapshot:
+def collected_snapshot(folder: Path | str, progress: Progress | None = None) -> Snapshot:
     """Freeze what was collected for the study in ``folder`` up to now. A server that runs is not disturbed.
 
     The ratings of raters whom a researcher left out stay in the store; the snapshot's ledger says who they are.
@@ -34,8 +32,7 @@ def collected_snapshot(
         raise InputError(
             f"{home} has collected nothing yet.", "Start with 'heartfelt serve DIR' and let raters come."
         )
-    report = None if progress is None else lambda done, total: progress("probing media", done, total)
-    with Collection.of(open_study(home, report)) as collection:
+    with Collection.of(open_study(home, progress)) as collection:
         return collection.snapshot(excluded=False)
 
 

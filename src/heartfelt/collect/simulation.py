@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from heartfelt.collect.errors import StudyClosed
 from heartfelt.collect.options import CollectOptions
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.progress import Progress
 from heartfelt.snapshot.media import AT_HAND
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
@@ -99,7 +100,7 @@ class Outcome:
 def simulate_collection(
     folder: Path | str,
     options: SimulationOptions | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Collect for the study in ``folder`` with simulated people, in a store that is thrown away. Media need not be there."""
     return simulate(open_study(folder), options, progress)
@@ -108,7 +109,7 @@ def simulate_collection(
 def simulate(
     opened: OpenStudy,
     options: SimulationOptions | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """The same for a study that was read already."""
     options = options or SimulationOptions()
@@ -156,7 +157,7 @@ class _Town:
         self._hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
         self.left = self.turned_away = 0
 
-    def run(self, progress: Callable[[str, int, int], None] | None) -> Outcome:
+    def run(self, progress: Progress | None) -> Outcome:
         """Let everybody come, rate and go."""
         expected = self._study.design.expected_seconds
         gaps = self._rng.exponential(self._trials * expected / _TOGETHER, self._raters)

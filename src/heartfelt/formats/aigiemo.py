@@ -22,9 +22,10 @@ from heartfelt.formats.aigiemo_files import jsonl_line, write_records
 from heartfelt.formats.aigiemo_records import EMOTIONS, EMPTY, FIELDS, Record, canonical, flat_part, parse
 from heartfelt.formats.columns import moment_expr, moments, read_table
 from heartfelt.formats.delimited import line_ends
-from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.lines import parse_json, read_jsonl
 from heartfelt.formats.published import published_design
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import IMAGES, find_media, probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -72,8 +73,7 @@ class Aigiemo(Format):
         media = _media_root(path, options, stimuli)
         stimuli = _with_paths(stimuli, media)
         if media is not None:
-            report = None if progress is None else lambda done, total: progress("probing media", done, total)
-            stimuli = probe_stimuli(stimuli, media, str(path), report)
+            stimuli = probe_stimuli(stimuli, media, str(path), progress)
         form = "jsonl" if path.suffix.lower() in {".jsonl", ".ndjson"} else "csv"
         where = Source(
             self.name,

@@ -18,7 +18,8 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.columns import need, numbers, read_table, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
-from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.format import FORMATS, Format
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import find_media, probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -72,8 +73,7 @@ class Aimoclips(Format):
         root = source / options.get("media", "music_clips")
         stimuli = _with_paths(stimuli, root)
         if root.is_dir():
-            report = None if progress is None else lambda done, total: progress("probing media", done, total)
-            stimuli = probe_stimuli(stimuli, root, str(source), report)
+            stimuli = probe_stimuli(stimuli, root, str(source), progress)
         study = _study(intents, stimuli)
         layout = {name: line_ends(source / name) for name in (CLIPS, RATINGS, INTENTS)}
         where = Source(self.name, source.name, dict(options), root if root.is_dir() else None, layout)

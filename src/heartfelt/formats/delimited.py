@@ -29,7 +29,7 @@ import polars as pl
 from polars._typing import PolarsDataType
 
 from heartfelt.errors import InputError
-from heartfelt.files import Room
+from heartfelt.files import TemporaryFolder
 
 CHUNK = 1 << 24
 _LOOKED_AT = 1 << 21
@@ -307,8 +307,8 @@ def _is_utf8(path: Path) -> bool:
 
 def _rewritten(path: Path, encoding: str, *, stated: bool) -> tuple[Path, object]:
     """A copy in UTF-8 with LF line ends; where the encoding was only detected, Latin-1 is the last resort."""
-    room = Room()
-    target = room.path / "table.csv"
+    scratch = TemporaryFolder()
+    target = scratch.path / "table.csv"
     for attempt in (encoding,) if stated else (encoding, "latin-1"):
         try:
             with (
@@ -317,7 +317,7 @@ def _rewritten(path: Path, encoding: str, *, stated: bool) -> tuple[Path, object
             ):
                 while text := source.read(CHUNK):
                     out.write(text)
-            return target, room
+            return target, scratch
         except UnicodeError as error:
             problem = error
     raise InputError(
@@ -382,12 +382,12 @@ def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
 
 
 def _without_blank_lines(readable: Path, delimiter: str) -> tuple[Path, object]:
-    room = Room()
-    target = room.path / "table.csv"
+    scratch = TemporaryFolder()
+    target = scratch.path / "table.csv"
     with target.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         writer.writerows(row for _, row in _rows(readable, delimiter) if row)
-    return target, room
+    return target, scratch
 
 
 def spreadsheet_safe(frame: Frame) -> Frame:

@@ -36,9 +36,10 @@ from heartfelt.formats.emolia import (
     split_last,
 )
 from heartfelt.formats.emolia_files import write_files
-from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.lines import read_json
 from heartfelt.formats.published import published_design
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -89,8 +90,7 @@ class EmoliaDim(Format):
             "file_name",
         )
         if files.media is not None:
-            report = None if progress is None else lambda done, total: progress("probing media", done, total)
-            stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), report)
+            stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), progress)
         variables = None if files.variables is None else _variables(files.variables)
         drop = ["_row", "file_name", *DIM.keys]
         layout = {**files.layout(), **header_notes(files), **order_notes(left, items, flags)}

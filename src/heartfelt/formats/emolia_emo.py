@@ -33,8 +33,9 @@ from heartfelt.formats.emolia import (
     split_last,
 )
 from heartfelt.formats.emolia_files import write_files
-from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.published import published_design
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -78,8 +79,7 @@ class EmoliaEmo(Format):
         items = items_of(kept, left, flags, EMO)
         stimuli = _stimuli(items, kept, left, files.media)
         if files.media is not None:
-            report = None if progress is None else lambda done, total: progress("probing media", done, total)
-            stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), report)
+            stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), progress)
         drop = ["_row", "file_name", *EMO.keys]
         layout = {**files.layout(), **header_notes(files), **order_notes(left, items, flags)}
         return Snapshot.build(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.progress import Progress
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
 
 KEYED_OPTIONS = ("scale", "rename", "reference")
 """Options that may be given once per question or intent, as ``scale.valence``."""
-Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much is done, and how much there is."""
 
 

@@ -26,7 +26,7 @@ from heartfelt.formats.columns import (
     whole_numbers,
 )
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
-from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.list_cells import NO_RATER, single_answers
 from heartfelt.formats.source_table import TABLES, SourceTable, id_notes, open_table
 from heartfelt.formats.tabular import (
@@ -43,6 +43,7 @@ from heartfelt.formats.tabular import (
     tidy_name,
     with_media,
 )
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.formats.columns import ids, need, read_table, unique_keys
-from heartfelt.formats.format import Progress
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -45,7 +44,7 @@ class OpenStudy:
         return self.stimuli.filter(bad)["stimulus"].to_list()
 
 
-def open_study(folder: Path | str, progress: Callable[[int, int], None] | None = None) -> OpenStudy:
+def open_study(folder: Path | str, progress: Progress | None = None) -> OpenStudy:
     """Read a study folder: study, manifest and items are checked, media are found and probed."""
     path = Path(folder)
     home = path.parent if path.is_file() else path
@@ -65,8 +64,7 @@ def is_study(folder: Path) -> bool:
 
 def study_snapshot(folder: Path, progress: Progress | None = None) -> Snapshot:
     """A study folder as a snapshot without ratings: what is to be asked, before anybody has answered."""
-    report = None if progress is None else lambda done, total: progress("probing media", done, total)
-    opened = open_study(folder, report)
+    opened = open_study(folder, progress)
     source = Source("study", folder.name, {}, opened.media_root)
     items = opened.items if opened.study.stimuli.items else None
     return Snapshot.build(opened.study, stimuli=opened.stimuli, items=items, source=source)

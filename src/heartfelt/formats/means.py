@@ -19,7 +19,7 @@ from heartfelt.files import write_text
 from heartfelt.formats.anchors import with_anchors
 from heartfelt.formats.columns import ids, numbers, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text
-from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.source_table import id_notes
 from heartfelt.formats.tabular import (
     COMMON_OPTIONS,
@@ -35,6 +35,7 @@ from heartfelt.formats.tabular import (
     tidy_name,
     with_media,
 )
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source

@@ -20,7 +20,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import line_ends, open_delimited
-from heartfelt.formats.format import FORMATS, Format, Progress
+from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.lines import numbered_lines
 from heartfelt.formats.musiceval_files import DEMO_PROMPTS, PROMPTS, RATINGS, write_release
 from heartfelt.formats.musiceval_lists import (
@@ -33,6 +33,7 @@ from heartfelt.formats.musiceval_lists import (
     read_systems,
 )
 from heartfelt.formats.published import published_design
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
@@ -81,8 +82,7 @@ class MusicEval(Format):
                 "Check the path; it is relative to the release.",
             )
         if media.is_dir():
-            report = None if progress is None else lambda done, total: progress("probing media", done, total)
-            stimuli = probe_stimuli(stimuli, media, str(source), report)
+            stimuli = probe_stimuli(stimuli, media, str(source), progress)
         where = Source(
             self.name, source.name, dict(options), media if media.is_dir() else None, found.layout()
         )

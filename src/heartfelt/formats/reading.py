@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.files import Room, whole_folder
-from heartfelt.formats.format import FORMATS, Progress
+from heartfelt.files import TemporaryFolder, whole_folder
+from heartfelt.formats.format import FORMATS
 from heartfelt.formats.manifest import is_study, study_snapshot
+from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.folder import is_snapshot
 
@@ -65,7 +66,7 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
             plain[option] = str(Path(plain[option]).resolve())
     if "media" not in plain and ("path" in frame.columns or "path" in plain):
         plain["media"] = str(Path.cwd())
-    folder = Room()
+    folder = TemporaryFolder()
     table = folder.path / "table.parquet"
     frame.write_parquet(table)
     FORMATS[format].check_options(plain)

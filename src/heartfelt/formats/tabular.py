@@ -11,9 +11,9 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.anchors import ANCHOR_OPTIONS
 from heartfelt.formats.columns import ids, need, numbers, one_of, read_table, unique_keys
-from heartfelt.formats.format import Progress
 from heartfelt.formats.source_table import OPTIONS as TABLE_OPTIONS
 from heartfelt.formats.source_table import TABLES, SourceTable, open_table
+from heartfelt.progress import Progress
 from heartfelt.snapshot.media import find_media, probe_stimuli
 from heartfelt.study import Study, load_study
 from heartfelt.study.question import Question
@@ -335,8 +335,7 @@ def with_media(
         if not any(paths):
             return stimuli, None, kind or _kind(stimuli["stimulus"].head(20).to_list())
         stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
-    report = None if progress is None else lambda done, total: progress("probing media", done, total)
-    stimuli = probe_stimuli(stimuli, root, str(base), report)
+    stimuli = probe_stimuli(stimuli, root, str(base), progress)
     return stimuli, root, kind or _kind(stimuli["path"].drop_nulls().head(20).to_list())
 
 

@@ -11,8 +11,8 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import inside
 from heartfelt.make.generators import GENERATORS, Generator
-from heartfelt.make.media import content_hash, read_audio
 from heartfelt.make.prompts import Prompt
+from heartfelt.media.audio import content_hash, read_audio
 from heartfelt.snapshot.probed import FACTS
 
 _SCHEMA: dict[str, Any] = {

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
+from heartfelt.progress import Progress
 from heartfelt.report.analysis_page import analysis_page
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import render
 from heartfelt.report.prints.hands import drawing
 from heartfelt.report.reading import Analysis
+from heartfelt.serialization import write_json
 
 PAGE = "report.html"
 
@@ -26,7 +27,7 @@ def write_analysis(
     folder: Path | str,
     *,
     replace: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder."""
     target = Path(folder)

@@ -15,7 +15,8 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
+from heartfelt.serialization import write_json
 from heartfelt.snapshot.snapshot import SCHEMA_VERSION, SMALL_TABLES, Snapshot, Source, Spooled
 from heartfelt.snapshot.survey import survey
 from heartfelt.study import load_study, study_text

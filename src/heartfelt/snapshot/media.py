@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import inside
+from heartfelt.progress import Progress
 from heartfelt.snapshot.probed import FACTS, MediaFacts, Probed
 
 AUDIO = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".w64"})
@@ -63,7 +64,7 @@ def probe_stimuli(
     stimuli: pl.DataFrame,
     root: Path,
     where: str,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     home: Path | None = None,
 ) -> pl.DataFrame:
     """Return the stimuli with what their media files are. A missing file is a row with a reason.

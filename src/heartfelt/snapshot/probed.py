@@ -19,6 +19,7 @@ from typing import TypeAlias
 import polars as pl
 
 from heartfelt.files import write_bytes
+from heartfelt.progress import Progress
 
 CACHE_FILE = ".media-probes.parquet"
 _VERSION = 1
@@ -101,7 +102,7 @@ class Probed:
         paths: Sequence[str | None],
         locate: Callable[[str], Path],
         probe: Callable[[Path], MediaFacts],
-        report: Callable[[int, int], None] | None,
+        report: Progress | None,
     ) -> list[Row]:
         """The facts of every path in order; only those that are not known are located and probed, several at a time."""
         from concurrent.futures import ThreadPoolExecutor
@@ -110,7 +111,7 @@ class Probed:
         todo = [place for place, row in enumerate(rows) if row is None]
         done = len(rows) - len(todo)
         if report is not None and done:
-            report(done, len(rows))
+            report("probing media", done, len(rows))
 
         def look(place: int) -> Row:
             path = paths[place]
@@ -126,7 +127,7 @@ class Probed:
                 rows[place] = row
                 done += 1
                 if report is not None:
-                    report(done, len(rows))
+                    report("probing media", done, len(rows))
         return [row for row in rows if row is not None]
 
     def _remembered(self, path: str | None) -> Row | None:

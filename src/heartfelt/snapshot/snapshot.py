@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.files import Room
+from heartfelt.files import TemporaryFolder
 from heartfelt.snapshot.check import check_ratings
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.media import AT_HAND
@@ -239,9 +239,9 @@ def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
     if isinstance(ratings, pl.DataFrame):
         frame = RATINGS.typed(ratings.lazy(), where).collect()
         return Spooled(frame, survey(frame, where))
-    room = Room()
-    path = room.path / "ratings.parquet"
-    return Spooled(path, survey_on_the_way(RATINGS.typed(ratings, where), path, where), room)
+    folder = TemporaryFolder()
+    path = folder.path / "ratings.parquet"
+    return Spooled(path, survey_on_the_way(RATINGS.typed(ratings, where), path, where), folder)
 
 
 def _with_all(raters: pl.DataFrame, seen: list[str]) -> pl.DataFrame:

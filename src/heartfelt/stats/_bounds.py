@@ -23,28 +23,30 @@ Transform = Literal["identity", "fisher", "logit", "log"]
 _NORMAL = NormalDist()
 
 
-def check_level(level: float) -> float:
+def check_confidence(confidence: float) -> float:
     """Refuse a confidence level that is not inside (0, 1)."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"The confidence level must lie between 0 and 1; got {level}.", "Pass 0.95, say.")
-    return level
+    if not 0.0 < confidence < 1.0:
+        raise InputError(
+            f"The confidence level must lie between 0 and 1; got {confidence}.", "Pass 0.95, say."
+        )
+    return confidence
 
 
-def normal_quantile(level: float) -> float:
+def normal_quantile(confidence: float) -> float:
     """The two-sided normal quantile: 1.96 for 0.95."""
-    return _NORMAL.inv_cdf(0.5 + check_level(level) / 2)
+    return _NORMAL.inv_cdf(0.5 + check_confidence(confidence) / 2)
 
 
-def t_quantile(level: float, df: float) -> float:
+def t_quantile(confidence: float, df: float) -> float:
     """The two-sided Student t quantile."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(df, 0.5 + check_level(level) / 2))
+    return float(stdtrit(df, 0.5 + check_confidence(confidence) / 2))
 
 
-def wilson(successes: float, trials: float, level: float) -> Bounds:
+def wilson(successes: float, trials: float, confidence: float) -> Bounds:
     """Wilson's score interval of a proportion."""
-    z = normal_quantile(level)
+    z = normal_quantile(confidence)
     share = successes / trials
     centre = share + z * z / (2 * trials)
     half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
@@ -62,17 +64,17 @@ def mover_mean(shares: Floats, lows: Floats, highs: Floats) -> Bounds:
     return max(low, 0.0), min(high, 1.0)
 
 
-def fisher(value: float, error: float, level: float) -> Bounds:
+def fisher(value: float, error: float, confidence: float) -> Bounds:
     """Interval of a correlation whose z transform has standard error ``error``."""
-    z, half = math.atanh(value), normal_quantile(level) * error
+    z, half = math.atanh(value), normal_quantile(confidence) * error
     return math.tanh(z - half), math.tanh(z + half)
 
 
-def delta(value: float, error: float, level: float, transform: Transform = "identity") -> Bounds | None:
+def delta(value: float, error: float, confidence: float, transform: Transform = "identity") -> Bounds | None:
     """Normal interval on a transformed scale; None where the transform or the error is degenerate."""
     if not (math.isfinite(error) and error > 0):
         return None
-    quantile = normal_quantile(level)
+    quantile = normal_quantile(confidence)
     if transform == "identity":
         return value - quantile * error, value + quantile * error
     if transform == "log":
@@ -83,7 +85,7 @@ def delta(value: float, error: float, level: float, transform: Transform = "iden
     if transform == "fisher":
         if abs(value) >= 1:
             return None
-        return fisher(value, error / (1 - value * value), level)
+        return fisher(value, error / (1 - value * value), confidence)
     if not 0 < value < 1:
         return None
     centre, half = math.log(value / (1 - value)), quantile * error / (value * (1 - value))
@@ -101,30 +103,30 @@ def influence_error(influence: Floats) -> float:
     return math.sqrt(float(np.sum(centred * centred)) / (n * max(n - 1, 1)))
 
 
-def t_mean(values: Floats, level: float) -> Bounds | None:
+def t_mean(values: Floats, confidence: float) -> Bounds | None:
     """Student t interval of a mean."""
     n = values.size
     if n < 2:
         return None
-    half = t_quantile(level, n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
+    half = t_quantile(confidence, n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
     mean = float(values.mean())
     return mean - half, mean + half
 
 
-def percentile(replicates: Floats, level: float) -> Bounds:
+def percentile(replicates: Floats, confidence: float) -> Bounds:
     """Efron's percentile interval."""
-    tail = (1 - check_level(level)) / 2
+    tail = (1 - check_confidence(confidence)) / 2
     low, high = np.quantile(replicates, [tail, 1 - tail])
     return float(low), float(high)
 
 
-def basic(value: float, replicates: Floats, level: float) -> Bounds:
+def basic(value: float, replicates: Floats, confidence: float) -> Bounds:
     """The reversed percentile interval, which takes the bootstrap's own bias off."""
-    low, high = percentile(replicates, level)
+    low, high = percentile(replicates, confidence)
     return 2 * value - high, 2 * value - low
 
 
-def bca(value: float, replicates: Floats, influence: Floats, level: float) -> Bounds | None:
+def bca(value: float, replicates: Floats, influence: Floats, confidence: float) -> Bounds | None:
     """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values'
     skewness.
     """
@@ -135,7 +137,7 @@ def bca(value: float, replicates: Floats, influence: Floats, level: float) -> Bo
         return None
     bias = _NORMAL.inv_cdf(share)
     acceleration = float(np.sum(influence**3)) / (6 * spread**1.5)
-    tail = (1 - check_level(level)) / 2
+    tail = (1 - check_confidence(confidence)) / 2
     points = []
     for quantile in (_NORMAL.inv_cdf(tail), _NORMAL.inv_cdf(1 - tail)):
         shifted = bias + quantile
@@ -146,10 +148,12 @@ def bca(value: float, replicates: Floats, influence: Floats, level: float) -> Bo
     return float(low), float(high)
 
 
-def bounded(estimate: Estimate, bounds: Bounds | None, interval: str, level: float, why_not: str) -> Estimate:
+def bounded(
+    estimate: Estimate, bounds: Bounds | None, interval: str, confidence: float, why_not: str
+) -> Estimate:
     """Give an estimate its interval, or the reason it has none."""
     if bounds is None:
         from dataclasses import replace
 
         return replace(estimate, why_no_interval=why_not, counts=dict(estimate.counts))
-    return estimate.with_interval(bounds[0], bounds[1], interval, level)
+    return estimate.with_interval(bounds[0], bounds[1], interval, confidence)

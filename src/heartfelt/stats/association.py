@@ -28,7 +28,7 @@ from heartfelt.stats.triples import Floats
 Correlation = Literal["pearson", "spearman", "kendall"]
 
 
-def pearson(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
+def pearson(x: Column, y: Column, *, confidence: float = 0.95) -> Estimate:
     """The product-moment correlation with Fisher's z interval (exact for bivariate normal data only)."""
     data = pairs(x, y)
     why = _undefined("pearson", data)
@@ -36,10 +36,10 @@ def pearson(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
         return Estimate.missing(why, "Pearson r", data.counts)
     value = pearson_value(data.x, data.y)
     plain = Estimate(value, method="Pearson r", counts=data.counts)
-    return _fisher(plain, data.n, 1.0, "Fisher z", level)
+    return _fisher(plain, data.n, 1.0, "Fisher z", confidence)
 
 
-def spearman(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
+def spearman(x: Column, y: Column, *, confidence: float = 0.95) -> Estimate:
     """The correlation of mid-ranks with Bonett and Wright's interval."""
     data = pairs(x, y)
     why = _undefined("spearman", data)
@@ -47,39 +47,39 @@ def spearman(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
         return Estimate.missing(why, "Spearman rho", data.counts)
     value = pearson_value(mid_ranks(data.x), mid_ranks(data.y))
     plain = Estimate(value, method="Spearman rho", counts=data.counts)
-    return _fisher(plain, data.n, 1 + value * value / 2, "Fisher z, Bonett-Wright variance", level)
+    return _fisher(plain, data.n, 1 + value * value / 2, "Fisher z, Bonett-Wright variance", confidence)
 
 
-def kendall(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
+def kendall(x: Column, y: Column, *, confidence: float = 0.95) -> Estimate:
     """Tau-b with a jackknife interval on Fisher's scale."""
-    return _jackknifed("kendall", "Kendall tau-b", x, y, level)
+    return _jackknifed("kendall", "Kendall tau-b", x, y, confidence)
 
 
-def ccc(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
+def ccc(x: Column, y: Column, *, confidence: float = 0.95) -> Estimate:
     """Lin's concordance correlation: closeness to the line y = x, so bias and scale count against it."""
-    return _jackknifed("ccc", "Lin's concordance correlation", x, y, level)
+    return _jackknifed("ccc", "Lin's concordance correlation", x, y, confidence)
 
 
-def mse(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
+def mse(x: Column, y: Column, *, confidence: float = 0.95) -> Estimate:
     """The mean squared difference, with a jackknife interval on the log scale."""
-    return _jackknifed("mse", "mean squared error", x, y, level)
+    return _jackknifed("mse", "mean squared error", x, y, confidence)
 
 
-def mae(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
+def mae(x: Column, y: Column, *, confidence: float = 0.95) -> Estimate:
     """The mean absolute difference, with a jackknife interval on the log scale."""
-    return _jackknifed("mae", "mean absolute error", x, y, level)
+    return _jackknifed("mae", "mean absolute error", x, y, confidence)
 
 
-def rmse(x: Column, y: Column, *, level: float = 0.95) -> Estimate:
+def rmse(x: Column, y: Column, *, confidence: float = 0.95) -> Estimate:
     """The root of ``mse``, its interval the roots of that interval's bounds."""
-    return _jackknifed("rmse", "root mean squared error", x, y, level)
+    return _jackknifed("rmse", "root mean squared error", x, y, confidence)
 
 
-def _jackknifed(metric: str, name: str, x: Column, y: Column, level: float) -> Estimate:
+def _jackknifed(metric: str, name: str, x: Column, y: Column, confidence: float) -> Estimate:
     data = pairs(x, y)
     if METRICS[metric].undefined(Rows(data.x, data.y, data.kept)):
         return Estimate.missing(_undefined(metric, data) or "", name, data.counts)
-    found = jackknife_metric(metric, data.x, data.y, confidence=level)
+    found = jackknife_metric(metric, data.x, data.y, confidence=confidence)
     return replace(found, method=name, counts=data.counts)
 
 
@@ -123,11 +123,11 @@ def _why_flat(value: float) -> str:
     )
 
 
-def _fisher(plain: Estimate, n: int, factor: float, interval: str, level: float) -> Estimate:
+def _fisher(plain: Estimate, n: int, factor: float, interval: str, confidence: float) -> Estimate:
     value = float(plain)
     if n < 4:
-        return _bounds.bounded(plain, None, interval, level, "three pairs leave Fisher's z no error")
+        return _bounds.bounded(plain, None, interval, confidence, "three pairs leave Fisher's z no error")
     if abs(value) >= 1:
-        return _bounds.bounded(plain, None, interval, level, _why_flat(value))
-    bounds = _bounds.fisher(value, math.sqrt(factor / (n - 3)), level)
-    return _bounds.bounded(plain, bounds, interval, level, "")
+        return _bounds.bounded(plain, None, interval, confidence, _why_flat(value))
+    bounds = _bounds.fisher(value, math.sqrt(factor / (n - 3)), confidence)
+    return _bounds.bounded(plain, bounds, interval, confidence, "")

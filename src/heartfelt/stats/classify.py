@@ -57,14 +57,14 @@ def confusion(label: Column, predicted: Column) -> Confusion:
     return Confusion(tuple(data.names), matrix, int(data.kept.size - data.n))
 
 
-def accuracy(label: Column, predicted: Column, *, level: float = 0.95) -> Estimate:
+def accuracy(label: Column, predicted: Column, *, confidence: float = 0.95) -> Estimate:
     """The share of predictions equal to the label."""
     data = categories(label, predicted)
     hits = int(np.count_nonzero(data.label == data.predicted))
-    return _proportion(hits, data.n, "accuracy", data.counts, level, "no pairs")
+    return _proportion(hits, data.n, "accuracy", data.counts, confidence, "no pairs")
 
 
-def balanced_accuracy(label: Column, predicted: Column, *, level: float = 0.95) -> Estimate:
+def balanced_accuracy(label: Column, predicted: Column, *, confidence: float = 0.95) -> Estimate:
     """The mean recall of the classes that occur among the labels."""
     data = categories(label, predicted)
     name = "balanced accuracy"
@@ -73,37 +73,39 @@ def balanced_accuracy(label: Column, predicted: Column, *, level: float = 0.95) 
     labels, _, rightly = _class_counts(data)
     hits, totals = rightly[labels > 0], labels[labels > 0]
     shares = hits / totals
-    ends = np.array([_bounds.wilson(h, t, level) for h, t in zip(hits, totals, strict=True)])
+    ends = np.array([_bounds.wilson(h, t, confidence) for h, t in zip(hits, totals, strict=True)])
     counts = data.counts | {"classes": int(totals.size)}
     plain = Estimate(float(shares.mean()), method=name, counts=counts)
     bounds = _bounds.mover_mean(shares, ends[:, 0], ends[:, 1])
-    return _bounds.bounded(plain, bounds, "Wilson per class, combined by MOVER", level, "")
+    return _bounds.bounded(plain, bounds, "Wilson per class, combined by MOVER", confidence, "")
 
 
-def precision(label: Column, predicted: Column, *, positive: Any = None, level: float = 0.95) -> Estimate:
+def precision(
+    label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95
+) -> Estimate:
     """The share of positive predictions whose label is positive."""
     both, said, _, counts = _flags(label, predicted, positive)
-    return _proportion(both, said, "precision", counts, level, "nothing was predicted positive")
+    return _proportion(both, said, "precision", counts, confidence, "nothing was predicted positive")
 
 
-def recall(label: Column, predicted: Column, *, positive: Any = None, level: float = 0.95) -> Estimate:
+def recall(label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """The share of positive labels that were predicted positive."""
     both, _, true, counts = _flags(label, predicted, positive)
-    return _proportion(both, true, "recall", counts, level, "no label is positive")
+    return _proportion(both, true, "recall", counts, confidence, "no label is positive")
 
 
-def f1(label: Column, predicted: Column, *, positive: Any = None, level: float = 0.95) -> Estimate:
+def f1(label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """The harmonic mean of precision and recall of the positive class."""
     both, said, true, counts = _flags(label, predicted, positive)
-    jaccard = _proportion(both, said + true - both, "F1", counts, level, "nothing is positive")
+    jaccard = _proportion(both, said + true - both, "F1", counts, confidence, "nothing is positive")
     if jaccard.value is None or jaccard.low is None or jaccard.high is None:
         return jaccard
     low, value, high = (2 * end / (1 + end) for end in (jaccard.low, jaccard.value, jaccard.high))
     plain = Estimate(value, method="F1", counts=counts)
-    return plain.with_interval(low, high, "Wilson on the Jaccard share, transformed", level)
+    return plain.with_interval(low, high, "Wilson on the Jaccard share, transformed", confidence)
 
 
-def macro_f1(label: Column, predicted: Column, *, level: float = 0.95) -> Estimate:
+def macro_f1(label: Column, predicted: Column, *, confidence: float = 0.95) -> Estimate:
     """The unweighted mean of every class's F1."""
     data = categories(label, predicted)
     if data.n == 0:
@@ -112,22 +114,22 @@ def macro_f1(label: Column, predicted: Column, *, level: float = 0.95) -> Estima
     value = float(np.mean(2 * hits / (labels + predictions)))
     plain = Estimate(value, method="macro F1", counts=data.counts | {"classes": len(data.names)})
     influence = _influence.macro_f1(data.label, data.predicted, len(data.names))
-    return _delta(plain, influence, "logit", level)
+    return _delta(plain, influence, "logit", confidence)
 
 
-def auroc(label: Column, predicted: Column, *, positive: Any = None, level: float = 0.95) -> Estimate:
+def auroc(label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """The chance that a positive is scored above a negative, ties counting half."""
-    return _scored("auroc", "area under the ROC curve", label, predicted, positive, level)
+    return _scored("auroc", "area under the ROC curve", label, predicted, positive, confidence)
 
 
 def average_precision(
-    label: Column, predicted: Column, *, positive: Any = None, level: float = 0.95
+    label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95
 ) -> Estimate:
     """Precision averaged over the positives, each at its own score as threshold (no interpolation)."""
-    return _scored("average_precision", "average precision", label, predicted, positive, level)
+    return _scored("average_precision", "average precision", label, predicted, positive, confidence)
 
 
-def quadratic_kappa(label: Column, predicted: Column, *, level: float = 0.95) -> Estimate:
+def quadratic_kappa(label: Column, predicted: Column, *, confidence: float = 0.95) -> Estimate:
     """Agreement beyond chance of ordered categories given as numbers, disagreement counting its square.
 
     Weights follow the values themselves, so unused categories between two used ones keep their distance.
@@ -137,7 +139,7 @@ def quadratic_kappa(label: Column, predicted: Column, *, level: float = 0.95) ->
     why = METRICS["quadratic_kappa"].undefined(data)
     if why:
         return Estimate.missing(why, name, _counts(data))
-    found = jackknife_metric("quadratic_kappa", data.x, data.y, confidence=level)
+    found = jackknife_metric("quadratic_kappa", data.x, data.y, confidence=confidence)
     return replace(found, method=name, counts=_counts(data))
 
 
@@ -158,24 +160,24 @@ def _flags(label: Column, predicted: Column, positive: Any) -> tuple[int, int, i
 
 
 def _proportion(
-    successes: int, trials: int, name: str, counts: dict[str, int], level: float, why: str
+    successes: int, trials: int, name: str, counts: dict[str, int], confidence: float, why: str
 ) -> Estimate:
     if trials == 0:
         return Estimate.missing(why, name, counts)
     plain = Estimate(successes / trials, method=name, counts=counts)
-    low, high = _bounds.wilson(successes, trials, level)
-    return plain.with_interval(low, high, "Wilson", level)
+    low, high = _bounds.wilson(successes, trials, confidence)
+    return plain.with_interval(low, high, "Wilson", confidence)
 
 
-def _delta(plain: Estimate, influence: Floats, transform: _bounds.Transform, level: float) -> Estimate:
+def _delta(plain: Estimate, influence: Floats, transform: _bounds.Transform, confidence: float) -> Estimate:
     scale = "Fisher z" if transform == "fisher" else transform
-    bounds = _bounds.delta(float(plain), _bounds.influence_error(influence), level, transform)
+    bounds = _bounds.delta(float(plain), _bounds.influence_error(influence), confidence, transform)
     why = "the value is at its bound, where the delta method has no error"
-    return _bounds.bounded(plain, bounds, f"delta method, {scale} scale", level, why)
+    return _bounds.bounded(plain, bounds, f"delta method, {scale} scale", confidence, why)
 
 
 def _scored(
-    metric: str, name: str, label: Column, predicted: Column, positive: Any, level: float
+    metric: str, name: str, label: Column, predicted: Column, positive: Any, confidence: float
 ) -> Estimate:
     chosen = METRICS[metric]
     data = rows(chosen, as_flags(label, positive), predicted)
@@ -188,9 +190,9 @@ def _scored(
     plain = Estimate(value, method=name, counts=counts)
     if metric == "auroc":
         error = _influence.delong_error(influence, data.x)
-        bounds = _bounds.delta(value, error, level, "logit")
-        return _bounds.bounded(plain, bounds, "DeLong, logit scale", level, "the classes do not overlap")
-    found = jackknife_metric(metric, data.x, data.y, confidence=level)
+        bounds = _bounds.delta(value, error, confidence, "logit")
+        return _bounds.bounded(plain, bounds, "DeLong, logit scale", confidence, "the classes do not overlap")
+    found = jackknife_metric(metric, data.x, data.y, confidence=confidence)
     return replace(found, value=value, method=name, counts=counts)
 
 

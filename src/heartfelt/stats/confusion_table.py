@@ -72,14 +72,14 @@ class Confusion:
         """Accuracy's upper bound."""
         return self.accuracy.high
 
-    def recall(self, category: Any, level: float = 0.95) -> Estimate:
+    def recall(self, category: Any, confidence: float = 0.95) -> Estimate:
         """The share of one category's labels that were predicted as it."""
         index = self.categories.index(category)
         total, hits = int(self.labels[index]), int(self.hits[index])
         if total == 0:
             return Estimate.missing(f"no label is '{category}'", "recall", {"pairs": 0})
-        low, high = wilson(hits, total, level)
-        return Estimate(hits / total, low, high, "recall", "Wilson", level, {"pairs": total})
+        low, high = wilson(hits, total, confidence)
+        return Estimate(hits / total, low, high, "recall", "Wilson", confidence, {"pairs": total})
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists."""

@@ -34,7 +34,7 @@ class Estimate:
     high: float | None = None
     method: str = ""
     interval: str = ""
-    level: float = 0.95
+    confidence: float = 0.95
     counts: Mapping[str, int] = field(default_factory=dict)
     why_missing: str | None = None
     why_no_interval: str | None = None
@@ -61,10 +61,12 @@ class Estimate:
         return self.value is None
 
     def with_interval(
-        self, low: float | None, high: float | None, interval: str, level: float = 0.95
+        self, low: float | None, high: float | None, interval: str, confidence: float = 0.95
     ) -> Estimate:
         """Return the same estimate with bounds by the named method."""
-        return replace(self, low=low, high=high, interval=interval, level=level, counts=dict(self.counts))
+        return replace(
+            self, low=low, high=high, interval=interval, confidence=confidence, counts=dict(self.counts)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A plain object for strict JSON: ``null`` and a reason where there is no number."""
@@ -72,7 +74,7 @@ class Estimate:
         if self.value is None:
             out["why_missing"] = self.why_missing
         else:
-            out |= {"low": self.low, "high": self.high, "level": self.level}
+            out |= {"low": self.low, "high": self.high, "level": self.confidence}
             if self.interval:
                 out["interval"] = self.interval
             if self.low is None and self.why_no_interval:
@@ -80,6 +82,21 @@ class Estimate:
         out["method"] = self.method
         out |= {f"n_{name}": count for name, count in self.counts.items()}
         return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Estimate:
+        """Restore what ``to_json`` wrote."""
+        return cls(
+            data["value"],
+            data.get("low"),
+            data.get("high"),
+            data.get("method", ""),
+            data.get("interval", ""),
+            data.get("level", 0.95),
+            {name.removeprefix("n_"): count for name, count in data.items() if name.startswith("n_")},
+            data.get("why_missing"),
+            data.get("why_no_interval"),
+        )
 
     def __format__(self, spec: str) -> str:
         spec = spec or ".3f"
@@ -107,7 +124,7 @@ class Estimate:
                 self.high,
                 self.method,
                 self.interval,
-                self.level,
+                self.confidence,
                 dict(self.counts),
                 self.why_missing,
                 self.why_no_interval,

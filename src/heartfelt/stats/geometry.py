@@ -35,7 +35,7 @@ class Ellipse:
     semi_axes: tuple[float, float]
     angle: float
     covariance: tuple[tuple[float, float], tuple[float, float]]
-    level: float
+    confidence: float
     points: int
     left_out: int = 0
     why_missing: str | None = None
@@ -63,40 +63,44 @@ class Ellipse:
             "semi_axes": list(self.semi_axes) if found else None,
             "angle": self.angle if found else None,
             "area": self.area,
-            "level": self.level,
+            "level": self.confidence,
             "n_points": self.points,
             "n_left_out": self.left_out,
             **({"why_missing": self.why_missing} if self.why_missing else {}),
         }
 
 
-def ellipse(x: Column, y: Column, *, level: float = 0.95) -> Ellipse:
+def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
     """The covariance ellipse of a cloud."""
-    _bounds.check_level(level)
+    _bounds.check_confidence(confidence)
     data = pairs(x, y)
     if data.n < 3:
         centre = (float(data.x.mean()), float(data.y.mean())) if data.n else (0.0, 0.0)
-        return _no_ellipse(centre, level, data.n, data.left_out, f"{data.n} points; at least 3 are needed")
-    return _fit(data.x, data.y, level, data.left_out)
+        return _no_ellipse(
+            centre, confidence, data.n, data.left_out, f"{data.n} points; at least 3 are needed"
+        )
+    return _fit(data.x, data.y, confidence, data.left_out)
 
 
-def _fit(x: Floats, y: Floats, level: float, left_out: int = 0) -> Ellipse:
+def _fit(x: Floats, y: Floats, confidence: float, left_out: int = 0) -> Ellipse:
     centre = (float(x.mean()), float(y.mean()))
     a, b = x - centre[0], y - centre[1]
     xx, yy, xy = (float(u @ v) / (x.size - 1) for u, v in ((a, a), (b, b), (a, b)))
     values, vectors = np.linalg.eigh(np.array([[xx, xy], [xy, yy]]))
     if values[1] <= 0 or values[0] <= 1e-12 * values[1]:
-        return _no_ellipse(centre, level, x.size, left_out, "the points lie on a line")
-    radii = np.sqrt(-2 * math.log1p(-level) * values[::-1])
+        return _no_ellipse(centre, confidence, x.size, left_out, "the points lie on a line")
+    radii = np.sqrt(-2 * math.log1p(-confidence) * values[::-1])
     angle = math.atan2(vectors[1, 1], vectors[0, 1])
     angle = angle - math.pi if angle > math.pi / 2 else angle + math.pi if angle <= -math.pi / 2 else angle
     axes = (float(radii[0]), float(radii[1]))
-    return Ellipse(centre, axes, angle, ((xx, xy), (xy, yy)), level, x.size, left_out)
+    return Ellipse(centre, axes, angle, ((xx, xy), (xy, yy)), confidence, x.size, left_out)
 
 
-def _no_ellipse(centre: tuple[float, float], level: float, points: int, left_out: int, why: str) -> Ellipse:
+def _no_ellipse(
+    centre: tuple[float, float], confidence: float, points: int, left_out: int, why: str
+) -> Ellipse:
     nothing = (0.0, 0.0)
-    return Ellipse(centre, nothing, 0.0, (nothing, nothing), level, points, left_out, why)
+    return Ellipse(centre, nothing, 0.0, (nothing, nothing), confidence, points, left_out, why)
 
 
 def _axes(one: Ellipse) -> Floats:
@@ -178,7 +182,7 @@ def overlap(
     first: tuple[Column, Column],
     second: tuple[Column, Column],
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
@@ -186,9 +190,9 @@ def overlap(
 
     The interval is the 95% percentile bootstrap over the points of each cloud.
     """
-    name = f"overlap of {level:.0%} ellipses (intersection over union)"
+    name = f"overlap of {confidence:.0%} ellipses (intersection over union)"
     clouds = [pairs(*first), pairs(*second)]
-    shapes = [ellipse(cloud.x, cloud.y, level=level) for cloud in clouds]
+    shapes = [ellipse(cloud.x, cloud.y, confidence=confidence) for cloud in clouds]
     left_out = sum(cloud.left_out for cloud in clouds)
     counts = {"first_points": clouds[0].n, "second_points": clouds[1].n}
     counts |= {"left_out": left_out} if left_out else {}
@@ -202,7 +206,7 @@ def overlap(
         drawn = []
         for cloud in clouds:
             rows = generator.integers(0, cloud.n, cloud.n)
-            drawn.append(_fit(cloud.x[rows], cloud.y[rows], level))
+            drawn.append(_fit(cloud.x[rows], cloud.y[rows], confidence))
         if not any(shape.is_missing for shape in drawn):
             found.append(overlap_of(*drawn))
     if len(found) < 0.9 * resamples:

@@ -232,7 +232,7 @@ class _Work:
                 f"but they agree on {halves.observed:.2f}"
             )
             return Estimate(
-                solved.value, method=method, level=self.confidence, counts=labels, why_no_interval=why
+                solved.value, method=method, confidence=self.confidence, counts=labels, why_no_interval=why
             ), halves
         name = "profile likelihood of the mixture, widened for raters and for chance in the labels"
         return Estimate(solved.value, solved.low, solved.high, method, name, self.confidence, labels), halves
@@ -247,7 +247,7 @@ class _Work:
         if agreed is None or agreed.error == 0.0 or self.metric in get_args(CategoryMetric):
             why = "the value is at its limit"
             return Estimate(
-                value, method=method, level=self.confidence, counts=self.d.counts, why_no_interval=why
+                value, method=method, confidence=self.confidence, counts=self.d.counts, why_no_interval=why
             )
         own, others = agreed.error, agreed.error / max(float(np.median(self.d.per_item)) - 1.0, 1.0)
         if self.metric == "correlation":
@@ -277,7 +277,9 @@ class _Work:
         found = group_variance(self.d, scaled, GROUPS, self.seed)
         if found is None:
             why = "too few items or raters to leave groups of them out"
-            return Estimate(value, method=method, level=self.confidence, counts=counts, why_no_interval=why)
+            return Estimate(
+                value, method=method, confidence=self.confidence, counts=counts, why_no_interval=why
+            )
         variance, units = found
         half = half_width(variance, units, self.confidence)
         z = forward(value)

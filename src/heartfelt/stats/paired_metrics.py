@@ -121,7 +121,7 @@ def _possible(found: Estimate, metric: Metric) -> Estimate:
     most = {"fisher": 2.0, "logit": 1.0}.get(metric.transform)
     if most is None or found.low is None or found.high is None:
         return found
-    return found.with_interval(max(found.low, -most), min(found.high, most), found.interval, found.level)
+    return found.with_interval(max(found.low, -most), min(found.high, most), found.interval, found.confidence)
 
 
 def _spread(metric: Metric, value: float, both: tuple[Rows, Rows], unit: Ints | None, units: int) -> Spread:

@@ -86,7 +86,7 @@ class Calibration:
         }
 
 
-def brier(label: Column, probability: Column, *, positive: Any = None, level: float = 0.95) -> Estimate:
+def brier(label: Column, probability: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """The mean squared difference of probability and outcome; 0 is best."""
     data = rows(METRICS["brier"], as_flags(label, positive), probability)
     counts = counted(data.n, int(data.kept.size - data.n))
@@ -94,9 +94,9 @@ def brier(label: Column, probability: Column, *, positive: Any = None, level: fl
         return Estimate.missing(f"{data.n} pairs; at least 2 are needed", "Brier score", counts)
     losses = (data.y - data.x) ** 2
     plain = Estimate(float(losses.mean()), method="Brier score", counts=counts)
-    bounds = _bounds.t_mean(losses, level)
+    bounds = _bounds.t_mean(losses, confidence)
     clipped = None if bounds is None else (max(bounds[0], 0.0), min(bounds[1], 1.0))
-    return _bounds.bounded(plain, clipped, "Student t on the squared errors", level, "")
+    return _bounds.bounded(plain, clipped, "Student t on the squared errors", confidence, "")
 
 
 def calibration(
@@ -107,7 +107,7 @@ def calibration(
     binning: Binning = "width",
     resamples: int = 1000,
     seed: int = 0,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Calibration:
     """Compare probabilities with two-class outcomes (for many classes: confidence with whether it was right).
 
@@ -119,7 +119,7 @@ def calibration(
             f"Cannot cut {bins} bins by '{binning}'.", "Ask for 1 or more bins by 'width' or 'count'."
         )
     data = rows(METRICS["brier"], as_flags(label), probability)
-    score = brier(label, probability, level=level)
+    score = brier(label, probability, confidence=confidence)
     name = f"expected calibration error, {bins} bins of equal {binning}"
     counts = counted(data.n, int(data.kept.size - data.n))
     if data.n < 2:
@@ -132,10 +132,10 @@ def calibration(
     null = _calibrated(data, which, edges.size - 1, resamples, seed)
     p = float(1 + np.count_nonzero(null >= value - 1e-12)) / (1 + resamples)
     plain = Estimate(value, method=name, counts=counts | {"resamples": resamples})
-    low, high = _bounds.basic(value, found, level)
-    low = max(low, 0.0) if p <= (1 - level) / 2 else 0.0
-    error = plain.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", level)
-    return Calibration(error, score, _table(data, which, edges, level), float(null.mean()), p)
+    low, high = _bounds.basic(value, found, confidence)
+    low = max(low, 0.0) if p <= (1 - confidence) / 2 else 0.0
+    error = plain.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", confidence)
+    return Calibration(error, score, _table(data, which, edges, confidence), float(null.mean()), p)
 
 
 def expected_calibration_error(
@@ -167,7 +167,7 @@ def _calibrated(data: Rows, which: Ints, bins: int, resamples: int, seed: int) -
     return calibrated_gap(data.y, which.astype(np.int64), bins, resamples, state)
 
 
-def _table(data: Rows, which: Ints, edges: Floats, level: float) -> tuple[CalibrationBin, ...]:
+def _table(data: Rows, which: Ints, edges: Floats, confidence: float) -> tuple[CalibrationBin, ...]:
     bins = edges.size - 1
     sizes = np.bincount(which, minlength=bins)
     true = np.bincount(which, weights=data.x, minlength=bins)
@@ -176,9 +176,9 @@ def _table(data: Rows, which: Ints, edges: Floats, level: float) -> tuple[Calibr
     for index, size in enumerate(sizes):
         share = Estimate.missing("no case in this bin", "share true", {"pairs": 0})
         if size:
-            low, high = _bounds.wilson(true[index], size, level)
+            low, high = _bounds.wilson(true[index], size, confidence)
             counts = {"pairs": int(size)}
-            share = Estimate(true[index] / size, low, high, "share true", "Wilson", level, counts)
+            share = Estimate(true[index] / size, low, high, "share true", "Wilson", confidence, counts)
         mean = float(total[index] / size) if size else None
         out.append(CalibrationBin(float(edges[index]), float(edges[index + 1]), int(size), mean, share))
     return tuple(out)

@@ -28,7 +28,7 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
     if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
         why = top.why_no_interval or bottom.why_no_interval or "one side has no interval"
         return Estimate(a / b, method=method, counts=counts, why_no_interval=why)
-    if top.level != bottom.level:
+    if top.confidence != bottom.confidence:
         why = "the two intervals are at different levels"
         return Estimate(a / b, method=method, counts=counts, why_no_interval=why)
     low = _end(a, b, top.low, bottom.high, -1)
@@ -36,7 +36,9 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
     if low is None or high is None:
         why = "what it is divided by may be 0"
         return Estimate(a / b, method=method, counts=counts, why_no_interval=why)
-    return plain.with_interval(min(low, a / b), max(high, a / b), "MOVER from the two intervals", top.level)
+    return plain.with_interval(
+        min(low, a / b), max(high, a / b), "MOVER from the two intervals", top.confidence
+    )
 
 
 def _end(a: float, b: float, top: float, bottom: float, sign: int) -> float | None:

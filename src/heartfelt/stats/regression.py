@@ -77,7 +77,7 @@ class _Line:
     residual: Floats
     inverse: Floats
     centre: float
-    level: float
+    confidence: float
     slope: float
 
     @property
@@ -91,10 +91,10 @@ def shrinkage_slope(
     intended: Column,
     *,
     cluster: Column | Mapping[str, Column] | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> ShrinkageSlope:
     """Fit the line. ``cluster``: one column of ids, or a mapping of two named ones."""
-    _bounds.check_level(level)
+    _bounds.check_confidence(confidence)
     data = pairs(intended, perceived)
     clusters = _clusters(cluster, data)
     counts = data.counts | {name: int(codes.max()) + 1 for name, codes in clusters.items() if codes.size}
@@ -108,10 +108,10 @@ def shrinkage_slope(
     line = _fit(data)
     total = float(np.sum((data.y - data.y.mean()) ** 2))
     r_squared = 1 - float(line.residual @ line.residual) / total if total > 0 else None
-    estimates, error, df = _estimates(line, clusters, counts, level)
+    estimates, error, df = _estimates(line, clusters, counts, confidence)
     tests = [_p_value(line.slope - at, error, df) for at in (0.0, 1.0)]
     apart = 1 - line.slope
-    neutral = (line.level - line.slope * line.centre) / apart if abs(apart) > 1e-12 else None
+    neutral = (line.confidence - line.slope * line.centre) / apart if abs(apart) > 1e-12 else None
     return ShrinkageSlope(estimates[1], estimates[0], neutral, r_squared, error, df, tests[0], tests[1])
 
 
@@ -148,9 +148,9 @@ def _fit(data: Pairs) -> _Line:
 
 
 def _estimates(
-    line: _Line, clusters: dict[str, Ints], counts: dict[str, int], level: float
+    line: _Line, clusters: dict[str, Ints], counts: dict[str, int], confidence: float
 ) -> tuple[list[Estimate], float | None, float | None]:
-    values = line.contrasts @ np.array([line.level, line.slope])
+    values = line.contrasts @ np.array([line.confidence, line.slope])
     names = ("intercept", "least-squares slope of perceived on intended")
     plain = [Estimate(v, method=m, counts=counts) for v, m in zip(values, names, strict=True)]
     smallest = min((int(codes.max()) + 1 for codes in clusters.values()), default=None)
@@ -160,17 +160,17 @@ def _estimates(
     elif float(line.residual @ line.residual) <= 1e-24 * float(np.sum(line.design[:, 1] ** 2)):
         why = "the points lie on a line"
     if why:
-        return [_bounds.bounded(one, None, "", level, why) for one in plain], None, None
+        return [_bounds.bounded(one, None, "", confidence, why) for one in plain], None, None
     interval, covariance, dfs = _covariance(line, clusters)
     variances = [float(row @ covariance @ row) for row in line.contrasts]
     if min(variances) <= 0:
         why = "the two-way clustered variance is not positive"
-        return [_bounds.bounded(one, None, "", level, why) for one in plain], None, None
+        return [_bounds.bounded(one, None, "", confidence, why) for one in plain], None, None
     errors = [math.sqrt(variance) for variance in variances]
     out = []
     for one, error, df in zip(plain, errors, dfs, strict=True):
-        half = _bounds.t_quantile(level, df) * error
-        out.append(one.with_interval(float(one) - half, float(one) + half, interval, level))
+        half = _bounds.t_quantile(confidence, df) * error
+        out.append(one.with_interval(float(one) - half, float(one) + half, interval, confidence))
     return out, errors[1], dfs[1]
 
 

@@ -94,7 +94,7 @@ def bootstrap(
     resample: Resampled = "both",
     resamples: int = 1000,
     seed: int = 0,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Estimate:
     """A statistic of ratings with a percentile interval over raters, items or both."""
     chosen, name = _statistic(statistic)
@@ -113,14 +113,16 @@ def bootstrap(
     drawn = [kind for kind in ("raters", "items") if resample in (kind, "both")]
     for kind in drawn:
         if sizes[kind] < 2:
-            return _bounds.bounded(plain, None, "", level, f"{sizes[kind]} {kind}: nothing to resample")
+            return _bounds.bounded(plain, None, "", confidence, f"{sizes[kind]} {kind}: nothing to resample")
     found = np.full(resamples, np.nan)
     for index, sample in enumerate(_resampled(once, drawn, resamples, seed)):
         weight = sample.rater_times[sample.rater] * sample.item_times[sample.item]
         replicate = _number(chosen(data.value, weight, sample))
         found[index] = np.nan if replicate is None else replicate
     how = f"percentile bootstrap over {'raters and items' if resample == 'both' else resample}"
-    return _from_replicates(plain, found, level, how, lambda usable: _bounds.percentile(usable, level))
+    return _from_replicates(
+        plain, found, confidence, how, lambda usable: _bounds.percentile(usable, confidence)
+    )
 
 
 def _statistic(statistic: Statistic | str) -> tuple[Statistic, str]:
@@ -153,7 +155,7 @@ def bootstrap_metric(
     group: Column | None = None,
     seed: int = 0,
     interval: Interval = "auto",
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Estimate:
     """A named metric of labels ``x`` and predictions ``y`` with an interval.
 
@@ -169,17 +171,17 @@ def bootstrap_metric(
     sample = condense(data) if unit is None else Sample(data, unit, units)
     plain = Estimate(full_value(chosen, sample), method=chosen.name, counts=counts)
     if unit is not None and units < 2:
-        return _bounds.bounded(plain, None, "", level, "one cluster: nothing to resample")
+        return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
     how = _choose(interval, sample, resamples)
     pull = _cluster_sums(chosen.influence(data), unit, units) if how != "percentile" else np.zeros(0)
     label = _NAMES[how] + (" over clusters" if unit is not None else "")
     value = float(plain)
     if how == "delta":
-        bounds = _bounds.delta(value, _bounds.influence_error(pull), level, chosen.transform)
-        return _bounds.bounded(plain, bounds, label, level, "the influence values do not vary")
+        bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence, chosen.transform)
+        return _bounds.bounded(plain, bounds, label, confidence, "the influence values do not vary")
     found = replicates(chosen, sample, resamples, seed)
     return _from_replicates(
-        plain, found, level, label, lambda usable: _inside(value, usable, pull, how, level)
+        plain, found, confidence, label, lambda usable: _inside(value, usable, pull, how, confidence)
     )
 
 
@@ -192,7 +194,7 @@ def bootstrap_difference(
     resamples: int = 10_000,
     group: Column | None = None,
     seed: int = 0,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Estimate:
     """The metric of ``first`` minus that of ``second`` against the same labels ``x``, resampled together.
 
@@ -213,17 +215,17 @@ def bootstrap_difference(
     value = full_value(chosen, samples[0]) - full_value(chosen, samples[1])
     plain = Estimate(value, method=name, counts=counts)
     if unit is not None and units < 2:
-        return _bounds.bounded(plain, None, "", level, "one cluster: nothing to resample")
+        return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
     how = _choose("auto", samples[0], resamples)
     pull = _cluster_sums(chosen.influence(data) - chosen.influence(other), unit, units)
     label = _NAMES[how] + (" over clusters" if unit is not None else "")
     if how == "delta":
-        bounds = _bounds.delta(value, _bounds.influence_error(pull), level)
-        return _bounds.bounded(plain, bounds, label, level, "the two predictions do not differ")
+        bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence)
+        return _bounds.bounded(plain, bounds, label, confidence, "the two predictions do not differ")
     drawn = [replicates(chosen, sample, resamples, seed) for sample in samples]
     found = drawn[0] - drawn[1]
     return _from_replicates(
-        plain, found, level, label, lambda usable: _inside(value, usable, pull, how, level)
+        plain, found, confidence, label, lambda usable: _inside(value, usable, pull, how, confidence)
     )
 
 
@@ -278,16 +280,16 @@ def _check_resamples(resamples: int) -> None:
         raise InputError(f"Cannot draw {resamples} resamples.", "Ask for 1,000 or more.")
 
 
-def _inside(value: float, usable: Floats, pull: Floats, how: str, level: float) -> _bounds.Bounds | None:
+def _inside(value: float, usable: Floats, pull: Floats, how: str, confidence: float) -> _bounds.Bounds | None:
     if how == "percentile":
-        return _bounds.percentile(usable, level)
-    return _bounds.bca(value, usable, pull, level)
+        return _bounds.percentile(usable, confidence)
+    return _bounds.bca(value, usable, pull, confidence)
 
 
 def _from_replicates(
     plain: Estimate,
     found: Floats,
-    level: float,
+    confidence: float,
     how: str,
     bounds: Callable[[Floats], _bounds.Bounds | None],
 ) -> Estimate:
@@ -296,10 +298,12 @@ def _from_replicates(
     counts = {**plain.counts, "resamples": int(found.size), **({"undefined_resamples": lost} if lost else {})}
     plain = Estimate(plain.value, method=plain.method, counts=counts)
     if usable.size < 0.9 * found.size:
-        return _bounds.bounded(plain, None, how, level, f"undefined in {lost} of {found.size} resamples")
+        return _bounds.bounded(plain, None, how, confidence, f"undefined in {lost} of {found.size} resamples")
     if float(usable.max() - usable.min()) <= 1e-14 * float(np.abs(usable).max()):
-        return _bounds.bounded(plain, None, how, level, "every resample gives the same value")
-    return _bounds.bounded(plain, bounds(usable), how, level, "all resamples fall on one side of the value")
+        return _bounds.bounded(plain, None, how, confidence, "every resample gives the same value")
+    return _bounds.bounded(
+        plain, bounds(usable), how, confidence, "all resamples fall on one side of the value"
+    )
 
 
 def _number(value: float | None) -> float | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.formats.manifest import open_study
+from heartfelt.progress import Progress
 from heartfelt.web.options import WebOptions
 
 _ENOUGH = 10_000
@@ -18,7 +19,7 @@ _ENOUGH = 10_000
 
 
 @contextmanager
-def preview(folder: Path, port: int = 0, progress: Callable[[int, int], None] | None = None) -> Iterator[str]:
+def preview(folder: Path, port: int = 0, progress: Progress | None = None) -> Iterator[str]:
     """Serve the study's pages on this machine while the block runs; gives the address. Nobody can log in."""
     from heartfelt.web.app import create_app
     from heartfelt.web.beside import served

@@ -17,11 +17,12 @@ import polars as pl
 
 from heartfelt.collect.simulation import Clock
 from heartfelt.errors import InputError
+from heartfelt.progress import Progress
 from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ratings, truth
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.web.visitors import Heard, Progress, Said, Unblinded, Visit, Visitor, receive
+from heartfelt.web.visitors import Heard, Said, Unblinded, Visit, Visitor, receive
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -80,7 +81,7 @@ def rehearse(
                 tell = (
                     None
                     if progress is None
-                    else (lambda done, _, n=before: progress(n + done, options.raters))
+                    else (lambda doing, done, _, n=before: progress(doing, n + done, options.raters))
                 )
                 visits += receive(
                     url, wave, collection.study, known, clock, at_once=options.at_once, progress=tell

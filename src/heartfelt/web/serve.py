@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from heartfelt.errors import InputError
+from heartfelt.progress import Progress
 from heartfelt.web.options import WebOptions
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def web_options(options: ServeOptions, keys: Keys) -> WebOptions:
     )
 
 
-def prepare(folder: Path, options: ServeOptions, progress: Callable[[int, int], None] | None = None) -> Keys:
+def prepare(folder: Path, options: ServeOptions, progress: Progress | None = None) -> Keys:
     """Find out whether the study can be served so, and make the keys it needs; ``progress`` hears of probed media."""
     from heartfelt.collect import Collection
     from heartfelt.web.rater.texts import check_languages

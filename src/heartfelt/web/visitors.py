@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.collect.simulation import Clock
 from heartfelt.errors import HeartfeltError
+from heartfelt.progress import Progress
 from heartfelt.study import Study
 from heartfelt.study.model import say
 from heartfelt.study.probe import AttentionProbe
@@ -22,7 +23,6 @@ from heartfelt.study.probe import AttentionProbe
 if TYPE_CHECKING:
     import httpx
 
-Progress = Callable[[int, int], None]
 PAGE_SECONDS = 5.0
 """Simulated time a visitor spends on a page that is not a trial."""
 
@@ -102,7 +102,7 @@ def receive(
         if pause is not None:
             heapq.heappush(present, (clock.now + pause, place, visit))
         elif progress is not None:
-            progress(len(visits), len(visitors))
+            progress("simulated raters answer", len(visits), len(visitors))
     return [visits[place] for place in range(len(visitors))]
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.label import labels
+from heartfelt.labels import labels
 from heartfelt.report.bench import write_bench
-from heartfelt.score import ScoreOptions, Scores, score
+from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.snapshot import Snapshot
 from tests.report import studies
-from tests.score import made
+from tests.scoring import made
 
 FEW = ScoreOptions(resamples=200)
 

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predict.predictor import PREDICTIONS
+from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.report.bench import Told
 from heartfelt.report.bench.sections import sentences
-from heartfelt.score import Scores
+from heartfelt.scoring import Scores
 from tests.report.test_browser import Watched, until
 
 if TYPE_CHECKING:

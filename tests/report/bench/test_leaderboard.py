@@ -15,7 +15,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.report.bench import write_bench
 from heartfelt.report.leaderboard import write_leaderboard
-from heartfelt.score import Scores, score
+from heartfelt.scoring import Scores, score
 from heartfelt.snapshot import Snapshot
 from tests.report.bench.conftest import FEW, told
 from tests.report.test_browser import Watched

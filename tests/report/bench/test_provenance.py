@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 
 from heartfelt import __version__
-from heartfelt.label import labels
-from heartfelt.predict import Run, predictor_from
-from heartfelt.predict.trained.predictor import TrainedPredictor
+from heartfelt.labels import labels
+from heartfelt.predictors import Run, predictor_from
+from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.report.bench import BenchOptions, run_bench
 from heartfelt.report.bench.bench import model_info
-from heartfelt.score import ScoreOptions
+from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
-from tests.score import made
+from tests.scoring import made
 
 
 @pytest.fixture(scope="module")

@@ -201,7 +201,7 @@ def test_bounds_by_hand() -> None:
     reach = t.ppf(0.95, 20) * 0.1 / 0.24
     ends = [1 / (1 + math.exp(-(math.log(0.4 / 0.6) + side * reach))) for side in (-1, 1)]
     assert (share.low, share.high) == pytest.approx(tuple(ends))
-    assert share.level == 0.9
+    assert share.confidence == 0.9
     noisy = with_bounds(estimate, Spread(0.01, 0.02, 0.05, 21.0, 6.0), Interval())
     assert noisy.interval == "two-way jackknife over items and raters, Student's t"
     assert noisy.high - noisy.low > found.high - found.low  # type: ignore[operator] # fewer degrees of freedom

@@ -47,7 +47,7 @@ def test_test_and_interval_agree() -> None:
         assert r.low is not None
         assert r.high is not None
         assert r.equivalent == (r.low > -0.4 and r.high < 0.4)
-        assert r.estimate.level == pytest.approx(0.9)
+        assert r.estimate.confidence == pytest.approx(0.9)
 
 
 def test_correlation_by_formula() -> None:

@@ -226,7 +226,7 @@ def test_three_groupings_recover_planted_variances() -> None:
         5 + 0.5 * rng.normal(size=150)[rater] + 0.8 * rng.normal(size=900)[item]
         + 0.3 * rng.normal(size=200)[session] + rng.normal(size=n)
     )  # fmt: skip
-    found = mixed_model(y, {}, {"rater": rater, "item": item, "session": session}, level=0.999)
+    found = mixed_model(y, {}, {"rater": rater, "item": item, "session": session}, confidence=0.999)
     for name, truth in (("rater", 0.25), ("item", 0.64), ("session", 0.09), ("residual", 1.0)):
         part = found.variances[name]
         assert _number(part.low) < truth < _number(part.high)

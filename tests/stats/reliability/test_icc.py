@@ -80,7 +80,7 @@ def test_intervals_by_hand() -> None:
     assert found.icc1k.low == pytest.approx(1 - 1 / ratio)
     ratio = msr / mse * stats.f((n - 1) * (k - 1), n - 1).ppf(0.95)
     assert found.icc3.high == pytest.approx((ratio - 1) / (ratio + k - 1))
-    assert found.icc3.level == 0.9
+    assert found.icc3.confidence == 0.9
 
 
 def test_a_nearly_complete_design_is_close_to_the_complete_one() -> None:

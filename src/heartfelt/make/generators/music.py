@@ -18,8 +18,8 @@ from heartfelt.make.conveyance import Conveyance, profile
 from heartfelt.make.generators.generator import GENERATORS, system_of
 from heartfelt.make.generators.score import Note, Plan, compose, plan
 from heartfelt.make.generators.voices import Tone, Voice, Wave, brass, chip, drum, plucked, room, warm
-from heartfelt.make.media import Audio, Samples
 from heartfelt.make.prompts import Prompt
+from heartfelt.media.audio import Audio, Samples
 from heartfelt.streams import stream
 
 

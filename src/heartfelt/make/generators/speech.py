@@ -18,8 +18,8 @@ from heartfelt.make.generators.generator import GENERATORS, system_of
 from heartfelt.make.generators.utterance import MEANS, Delivery, Utterance, babble, delivery, shaped
 from heartfelt.make.generators.vocal_tract import Tract, sound_out
 from heartfelt.make.generators.voices import Wave
-from heartfelt.make.media import Audio, Samples
 from heartfelt.make.prompts import Prompt
+from heartfelt.media.audio import Audio, Samples
 from heartfelt.streams import stream
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from heartfelt.files import write_bytes
-from heartfelt.make.media import Audio
 from heartfelt.make.prompts import Prompt
+from heartfelt.media.audio import Audio
 
 
 class ClipMaker(Protocol):

@@ -19,6 +19,7 @@ from heartfelt.make.starter import aigiemo, aimoclips, emolia_dim, emolia_emo, m
 from heartfelt.make.starter.blocks import comment, listed, replace_block, substitute
 from heartfelt.make.starter.readme import readme_text
 from heartfelt.make.starter.sketch import Planned, Sketch, StarterOptions
+from heartfelt.progress import Progress
 from heartfelt.study import Study, parse_study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.recipes import recipe_text
@@ -46,7 +47,7 @@ def start_study(
     recipe: str,
     folder: Path | str,
     options: StarterOptions | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Started:
     """Make a study folder after ``recipe``, complete or not at all; the same options give the same bytes."""
     options = options or StarterOptions()
@@ -77,9 +78,7 @@ def start_study(
     return Started(study, Path(folder), stimuli, items)
 
 
-def _render(
-    planned: tuple[Planned, ...], media: Path, seed: int, progress: Callable[[str, int, int], None] | None
-) -> None:
+def _render(planned: tuple[Planned, ...], media: Path, seed: int, progress: Progress | None) -> None:
     """Render in threads; each stimulus has its own random streams, so their order does not matter."""
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         tasks = [pool.submit(_render_one, one, media, seed) for one in planned]

@@ -13,8 +13,8 @@ import numpy as np
 
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.make.generators.voices import Tone, Voice, Wave, plucked, room, warm
-from heartfelt.make.media import Audio
 from heartfelt.make.prompts import Prompt
+from heartfelt.media.audio import Audio
 from heartfelt.streams import stream
 
 _STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}

@@ -9,27 +9,27 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.label import Benchmark, labels
-from heartfelt.label.emolia_outputs.subset import subsets_of
-from heartfelt.predict import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.labels import Benchmark, labels
+from heartfelt.labels.emolia_outputs.subset import subsets_of
+from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.progress import Progress
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.bench.write import PAGE, fill_bench
-from heartfelt.score import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
-from heartfelt.score.emolia import write_emolia_bench
-from heartfelt.score.musiceval import no_numbers, write_musiceval
-from heartfelt.score.truth import ITEM
+from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
+from heartfelt.scoring.emolia import write_emolia_bench
+from heartfelt.scoring.musiceval import no_numbers, write_musiceval
+from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot
 
 RUNS = "runs"
 LAYOUTS = ("emolia", "musiceval")
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ def run_bench(
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:
     """What is known of the model that answered: its spec, name, version and hash, and the confidence of its intervals."""
-    from heartfelt.predict.trained.predictor import TrainedPredictor
+    from heartfelt.predictors.trained.predictor import TrainedPredictor
 
     info, claimed = predictor.info, None
     if isinstance(predictor, TrainedPredictor):
-        claims = {output.level for output in predictor.model.outputs}
+        claims = {output.confidence for output in predictor.model.outputs}
         claimed = claims.pop() if len(claims) == 1 else None
     version, hashed = info.version, info.hash
     if version is None and hashed is None:

@@ -17,7 +17,7 @@ from heartfelt.report.chart import Chart
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section
 from heartfelt.report.words import number, plain
-from heartfelt.score import Scores
+from heartfelt.scoring import Scores
 from heartfelt.snapshot import Snapshot
 
 

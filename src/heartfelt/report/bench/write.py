@@ -7,12 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.files import whole_folder, write_bytes, write_json, write_text
+from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.bench.page import bench_page
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.page import render
-from heartfelt.score import Scores
+from heartfelt.scoring import Scores
+from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 
 PAGE = "report.html"

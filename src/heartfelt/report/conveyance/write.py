@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.predict.valence_arousal.conveyed import Conveyed
+from heartfelt.predictors.valence_arousal.conveyed import Conveyed
 from heartfelt.report.blocks import figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.rows import lettered, numbers, panel_of, row_of
@@ -21,6 +21,7 @@ from heartfelt.report.palette import COLOURS, INK
 from heartfelt.report.prints.save import save
 from heartfelt.report.tables import table
 from heartfelt.report.va_map import va_map
+from heartfelt.serialization import write_json
 
 PREDICTED = "Predicted, not rated: these figures are a model's, and its own error is part of every interval."
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from heartfelt.panel.rule import error_controlled_flags
 from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
 from heartfelt.report.palette import FLAGGED, PLAIN
 from heartfelt.report.reading import Analysis, inside
 from heartfelt.report.words import number, plural
+from heartfelt.screening.rule import error_controlled_flags
 
 INFORMATION, BIAS = "informativeness", "bias"
 MOST_RATERS = 3000

@@ -11,8 +11,8 @@ import polars as pl
 from heartfelt import __version__
 from heartfelt.report.bench.told import Told
 from heartfelt.report.leaderboard.runs import BenchRun
-from heartfelt.score.compare import CompareOptions, Entrant, compare, ranks
-from heartfelt.score.scores import RANKED_BY
+from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
+from heartfelt.scoring.scores import RANKED_BY
 
 
 @dataclass(frozen=True, slots=True, eq=False)

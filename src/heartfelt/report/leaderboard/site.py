@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +11,8 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from heartfelt.errors import InputError
-from heartfelt.files import whole_folder, write_json, write_text
+from heartfelt.files import whole_folder, write_text
+from heartfelt.progress import Progress
 from heartfelt.report.bench import figures, sections
 from heartfelt.report.bench.comparing import comparisons
 from heartfelt.report.bench.sections import drawn
@@ -23,9 +23,9 @@ from heartfelt.report.leaderboard.runs import BenchRun, find_runs
 from heartfelt.report.page import Page, Section, render
 from heartfelt.report.tables import table
 from heartfelt.report.words import number, plain
+from heartfelt.serialization import write_json
 
 FOLDER = "leaderboard"
-Progress = Callable[[str, int, int], None]
 
 
 def write_leaderboard(

@@ -11,12 +11,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from heartfelt.files import write_text
+from heartfelt.progress import Progress
 from heartfelt.report.chart import Chart
 from heartfelt.report.prints.save import save
 
@@ -27,9 +28,7 @@ STARTING = 0.3
 
 
 @contextmanager
-def drawing(
-    charts: Mapping[str, Chart], folder: Path, progress: Callable[[str, int, int], None] | None = None
-) -> Iterator[None]:
+def drawing(charts: Mapping[str, Chart], folder: Path, progress: Progress | None = None) -> Iterator[None]:
     """Draw ``charts`` into ``folder``; the block runs while the helper works, and at its end everything is drawn."""
     mine, other = _shares(charts)
     helper = _start({name: charts[name] for name in other}, folder) if other else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from heartfelt.files import write_json, write_text
+from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.blocks import figure_block, joined
 from heartfelt.report.chart import Chart, axis
@@ -17,9 +17,10 @@ from heartfelt.report.page import Page, Section, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.prints.save import save
 from heartfelt.report.tables import table
-from heartfelt.train.card import SIDES
-from heartfelt.train.evaluating import reading_of
-from heartfelt.train.training import Trained
+from heartfelt.serialization import write_json
+from heartfelt.training.card import SIDES
+from heartfelt.training.evaluating import reading_of
+from heartfelt.training.training import Trained
 
 FIGURE = "evaluation"
 _SHORT = {

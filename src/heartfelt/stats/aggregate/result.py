@@ -108,7 +108,7 @@ class Aggregate(ShortRepr):
             return Estimate(
                 value,
                 method=self.method,
-                level=confidence,
+                confidence=confidence,
                 counts=counts,
                 why_no_interval=self.why_unbounded(i),
             )

@@ -135,7 +135,7 @@ class _Frame:
     table: float
     counts: dict[str, int]
     why_no_test: str | None
-    level: float
+    confidence: float
 
 
 def anova(
@@ -145,14 +145,14 @@ def anova(
     type: SquaresType = 2,
     interactions: Interactions = (),
     covariates: Mapping[str, Column] | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> AnovaResult:
     """Analyse an outcome by factors, their interactions (pairs of names, or ``"all"``) and covariates."""
     if type not in _ROMAN:
         raise InputError(f"There are no sums of squares of type {type}.", "Choose type 1, 2 or 3.")
     if not factors and not covariates:
         raise InputError("The model has no factor.", "Name at least one factor or covariate.")
-    _bounds.check_level(level)
+    _bounds.check_confidence(confidence)
     data = model_data(outcome, factors, covariates or {}, interactions)
     method = f"analysis of variance, type {_ROMAN[type]}"
     why = "fewer than two rows" if data.rows < 2 else None
@@ -163,7 +163,7 @@ def anova(
     model = least_squares.reduce(data)
     residual, rank = least_squares.residual(model, data.terms)
     squares, notes = _squares(model, data, type)
-    frame = _frame(data, model.total, residual, rank, squares, level)
+    frame = _frame(data, model.total, residual, rank, squares, confidence)
     rows = tuple(_row(term.name, *found, frame) for term, found in zip(data.terms, squares, strict=True))
     return AnovaResult(
         rows, frame.residual_df, residual, model.total, _r_squared(frame, rank - 1), method, tuple(notes)
@@ -215,7 +215,7 @@ def _width(term: Term, data: ModelData) -> int:
 
 
 def _frame(
-    data: ModelData, total: float, residual: float, rank: int, squares: list[Squares], level: float
+    data: ModelData, total: float, residual: float, rank: int, squares: list[Squares], confidence: float
 ) -> _Frame:
     df = data.rows - rank
     why = None
@@ -224,7 +224,7 @@ def _frame(
     elif residual <= 1e-20 * total:
         why = "no residual variation: the model fits perfectly"
     table = residual + sum(square for square, _, _ in squares if square is not None)
-    return _Frame(residual, df, total, table, data.counts, why, level)
+    return _Frame(residual, df, total, table, data.counts, why, confidence)
 
 
 def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Frame) -> AnovaRow:
@@ -242,7 +242,7 @@ def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Fr
     mean = square / df
     if frame.why_no_test:
         omega = Estimate.missing(frame.why_no_test, names[3], frame.counts)
-        partial = _bounds.bounded(partial, None, "", frame.level, frame.why_no_test)
+        partial = _bounds.bounded(partial, None, "", frame.confidence, frame.why_no_test)
         return AnovaRow(
             effect, df, square, mean, None, None, eta, of_total, partial, omega, frame.why_no_test
         )
@@ -261,18 +261,22 @@ def _upper_tail(f: float, df: int, frame: _Frame) -> float:
 
 
 def _share_interval(share: Estimate, f: float, df: int, frame: _Frame) -> Estimate:
-    bounds = share_bounds(f, df, frame.residual_df, frame.counts["rows"], frame.level)
+    bounds = share_bounds(f, df, frame.residual_df, frame.counts["rows"], frame.confidence)
     if bounds is not None:
         value = float(share)
         bounds = (min(bounds[0], value), max(bounds[1], value))
     clean = Estimate(share.value, method=share.method, counts=frame.counts)
-    return _bounds.bounded(clean, bounds, "noncentral F", frame.level, "noncentral F cannot be inverted here")
+    return _bounds.bounded(
+        clean, bounds, "noncentral F", frame.confidence, "noncentral F cannot be inverted here"
+    )
 
 
 def _r_squared(frame: _Frame, df: int) -> Estimate:
     share = Estimate(max(1 - frame.residual / frame.total, 0.0), method="R squared", counts=frame.counts)
     if frame.why_no_test or df == 0:
-        return _bounds.bounded(share, None, "", frame.level, frame.why_no_test or "no effect has a column")
+        return _bounds.bounded(
+            share, None, "", frame.confidence, frame.why_no_test or "no effect has a column"
+        )
     f = (frame.total - frame.residual) / df / (frame.residual / frame.residual_df)
     return _share_interval(share, max(f, 0.0), df, frame)
 

@@ -123,7 +123,7 @@ def equivalence_correlation(
     if kind not in ("pearson", "spearman"):
         raise InputError(f"There is no equivalence test of '{kind}'.", "Choose 'pearson' or 'spearman'.")
     compute = association.pearson if kind == "pearson" else association.spearman
-    estimate = compute(x, y, level=1 - 2 * alpha)
+    estimate = compute(x, y, confidence=1 - 2 * alpha)
     method = f"two one-sided tests, {estimate.interval or 'Fisher z'}"
     why = estimate.why_missing or estimate.why_no_interval
     if estimate.value is None or why:
@@ -146,4 +146,4 @@ def _check(low: float, high: float, alpha: float, least: float, most: float) -> 
         )
     if not 0 < alpha < 0.5:
         raise InputError(f"alpha must lie between 0 and 0.5; got {alpha}.", "Pass 0.05, say.")
-    _bounds.check_level(1 - 2 * alpha)
+    _bounds.check_confidence(1 - 2 * alpha)

@@ -64,7 +64,7 @@ def marginal_means(
     confidence: float = 0.95,
 ) -> MarginalMeans:
     """Adjusted means of the factor ``of`` in a linear model, and all their differences by Tukey and Kramer's test."""
-    _bounds.check_level(confidence)
+    _bounds.check_confidence(confidence)
     if of not in factors:
         raise InputError(f"'{of}' is not a factor of the model.", suggestion(of, list(factors)))
     data = model_data(outcome, factors, covariates or {}, interactions)

@@ -25,16 +25,16 @@ class Difference:
     why_missing: str | None = None
     why_no_error: str | None = None
 
-    def estimate(self, level: float) -> Estimate:
+    def estimate(self, confidence: float) -> Estimate:
         """The difference with its t interval."""
         if self.why_missing:
             return Estimate.missing(self.why_missing, self.method, self.counts)
         plain = Estimate(self.value, method=self.method, counts=self.counts)
         if self.why_no_error:
-            return _bounds.bounded(plain, None, "", level, self.why_no_error)
-        half = _bounds.t_quantile(level, self.df) * self.error
+            return _bounds.bounded(plain, None, "", confidence, self.why_no_error)
+        half = _bounds.t_quantile(confidence, self.df) * self.error
         named = "Welch t" if self.method == "difference of means" else "Student t"
-        return plain.with_interval(self.value - half, self.value + half, named, level)
+        return plain.with_interval(self.value - half, self.value + half, named, confidence)
 
 
 def finite(column: Column, name: str) -> Floats:

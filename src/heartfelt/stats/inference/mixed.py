@@ -59,10 +59,10 @@ def mixed_model(
     *,
     interactions: Interactions = (),
     coding: Coding = "treatment",
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> MixedResult:
     """Fit an outcome by fixed effects and one to three crossed random intercepts."""
-    _bounds.check_level(level)
+    _bounds.check_confidence(confidence)
     if not 1 <= len(random) <= 3:
         raise InputError(
             f"{len(random)} random groupings were given.", "Name one to three, such as rater and stimulus."
@@ -92,7 +92,7 @@ def mixed_model(
     hidden = [name for name in flat if not reml.at_zero(found[0][order.index(name)])]
     if hidden:
         return _nothing(data, list(random), f"the fixed effects leave nothing of {hidden[0]}")
-    return _report(data, design, system, found, (groups, order, mean, level))
+    return _report(data, design, system, found, (groups, order, mean, confidence))
 
 
 def _columns(
@@ -235,7 +235,7 @@ def _score(point: reml.Point, live: list[int], residual: float, free: int) -> Fl
 
 
 def _coefficient(
-    name: str, index: int, beta: Floats, inference: Inference, data: ModelData, level: float
+    name: str, index: int, beta: Floats, inference: Inference, data: ModelData, confidence: float
 ) -> Coefficient:
     row = np.zeros(beta.size)
     row[index] = 1.0
@@ -243,9 +243,11 @@ def _coefficient(
     value = float(beta[index])
     plain = Estimate(value, method=f"coefficient ({_METHOD})", counts=data.counts)
     if error is None:
-        return Coefficient(name, _bounds.bounded(plain, None, "", level, NO_ERROR), None, None, None, None)
-    half = _bounds.t_quantile(level, df) * error
-    bounded = plain.with_interval(value - half, value + half, _TESTS, level)
+        return Coefficient(
+            name, _bounds.bounded(plain, None, "", confidence, NO_ERROR), None, None, None, None
+        )
+    half = _bounds.t_quantile(confidence, df) * error
+    bounded = plain.with_interval(value - half, value + half, _TESTS, confidence)
     return Coefficient(name, bounded, error, df, value / error, inference.p_value(value / error, df))
 
 
@@ -256,19 +258,21 @@ def _aliased(name: str, data: ModelData) -> Coefficient:
     )
 
 
-def _variance(name: str, value: float, spread: float | None, data: ModelData, level: float) -> Estimate:
+def _variance(name: str, value: float, spread: float | None, data: ModelData, confidence: float) -> Estimate:
     plain = Estimate(value, method=_variance_method(name), counts=data.counts)
     if value == 0:
-        return _bounds.bounded(plain, None, "", level, "estimated as 0, at the edge of what is possible")
+        return _bounds.bounded(plain, None, "", confidence, "estimated as 0, at the edge of what is possible")
     if spread is None:
-        return _bounds.bounded(plain, None, "", level, "the information matrix is not positive")
+        return _bounds.bounded(plain, None, "", confidence, "the information matrix is not positive")
     from scipy.special import chdtri
 
-    df, tail = 2 / spread, (1 - level) / 2
+    df, tail = 2 / spread, (1 - confidence) / 2
     if df < 1:
-        return _bounds.bounded(plain, None, "", level, "it is known with less than one degree of freedom")
+        return _bounds.bounded(
+            plain, None, "", confidence, "it is known with less than one degree of freedom"
+        )
     low, high = value * df / float(chdtri(df, tail)), value * df / float(chdtri(df, 1 - tail))
-    return plain.with_interval(low, high, "Satterthwaite chi-square", level)
+    return plain.with_interval(low, high, "Satterthwaite chi-square", confidence)
 
 
 def _jackknifed_variances(

@@ -14,10 +14,10 @@ _NORMAL = NormalDist()
 
 
 def share_bounds(
-    f: float, df: float, df_residual: float, rows: int, level: float
+    f: float, df: float, df_residual: float, rows: int, confidence: float
 ) -> tuple[float, float] | None:
     """Bounds of the share of variance behind an F statistic, or None where the distribution gives out."""
-    tail = (1 - level) / 2
+    tail = (1 - confidence) / 2
     ends = []
     for below in (1 - tail, tail):
         noncentrality = _noncentrality(f, df, df_residual, below)

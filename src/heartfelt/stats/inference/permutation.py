@@ -22,7 +22,7 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _influence, association
-from heartfelt.stats._bounds import check_level
+from heartfelt.stats._bounds import check_confidence
 from heartfelt.stats._paired import Column, coded, pairs
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.mean_difference import finite, paired, welch
@@ -82,10 +82,10 @@ def permutation_two_sample(
     alternative: Alternative = "two-sided",
     resamples: int = 9999,
     seed: int = 0,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> PermutationTest:
     """Test whether two independent groups differ in mean; ``greater`` means that ``a`` is."""
-    _check(statistic, ("mean", "welch"), alternative, resamples, level)
+    _check(statistic, ("mean", "welch"), alternative, resamples, confidence)
     first, second = finite(a, "a"), finite(b, "b")
     left_out = as_floats(a, "a").size + as_floats(b, "b").size - first.size - second.size
     found = welch(first, second, left_out)
@@ -97,14 +97,14 @@ def permutation_two_sample(
     if why is None and statistic == "welch" and found.why_no_error:
         why = found.why_no_error
     if why:
-        return _none(found.estimate(level), why, alternative, method)
+        return _none(found.estimate(confidence), why, alternative, method)
     centred = everything - everything.mean()
     sizes = first.size, second.size
     own = np.array([[centred[: sizes[0]].sum(), float(np.sum(centred[: sizes[0]] ** 2))]])
     exact = math.comb(everything.size, sizes[0]) <= EXACT_LIMIT
     sums = _divisions(centred, sizes[0], exact, resamples, seed)
     values = _two_sample(np.vstack([own, sums]), centred, sizes, statistic)
-    return _result(found.estimate(level), values[0], values[1:], alternative, exact, method)
+    return _result(found.estimate(confidence), values[0], values[1:], alternative, exact, method)
 
 
 def _divisions(centred: Floats, size: int, exact: bool, resamples: int, seed: int) -> Floats:
@@ -146,23 +146,23 @@ def permutation_paired(
     alternative: Alternative = "two-sided",
     resamples: int = 9999,
     seed: int = 0,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> PermutationTest:
     """Test whether paired values differ in mean, by swapping the two of each pair."""
-    _check("mean", ("mean",), alternative, resamples, level)
+    _check("mean", ("mean",), alternative, resamples, confidence)
     gaps, found = paired(a, b)
     method = "paired permutation test of the mean (sign flips)"
     why = found.why_missing
     if why is None and not np.any(gaps):
         why = "no pair differs"
     if why:
-        return _none(found.estimate(level), why, alternative, method)
+        return _none(found.estimate(confidence), why, alternative, method)
     from heartfelt.stats._kernels_inference import all_flip_sums, flip_sums
 
     moving = gaps[gaps != 0]
     exact = 2**moving.size <= EXACT_LIMIT
     sums = all_flip_sums(moving) if exact else flip_sums(moving, resamples, _state(seed, "paired"))
-    return _result(found.estimate(level), float(moving.sum()), sums, alternative, exact, method)
+    return _result(found.estimate(confidence), float(moving.sum()), sums, alternative, exact, method)
 
 
 def permutation_correlation(
@@ -254,7 +254,9 @@ def _state(seed: int, name: str) -> Any:
     return np.uint64(derived_seed(seed, "permutation", name))
 
 
-def _check(statistic: str, known: tuple[str, ...], alternative: str, resamples: int, level: float) -> None:
+def _check(
+    statistic: str, known: tuple[str, ...], alternative: str, resamples: int, confidence: float
+) -> None:
     if statistic not in known:
         raise InputError(f"There is no permutation test of '{statistic}'.", suggestion(statistic, known))
     if alternative not in ("two-sided", "greater", "less"):
@@ -262,7 +264,7 @@ def _check(statistic: str, known: tuple[str, ...], alternative: str, resamples: 
         raise InputError(f"There is no alternative called '{alternative}'.", fix)
     if resamples < 1:
         raise InputError(f"Cannot draw {resamples} resamples.", "Ask for 9,999 or so.")
-    check_level(level)
+    check_confidence(confidence)
 
 
 def _none(estimate: Estimate, why: str, alternative: Alternative, method: str) -> PermutationTest:

@@ -70,7 +70,7 @@ class Pairwise:
 
     pairs: tuple[Pair, ...]
     method: str
-    level: float
+    confidence: float
     counts: dict[str, int]
     why_missing: str | None = None
 
@@ -112,7 +112,7 @@ class Pairwise:
         """A plain object."""
         return {
             "method": self.method,
-            "level": self.level,
+            "level": self.confidence,
             "pairs": [pair.to_json() for pair in self.pairs],
             **{f"n_{name}": count for name, count in self.counts.items()},
             **({"why_missing": self.why_missing} if self.why_missing else {}),
@@ -126,14 +126,14 @@ class Adjusted:
     p: tuple[float | None, ...]
     adjusted: tuple[float | None, ...]
     significant: tuple[bool | None, ...]
-    level: float
+    confidence: float
     method: str = "Holm"
 
     def to_json(self) -> dict[str, Any]:
         """A plain object."""
         return {
             "method": self.method,
-            "level": self.level,
+            "level": self.confidence,
             "p": list(self.p),
             "adjusted": list(self.adjusted),
             "significant": list(self.significant),
@@ -153,7 +153,7 @@ def tukey(
     outcome: Column,
     group: Column,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     mean_square: float | None = None,
     df: float | None = None,
 ) -> Pairwise:
@@ -164,54 +164,54 @@ def tukey(
     if (mean_square is None) != (df is None):
         raise InputError("A mean square needs its degrees of freedom.", "Pass both, or neither.")
     found, method = _groups(outcome, group), "Tukey-Kramer"
-    _bounds.check_level(level)
+    _bounds.check_confidence(confidence)
     why = _too_few(found)
     free = float(found.sizes.sum()) - len(found.names) if df is None else df
     if why is None and free <= 0:
         why = "every group has a single row: no residual degrees of freedom"
     if why:
-        return _unmade(found, method, level, why)
+        return _unmade(found, method, confidence, why)
     error = float(found.squares.sum()) / free if mean_square is None else mean_square
     if not error > 0:
-        return _unmade(found, method, level, "no variation within the groups", with_differences=True)
-    cut = critical(level, len(found.names), free)
+        return _unmade(found, method, confidence, "no variation within the groups", with_differences=True)
+    cut = critical(confidence, len(found.names), free)
     pairs = []
     for i, j in combinations(range(len(found.names)), 2):
         scale = math.sqrt(error / 2 * (1 / found.sizes[i] + 1 / found.sizes[j]))
-        pairs.append(_pair(found, (i, j), (scale, free, cut), (method, level)))
-    return Pairwise(tuple(pairs), method, level, found.counts)
+        pairs.append(_pair(found, (i, j), (scale, free, cut), (method, confidence)))
+    return Pairwise(tuple(pairs), method, confidence, found.counts)
 
 
-def games_howell(outcome: Column, group: Column, *, level: float = 0.95) -> Pairwise:
+def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) -> Pairwise:
     """Compare all pairs, each with its own variances. Groups of a single row take no part."""
     found, method = _groups(outcome, group), "Games-Howell"
-    _bounds.check_level(level)
+    _bounds.check_confidence(confidence)
     able = found.sizes > 1
     why = _too_few(found)
     if why is None and np.count_nonzero(able) < 2:
         why = "fewer than two groups have two rows"
     if why:
-        return _unmade(found, method, level, why)
+        return _unmade(found, method, confidence, why)
     groups = int(np.count_nonzero(able))
     shares = found.squares / np.maximum(found.sizes - 1, 1) / found.sizes
     pairs = []
     for i, j in combinations(range(len(found.names)), 2):
         total = shares[i] + shares[j]
         if not (able[i] and able[j]):
-            pairs.append(_no_test(found, (i, j), method, level, "a group has a single row"))
+            pairs.append(_no_test(found, (i, j), method, confidence, "a group has a single row"))
         elif not total > 0:
-            pairs.append(_no_test(found, (i, j), method, level, "no variation within either group"))
+            pairs.append(_no_test(found, (i, j), method, confidence, "no variation within either group"))
         else:
             parts = shares[i] ** 2 / (found.sizes[i] - 1) + shares[j] ** 2 / (found.sizes[j] - 1)
             free = float(total**2 / parts)
-            spread = (math.sqrt(total / 2), free, critical(level, groups, free))
-            pairs.append(_pair(found, (i, j), spread, (method, level), groups))
-    return Pairwise(tuple(pairs), method, level, found.counts)
+            spread = (math.sqrt(total / 2), free, critical(confidence, groups, free))
+            pairs.append(_pair(found, (i, j), spread, (method, confidence), groups))
+    return Pairwise(tuple(pairs), method, confidence, found.counts)
 
 
-def holm(p: Sequence[float | None], *, level: float = 0.95) -> Adjusted:
+def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:
     """Correct p-values by Holm's step-down procedure."""
-    _bounds.check_level(level)
+    _bounds.check_confidence(confidence)
     known = [(float(value), index) for index, value in enumerate(p) if value is not None]
     for value, _ in known:
         if not 0 <= value <= 1:
@@ -224,10 +224,10 @@ def holm(p: Sequence[float | None], *, level: float = 0.95) -> Adjusted:
         running = max(running, min((len(known) - rank) * value, 1.0))
         adjusted[index] = running
     # Equality counts, as for a single p-value at its level; rounding must not decide it.
-    cut = (1 - level) * (1 + 1e-12)
+    cut = (1 - confidence) * (1 + 1e-12)
     significant = tuple(None if value is None else value <= cut for value in adjusted)
     plain = tuple(None if value is None else float(value) for value in p)
-    return Adjusted(plain, tuple(adjusted), significant, level)
+    return Adjusted(plain, tuple(adjusted), significant, confidence)
 
 
 def _groups(outcome: Column, group: Column) -> _Groups:
@@ -269,15 +269,17 @@ def _pair(
     return Pair(found.names[i], found.names[j], estimate, q / math.sqrt(2), df, p, p < 1 - level)
 
 
-def _no_test(found: _Groups, which: tuple[int, int], method: str, level: float, why: str) -> Pair:
+def _no_test(found: _Groups, which: tuple[int, int], method: str, confidence: float, why: str) -> Pair:
     i, j = which
     counts = {"rows": int(found.sizes[i] + found.sizes[j])}
     plain = Estimate(float(found.means[i] - found.means[j]), method="difference of means", counts=counts)
-    estimate = _bounds.bounded(plain, None, method, level, why)
+    estimate = _bounds.bounded(plain, None, method, confidence, why)
     return Pair(found.names[i], found.names[j], estimate, None, None, None, None)
 
 
-def _unmade(found: _Groups, method: str, level: float, why: str, with_differences: bool = False) -> Pairwise:
+def _unmade(
+    found: _Groups, method: str, confidence: float, why: str, with_differences: bool = False
+) -> Pairwise:
     indices = list(combinations(range(len(found.names)), 2)) if with_differences else []
-    pairs = tuple(_no_test(found, which, method, level, why) for which in indices)
-    return Pairwise(pairs, method, level, found.counts, why)
+    pairs = tuple(_no_test(found, which, method, confidence, why) for which in indices)
+    return Pairwise(pairs, method, confidence, found.counts, why)

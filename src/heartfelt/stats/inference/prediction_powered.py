@@ -74,13 +74,13 @@ class Rated:
 
 
 def prediction_powered_mean(
-    rated: Rated, others: Column, *, tuning: float | None = None, level: float = 0.95
+    rated: Rated, others: Column, *, tuning: float | None = None, confidence: float = 0.95
 ) -> PredictionPowered:
     """The mean value of the source, from ``rated`` rows and the predictions of ``others``."""
     rows = _rows(rated, None)
     more = _finite(others, "others")
     ones = np.ones((rows.value.size, 1))
-    return _powered(rows, ones, np.ones((more.size, 1)), more, _Ask("mean", 0, tuning, level))
+    return _powered(rows, ones, np.ones((more.size, 1)), more, _Ask("mean", 0, tuning, confidence))
 
 
 def prediction_powered_slope(
@@ -90,7 +90,7 @@ def prediction_powered_slope(
     others_x: Column,
     *,
     tuning: float | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> PredictionPowered:
     """The least-squares slope of the values on ``x``."""
     rows = _rows(rated, rated_x)
@@ -99,7 +99,7 @@ def prediction_powered_slope(
         raise InputError(f"There are {more.size} predictions and {x.size} x.", "Pass one x per prediction.")
     kept = np.isfinite(more) & np.isfinite(x)
     more, x = more[kept], x[kept]
-    ask = _Ask("least-squares slope", 1, tuning, level)
+    ask = _Ask("least-squares slope", 1, tuning, confidence)
     if rows.x.size < 3 or is_constant(rows.x):
         return _missing("the rated items do not vary in x", ask, {"rated": rows.value.size})
     centre = float(np.concatenate([rows.x, x]).mean())
@@ -112,10 +112,10 @@ class _Ask:
     what: str
     column: int
     tuning: float | None
-    level: float
+    confidence: float
 
     def __post_init__(self) -> None:
-        _bounds.check_level(self.level)
+        _bounds.check_confidence(self.confidence)
         if self.tuning is not None and not 0.0 <= self.tuning <= 1.0:
             raise InputError(
                 f"The weight of predictions cannot be {self.tuning}.", "Give 0 to 1, or leave it out."
@@ -255,14 +255,14 @@ def _read(parts: _Parts, ask: _Ask, counts: dict[str, int], method: str, interva
     many = float(rest @ rest) * rest.size / (rest.size - 1) if rest.size > 1 else 0.0
     total = rated + many
     if total <= 1e-24 * max(1.0, float(plain) ** 2):
-        return _bounds.bounded(plain, None, "", ask.level, "the rated values do not vary")
+        return _bounds.bounded(plain, None, "", ask.confidence, "the rated values do not vary")
     freedom = (
         total**2 / (rated**2 / df + (many**2 / (rest.size - 1) if many else 0.0))
         if rated
         else rest.size - 1.0
     )
-    half = _bounds.t_quantile(ask.level, freedom) * math.sqrt(total)
-    return plain.with_interval(float(plain) - half, float(plain) + half, interval, ask.level)
+    half = _bounds.t_quantile(ask.confidence, freedom) * math.sqrt(total)
+    return plain.with_interval(float(plain) - half, float(plain) + half, interval, ask.confidence)
 
 
 def _tuned(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask) -> float:

@@ -56,17 +56,17 @@ def upper_tail(q: float, groups: int, df: float) -> float:
 
 
 @lru_cache(maxsize=512)
-def critical(level: float, groups: int, df: float) -> float:
+def critical(confidence: float, groups: int, df: float) -> float:
     """The value exceeded with chance ``1 - level``, by secants on logarithmic scales."""
     from scipy.special import stdtrit
 
-    target = math.log1p(-level)
+    target = math.log1p(-confidence)
 
     def gap(log_q: float) -> float:
         return math.log(max(upper_tail(math.exp(log_q), groups, df), 1e-300)) - target
 
     # Bonferroni's value for all pairs is close, and a little above.
-    start = math.sqrt(2) * -float(stdtrit(df, (1 - level) / (groups * (groups - 1))))
+    start = math.sqrt(2) * -float(stdtrit(df, (1 - confidence) / (groups * (groups - 1))))
     before, here = math.log(start), math.log(start) - 0.02
     gap_before, gap_here = gap(before), gap(here)
     for _ in range(50):

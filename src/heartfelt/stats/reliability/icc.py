@@ -210,7 +210,7 @@ def _jackknifed(
         low=low if floor is None else max(low, floor),
         high=high,
         interval=f"{NAME}, log F",
-        level=confidence,
+        confidence=confidence,
         counts=dict(e.counts),
         why_no_interval=None,
     )
@@ -267,7 +267,9 @@ def _one_way(t: OneWay, d: Design, confidence: float) -> Estimate:
         return Estimate.missing("there is no variance between or within items", method, d.counts)
     value = (t.between - t.within) / below
     if t.within == 0.0:
-        return Estimate(value, method=method, level=confidence, counts=d.counts, why_no_interval=NO_ERROR)
+        return Estimate(
+            value, method=method, confidence=confidence, counts=d.counts, why_no_interval=NO_ERROR
+        )
     alpha = (1.0 - confidence) / 2.0
     upper, lower = (float(fdtri(t.df_between, t.df_within, p)) for p in (1.0 - alpha, alpha))
     if np.ptp(d.per_item) == 0:

@@ -98,7 +98,7 @@ def number_ceiling(
     root = float(np.sqrt(value))
     if jackknife.units < 3:
         why = "fewer than three items or raters are too few to leave one out"
-        return Estimate(root, method=method, level=confidence, counts=d.counts, why_no_interval=why)
+        return Estimate(root, method=method, confidence=confidence, counts=d.counts, why_no_interval=why)
     statistic = _statistic(metric, levels / noise, cells is None)
     (variance,) = jackknife.variances(statistic)
     # Beyond e^300 a bound says no more than that there is none; larger powers would overflow.
@@ -169,7 +169,9 @@ class Agreed:
             return Estimate(1.0, low, 1.0, method, self.interval, self.confidence, d.counts)
         if self.error == 0.0:
             why = "all ratings are equal, so nothing bounds how far one could be off"
-            return Estimate(0.0, method=method, level=self.confidence, counts=d.counts, why_no_interval=why)
+            return Estimate(
+                0.0, method=method, confidence=self.confidence, counts=d.counts, why_no_interval=why
+            )
         high = float(np.sqrt(noise)) if metric == "rmse" else float(np.sqrt(2.0 / np.pi * noise))
         return Estimate(0.0, 0.0, high, method, self.interval, self.confidence, d.counts)
 

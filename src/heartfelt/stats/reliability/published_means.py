@@ -47,7 +47,7 @@ def ceiling_from_means(
     value = float(np.sqrt(max(1.0 - 1.0 / ratio, 0.0)))
     if y.size < 5:
         why = "fewer than five items are too few to leave one out"
-        return Estimate(value, method=method, level=confidence, counts=counts, why_no_interval=why)
+        return Estimate(value, method=method, confidence=confidence, counts=counts, why_no_interval=why)
     half = half_width(spread(np.log(_ratios(y, noise, left_out=True))), y.size, confidence)
     low, high = (float(np.sqrt(max(1.0 - np.exp(-by) / ratio, 0.0))) for by in (-half, half))
     return Estimate(value, low, high, method, INTERVAL, confidence, counts)
@@ -75,7 +75,7 @@ def _error(each: Floats, metric: NumberMetric, confidence: float, counts: dict[s
     value = float(root(total / size))
     if size < 5:
         why = "fewer than five items are too few to leave one out"
-        return Estimate(value, method=method, level=confidence, counts=counts, why_no_interval=why)
+        return Estimate(value, method=method, confidence=confidence, counts=counts, why_no_interval=why)
     half = half_width(spread(np.log(root(np.maximum((total - each) / (size - 1), 1e-300)))), size, confidence)
     return Estimate(
         value, value * float(np.exp(-half)), value * float(np.exp(half)), method, INTERVAL, confidence, counts

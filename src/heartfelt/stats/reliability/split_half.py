@@ -88,7 +88,7 @@ def _close(
         return Estimate(
             value,
             method=METHOD,
-            level=confidence,
+            confidence=confidence,
             counts=counts,
             why_no_interval="the halves agree perfectly",
         )
@@ -101,7 +101,7 @@ def _close(
         return Estimate(
             value,
             method=METHOD,
-            level=confidence,
+            confidence=confidence,
             counts=counts,
             why_no_interval=f"{raters} raters are too few to leave one out",
         )

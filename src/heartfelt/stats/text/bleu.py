@@ -29,7 +29,7 @@ def bleu(
     order: int = 4,
     resamples: int = 1000,
     seed: int = 0,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Estimate:
     """BLEU of a corpus up to n-grams of ``order``, with a percentile interval over items."""
     name = f"BLEU-{order}"
@@ -39,14 +39,14 @@ def bleu(
     counts = {"items": table.shape[0]}
     plain = Estimate(float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
     if table.shape[0] < 2:
-        return _bounds.bounded(plain, None, "", level, "one item: nothing to resample")
+        return _bounds.bounded(plain, None, "", confidence, "one item: nothing to resample")
     found = resampled(table, resamples, seed)
     counts["resamples"] = resamples
     plain = Estimate(plain.value, method=name, counts=counts)
     if float(np.ptp(found)) == 0:
-        return _bounds.bounded(plain, None, "", level, "every resample gives the same value")
+        return _bounds.bounded(plain, None, "", confidence, "every resample gives the same value")
     return _bounds.bounded(
-        plain, _bounds.percentile(found, level), "percentile bootstrap over items", level, ""
+        plain, _bounds.percentile(found, confidence), "percentile bootstrap over items", confidence, ""
     )
 
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from heartfelt.analysis.material import lay_out
 from heartfelt.collect import Collection
-from heartfelt.panel import Panel, screen
+from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.web.study.background import Reader
 from heartfelt.web.study.machine import MachineField, machine_fields

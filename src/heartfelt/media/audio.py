@@ -1,0 +1,328 @@
+"""Clips on their way to a rater: read, crop, mix down, resample, level, trim, hash, write.
+
+Conventions: samples are float32 in [-1, 1], shaped ``(frames, channels)`` or ``(frames,)``; what a function
+is given in one shape it returns in the same. Rates are in samples a second, levels in dB relative to full
+scale, loudness in LUFS.
+
+Source: ITU-R BS.1770-4 for loudness and true peak; the AImoclips study for the random crop between two marks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.files import write_bytes
+from heartfelt.media.containers import settle_ogg
+from heartfelt.media.sound_file import read_samples
+from heartfelt.stats.estimate import Estimate
+from heartfelt.streams import stream
+
+Samples: TypeAlias = npt.NDArray[np.float32]
+
+AUDIO_SUFFIXES = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".opus": "OGG"}
+_LOUDNESS_RATE = 48_000
+_LOUDNESS_METHOD = "integrated loudness, ITU-R BS.1770-4 (LUFS)"
+_OPUS_RATES = (8_000, 12_000, 16_000, 24_000, 48_000)
+# libsndfile encodes Vorbis on the stack; long clips in one call overflow it.
+_WRITE_FRAMES = 1 << 15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audio:
+    """A clip in memory: ``samples`` are float32, ``(frames, channels)``."""
+
+    samples: Samples
+    rate: int
+    kind: ClassVar[str] = "audio"
+
+    def __post_init__(self) -> None:
+        samples = _checked(self.samples)
+        object.__setattr__(self, "samples", samples[:, None] if samples.ndim == 1 else samples)
+
+    @property
+    def frames(self) -> int:
+        """How many samples a channel has."""
+        return int(self.samples.shape[0])
+
+    @property
+    def channels(self) -> int:
+        """How many channels there are."""
+        return int(self.samples.shape[1])
+
+    @property
+    def seconds(self) -> float:
+        """How long the clip lasts."""
+        return self.frames / self.rate
+
+    def save(self, path: Path | str) -> Path:
+        """Write the clip in the format its suffix names."""
+        return write_audio(path, self.samples, self.rate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levelled:
+    """A clip brought to a loudness. ``held_back`` says why the target was not reached, where it was not."""
+
+    samples: Samples
+    gain_db: float
+    before: Estimate
+    held_back: str | None = None
+
+
+def read_audio(source: Path | str | bytes) -> Audio:
+    """Read a clip whole, from a file or from its bytes, or say which cannot be used and why."""
+    return Audio(*read_samples(source))
+
+
+def write_audio(path: Path | str, samples: Samples, rate: int, *, bits: int = 16) -> Path:
+    """Write ``samples`` as the suffix says (.wav, .flac, .ogg Vorbis, .opus), complete or not at all.
+
+    ``bits`` (16 or 24) counts for WAV and FLAC. Opus knows five rates only; other rates become 48 kHz. The
+    same samples give the same bytes.
+    """
+    import soundfile
+
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in AUDIO_SUFFIXES:
+        raise InputError(
+            f"Cannot write audio to {path}: '{path.suffix}' names no format that can be written.",
+            suggestion(suffix, AUDIO_SUFFIXES, "Suffixes that can"),
+        )
+    if bits not in (16, 24):
+        raise InputError(f"Cannot write {bits}-bit audio to {path}.", "Use 16 or 24 bits.")
+    samples = _checked(samples)
+    peak = float(np.abs(samples).max(initial=0.0))
+    if peak > 1.0:
+        raise InputError(
+            f"Writing {path} would clip: the samples reach {peak:.3f} times full scale.",
+            "Bring them down first, for example with normalise_loudness.",
+        )
+    if suffix == ".opus" and rate not in _OPUS_RATES:
+        samples, rate = np.clip(resample(samples, rate, 48_000), -1.0, 1.0), 48_000
+    subtype = {".ogg": "VORBIS", ".opus": "OPUS"}.get(suffix, f"PCM_{bits}")
+    memory = io.BytesIO()
+    channels = 1 if samples.ndim == 1 else samples.shape[1]
+    with soundfile.SoundFile(
+        memory, "w", samplerate=rate, channels=channels, format=AUDIO_SUFFIXES[suffix], subtype=subtype
+    ) as file:
+        for start in range(0, samples.shape[0], _WRITE_FRAMES):
+            file.write(samples[start : start + _WRITE_FRAMES])
+    content = memory.getvalue()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, settle_ogg(content) if AUDIO_SUFFIXES[suffix] == "OGG" else content)
+    return path
+
+
+def content_hash(path: Path | str) -> str:
+    """The file's SHA-256 as hexadecimal, read in pieces."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(
+            f"Cannot read {path}: {error.strerror}.", "Check the path and its permissions."
+        ) from error
+
+
+def crop_start(
+    frames: int,
+    rate: int,
+    seconds: float,
+    *,
+    seed: int = 0,
+    name: str = "",
+    between: tuple[float, float] = (0.15, 0.85),
+) -> int:
+    """The frame where the crop of the clip called ``name`` begins, uniform between the two marks.
+
+    The whole crop lies between the marks. Where the marks leave less than ``seconds``, it is centred between
+    them, moved only as far as the clip's ends ask.
+    """
+    low, high = between
+    if not 0.0 <= low < high <= 1.0:
+        raise InputError(
+            f"A crop between {low} and {high} of a clip is empty.", "Give two marks, 0 <= low < high <= 1."
+        )
+    if not (math.isfinite(seconds) and seconds > 0 and rate > 0):
+        raise InputError(
+            f"Cannot crop {seconds} s at {rate} Hz.", "Give a positive length and a positive rate."
+        )
+    length = round(seconds * rate)
+    if length > frames:
+        raise InputError(
+            f"A crop of {seconds:g} s does not fit the clip {name or '(unnamed)'} of {frames / rate:.2f} s.",
+            "Ask for a shorter crop or generate longer clips.",
+        )
+    first, last = math.ceil(low * frames), math.floor(high * frames) - length
+    if last < first:
+        return min(max(round((low + high) / 2 * frames - length / 2), 0), frames - length)
+    return int(stream(seed, "make", "crop", name).integers(first, last + 1))
+
+
+def crop(
+    samples: Samples,
+    rate: int,
+    seconds: float,
+    *,
+    seed: int = 0,
+    name: str = "",
+    between: tuple[float, float] = (0.15, 0.85),
+) -> Samples:
+    """Cut ``seconds`` at a random place between two marks, given as shares of the clip.
+
+    Pass the stimulus id as ``name``: it names the random stream, so adding a clip moves no other clip's crop.
+    """
+    samples = _checked(samples)
+    start = crop_start(samples.shape[0], rate, seconds, seed=seed, name=name, between=between)
+    return samples[start : start + round(seconds * rate)].copy()
+
+
+def to_mono(samples: Samples) -> Samples:
+    """Average the channels: one column, ``(frames,)``. A clip on both channels keeps its level."""
+    samples = _checked(samples)
+    return samples if samples.ndim == 1 else channel_mean(samples)
+
+
+def channel_mean(frames: npt.NDArray[np.float32] | npt.NDArray[np.int16]) -> Samples:
+    """The mean over the channels of ``(frames, channels)``; of 16-bit numbers as shares of full scale, to the same bits."""
+    scale = frames.shape[1] * (32_768 if frames.dtype == np.int16 else 1)
+    frames = frames.astype(np.float32, copy=False)
+    # Adding slices is several times faster than NumPy's mean over the short axis, and gives the same bits.
+    total: Samples = frames[:, 0] + frames[:, 1] if frames.shape[1] > 1 else frames[:, 0].copy()
+    for channel in range(2, frames.shape[1]):
+        total += frames[:, channel]
+    if scale > 1:
+        total /= np.float32(scale)
+    return total
+
+
+def resample(samples: Samples, rate: int, to_rate: int) -> Samples:
+    """Change the rate (soxr, high quality). Peaks may rise slightly above the original's."""
+    import soxr
+
+    samples = _checked(samples)
+    if rate <= 0 or to_rate <= 0:
+        raise InputError(f"Cannot resample from {rate} to {to_rate} Hz.", "Give two positive rates.")
+    if rate == to_rate:
+        return samples
+    out: Samples = soxr.resample(samples, rate, to_rate, quality="HQ")
+    return out
+
+
+def loudness(samples: Samples, rate: int) -> Estimate:
+    """Integrated loudness in LUFS, or why there is none (shorter than one 400 ms block, or silent).
+
+    Metered at 48 kHz, the one rate for which the standard gives its filters. A single channel counts once: a
+    mono clip measures 3 dB below the same sound on two channels.
+    """
+    import pyloudnorm
+
+    samples = _checked(samples)
+    counts = {"frames": samples.shape[0]}
+    channels = 1 if samples.ndim == 1 else samples.shape[1]
+    if channels > 5:
+        return Estimate.missing(f"BS.1770 gives no weights for {channels} channels", _LOUDNESS_METHOD, counts)
+    if samples.shape[0] < 0.4 * rate:
+        why = f"the clip lasts {samples.shape[0] / rate:.3f} s, less than one block of 0.4 s"
+        return Estimate.missing(why, _LOUDNESS_METHOD, counts)
+    full = resample(samples, rate, _LOUDNESS_RATE).astype(np.float64)
+    step = _LOUDNESS_RATE // 10
+    # Whole blocks only, as the standard says; the meter would pad the last one with nothing and call it
+    # quiet.
+    full = full[: max(full.shape[0] // step, 4) * step]
+    if full.shape[0] < 4 * step:
+        full = np.concatenate([full, np.zeros((4 * step - full.shape[0], *full.shape[1:]))])
+    if not full.any():
+        return Estimate.missing("the clip is silent", _LOUDNESS_METHOD, counts)
+    # The gate warns through NumPy when nothing passes it; that case has its reason below.
+    with np.errstate(all="ignore"):
+        value = float(pyloudnorm.Meter(_LOUDNESS_RATE, filter_class="DeMan").integrated_loudness(full))
+    if not math.isfinite(value):
+        return Estimate.missing("no part of the clip passes the gate at -70 LUFS", _LOUDNESS_METHOD, counts)
+    return Estimate(value, method=_LOUDNESS_METHOD, counts=counts)
+
+
+def true_peak(samples: Samples, rate: int) -> float:
+    """The largest value between the samples too, found by four-fold oversampling; 1.0 is full scale."""
+    samples = _checked(samples)
+    if samples.shape[0] == 0:
+        return 0.0
+    between = np.abs(resample(samples, rate, 4 * rate)).max(initial=0.0)
+    return float(max(between, np.abs(samples).max()))
+
+
+def normalise_loudness(
+    samples: Samples, rate: int, target: float = -23.0, *, peak_db: float = -1.0
+) -> Levelled:
+    """Bring a clip to ``target`` LUFS by one gain, held back where its true peak would pass ``peak_db``.
+
+    A clip without a loudness comes back as it was, with the reason.
+    """
+    before = loudness(samples, rate)
+    samples = _checked(samples)
+    if before.value is None:
+        return Levelled(samples, 0.0, before, f"it has no loudness: {before.why_missing}")
+    gain = target - before.value
+    headroom = peak_db - 20.0 * math.log10(true_peak(samples, rate))
+    held_back = None
+    if gain > headroom:
+        held_back = (
+            f"its peaks would pass {peak_db:g} dB; it stays {gain - headroom:.1f} LU below {target:g} LUFS"
+        )
+        gain = headroom
+    return Levelled((samples * np.float32(10.0 ** (gain / 20.0))).astype(np.float32), gain, before, held_back)
+
+
+def _sounding(samples: Samples, rate: int, floor_db: float) -> tuple[int, int] | None:
+    size = max(1, round(0.02 * rate))
+    blocks = -(-samples.shape[0] // size)
+    power = np.zeros(blocks * size)
+    columns = samples[:, None] if samples.ndim == 1 else samples
+    for channel in range(columns.shape[1]):
+        np.maximum(
+            power[: samples.shape[0]],
+            columns[:, channel].astype(np.float64) ** 2,
+            out=power[: samples.shape[0]],
+        )
+    heard = np.flatnonzero(power.reshape(blocks, size).mean(axis=1) > 10.0 ** (floor_db / 10.0))
+    if heard.size == 0:
+        return None
+    return int(heard[0]) * size, min((int(heard[-1]) + 1) * size, samples.shape[0])
+
+
+def is_silent(samples: Samples, rate: int, *, floor_db: float = -60.0) -> bool:
+    """Whether no 20 ms of the clip, on any channel, rise above ``floor_db``."""
+    samples = _checked(samples)
+    return samples.shape[0] == 0 or _sounding(samples, rate, floor_db) is None
+
+
+def trim_silence(samples: Samples, rate: int, *, floor_db: float = -60.0) -> Samples:
+    """Cut silence off both ends, in steps of 20 ms. A clip that is silent throughout becomes empty."""
+    samples = _checked(samples)
+    span = _sounding(samples, rate, floor_db) if samples.shape[0] else None
+    return samples[:0].copy() if span is None else samples[span[0] : span[1]].copy()
+
+
+def _checked(samples: Samples) -> Samples:
+    array = np.asarray(samples)
+    if array.ndim not in (1, 2) or array.dtype.kind not in "f":
+        raise InputError(
+            f"Samples of shape {array.shape} and type {array.dtype} are no clip.",
+            "Pass floating-point samples in [-1, 1], shaped (frames,) or (frames, channels).",
+        )
+    if not np.isfinite(array).all():
+        raise InputError(
+            "The samples hold values that are not finite numbers.", "Leave this clip out or make it again."
+        )
+    return array.astype(np.float32, copy=False)

@@ -1,0 +1,299 @@
+"""What a predictor is: something that says, for a stimulus and a question, what people would say.
+
+A predictor is given cases (a stimulus with everything asked of it) and answers every question of every case, in order.
+What it cannot answer is a prediction with a ``problem``, never a missing one. A predictor that is passing through bad
+weather raises :class:`Transient` and is asked again later; any other error of one case becomes that case's problem. Where
+only some questions of a case met bad weather, their predictions carry ``again`` and only they are asked again.
+
+A predictor must survive pickling, so that other processes and machines can have their own: what cannot travel (a session, a
+connection) is left behind and made again when it is first needed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import polars as pl
+
+from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.predictors.info import PredictorInfo
+from heartfelt.predictors.model_call import Call
+from heartfelt.registry import Registry
+from heartfelt.tables import LEDGER, Column, Contract
+
+if TYPE_CHECKING:
+    from heartfelt.labels import Benchmark
+    from heartfelt.snapshot import Snapshot
+    from heartfelt.study import Scale
+
+PREDICTIONS = Contract(
+    "predictions",
+    "one row per item and predictor, whether it was answered or not",
+    (
+        Column("model", pl.String, "the predictor, as it was asked for"),
+        Column("stimulus", pl.String, "the stimulus id"),
+        Column("question", pl.String, "the question id"),
+        Column(
+            "value",
+            pl.Float64,
+            "the prediction on the question's scale, or its category's code",
+            nullable=True,
+        ),
+        Column("score", pl.Float64, "a similarity or probability that is not on the scale", nullable=True),
+        Column("answer", pl.String, "the predicted category, or the text", nullable=True),
+        Column("shares", pl.String, "probabilities by category, as JSON", nullable=True),
+        Column("low", pl.Float64, "lower bound the predictor gives", nullable=True),
+        Column("high", pl.Float64, "upper bound the predictor gives", nullable=True),
+        Column("reason", pl.String, "the predictor's own reason", nullable=True),
+        Column("note", pl.String, "how it was made, such as out of fold", nullable=True),
+        Column(
+            "against",
+            pl.Float64,
+            "the label to hold it against, where it is not the item's own",
+            nullable=True,
+        ),
+        Column("ok", pl.Boolean, "whether there is a prediction"),
+        Column("problem", pl.String, "why there is none", nullable=True),
+        Column(
+            "flag",
+            pl.String,
+            "what makes it doubtful, such as 'unlike training'; empty where nothing does",
+            required=False,
+            nullable=True,
+        ),
+        Column(
+            "call",
+            pl.String,
+            "the id of the request it was read from, in calls.parquet",
+            required=False,
+            nullable=True,
+        ),
+        Column("attempts", pl.Int64, "how often it was asked"),
+        Column("seconds", pl.Float64, "time its case took", nullable=True),
+    ),
+    key=("model", "stimulus", "question"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question put to a predictor."""
+
+    question: str
+    scale: Scale
+    text: str
+    """What a model that matches text with media is given: the rubric, or a sentence that names what is asked about."""
+    words: str = ""
+    """The question as raters read it."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """Facts about the question. ``media`` is always there: audio, speech or image. ``matches`` is ``prompt`` where the fit to
+    the prompt is asked about: ``text`` is then the prompt, and the question is how well the media match it."""
+    shown: str = ""
+    """What raters were shown beside the stimulus with this question: the written level or the prompt. Empty where nothing was."""
+
+
+class Media:
+    """The media file of a case: read once, however many ask for it. Only the path travels to other processes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[type[Media], tuple[Path]]:
+        return type(self), (self.path,)
+
+    @cached_property
+    def content(self) -> bytes:
+        """The file's bytes."""
+        return self.path.read_bytes()
+
+    @cached_property
+    def base64(self) -> str:
+        """The file's bytes as base64 text."""
+        import base64
+
+        return base64.b64encode(self.content).decode("ascii")
+
+    @cached_property
+    def hash(self) -> str:
+        """What the file holds, as a hash: the same content under another name is the same."""
+        import hashlib
+
+        return hashlib.sha256(self.content).hexdigest()
+
+    def forget(self) -> None:
+        """Let go of the bytes; the hash stays."""
+        for name in ("content", "base64"):
+            self.__dict__.pop(name, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A stimulus and everything asked of it."""
+
+    stimulus: str
+    asks: tuple[Ask, ...]
+    media: Media | None = None
+    """None where the file is not at hand; ``facts['path']`` then says where it was looked for."""
+    system: str | None = None
+    intent: str | None = None
+    prompt: str | None = None
+    """The text the stimulus was made from."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    together: tuple[Ask, ...] = ()
+    """Everything that is asked of the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
+
+    @property
+    def all_asks(self) -> tuple[Ask, ...]:
+        """Everything that is asked of the stimulus, answered already or not."""
+        return self.together or self.asks
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a predictor says of one question; with a ``problem``, why it says nothing."""
+
+    value: float | None = None
+    score: float | None = None
+    answer: str | None = None
+    shares: Mapping[str, float] | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+    note: str | None = None
+    against: float | None = None
+    problem: str | None = None
+    flag: str | None = None
+    """What makes it doubtful, in a word or two that can be filtered by; ``note`` says more."""
+    call: Call | None = None
+    """The request to a hosted model it was read from."""
+    again: float | None = None
+    """Ask this question again after so many seconds: it met bad weather (``problem``), or was not asked yet (no problem)."""
+
+    @classmethod
+    def failed(cls, problem: str) -> Prediction:
+        """No prediction, and why."""
+        return cls(problem=problem)
+
+    @classmethod
+    def later(cls, problem: str | None = None, after: float | None = None) -> Prediction:
+        """To be asked again: it failed in a way that may pass, or (without a problem) it was not asked yet."""
+        return cls(problem=problem, again=after or 0.0)
+
+
+class Transient(HeartfeltError):
+    """It may work if asked again: too many requests, a server on its way up, a connection that broke."""
+
+    def __init__(self, problem: str, fix: str = "Ask again later.", *, after: float | None = None) -> None:
+        super().__init__(problem, fix)
+        self.after = after
+        """Seconds to wait, where the other side said so."""
+
+
+class Predictor(ABC):
+    """One predictor, ready to be asked. Made by the registered class's ``make``."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    argument: ClassVar[str] = ""
+    """What the ARG of ``NAME:ARG`` means; empty where there is none."""
+    options: ClassVar[Mapping[str, str]] = {}
+    """The further options ``make`` understands, each with a line of explanation."""
+    needs_media: bool = True
+    """Whether it looks at the media; a case without them is then not put to it."""
+    batch: int = 1
+    """How many cases it likes at once."""
+    at_once: int = 1
+    """How many batches may be under way at the same time."""
+    reach: Literal["here", "network"] = "here"
+    lasting: bool = True
+    """Whether its identity decides its answers for good. If not (a server, a function), no cache keeps them beyond a run."""
+    asked: str = ""
+    """The text it was asked for with, such as ``endpoint:http://localhost:8000``."""
+    label: str = ""
+    """The name the user gave it, as in ``my model=file:predictions.csv``; predictions carry it."""
+
+    @classmethod
+    @abstractmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Predictor:
+        """Make one from the text after the colon and further options; raise with a fix where it cannot be made."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """Everything that decides its answers (weights, version, prompt, settings): the cache is keyed by it."""
+
+    @property
+    def info(self) -> PredictorInfo:
+        """Which model this is, with a name for people."""
+        info = self.describe()
+        return replace(info, display_name=self.label) if self.label else info
+
+    def describe(self) -> PredictorInfo:
+        """What is known of the model behind it."""
+        spec = self.asked or self.name
+        return PredictorInfo(spec, spec, self.name)
+
+    def request_digest(self, case: Case, ask: Ask) -> str:
+        """A hash of what is sent along with a question and decides its answer beside the question itself; empty for nothing."""
+        del case, ask
+        return ""
+
+    def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
+        """Look at what people said, where the predictor is made of it. Each item's own label must stay out of its prediction."""
+        del source, labels
+
+    def expect(self, cases: Sequence[Case]) -> None:
+        """Look over everything that will be asked, before any of it is."""
+        del cases
+
+    @abstractmethod
+    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
+        """Answer every question of every case, in order."""
+
+    def ledger(self) -> pl.DataFrame:
+        """What it holds and could not use, such as rows of a file that belong to no stimulus."""
+        return LEDGER.empty()
+
+    def close(self) -> None:  # noqa: B027  # most hold nothing
+        """Let go of what it holds; asked once more, it takes it up again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @classmethod
+    def example(cls, folder: Path) -> str:
+        """Write what an instance needs below ``folder`` and return its ARG; the conformance suite makes one of it."""
+        del folder
+        return ""
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, str]) -> None:
+        """Raise for an option this predictor does not know."""
+        for option in options:
+            if option not in cls.options:
+                raise InputError(
+                    f"The predictor '{cls.name}' has no option '{option}'.",
+                    suggestion(option, cls.options, "Options"),
+                )
+
+
+_HERE = "heartfelt.predictors"
+PREDICTORS: Registry[type[Predictor]] = Registry(
+    "predictor",
+    homes=[
+        *(
+            f"{_HERE}.{name}"
+            for name in ("endpoint", "file", "sham", "constant", "system_mean", "intent", "human", "call")
+        ),
+        *(f"{_HERE}.{name}" for name in ("clap", "clip", "chat", "speech_mos")),
+        *(f"{_HERE}.{name}.predictor" for name in ("trained", "valence_arousal")),
+    ],
+)

@@ -1,0 +1,88 @@
+"""Predictors by text: ``NAME``, ``NAME:ARG``, ``NAME[option=value,…]:ARG``, or ``module:function`` for one's own.
+
+``LABEL=`` before any of them is the name its predictions carry in tables and figures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.predictors.predictor import PREDICTORS, Predictor
+
+_SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argument>.*))?", re.DOTALL)
+_LABEL = re.compile(r"(?P<label>[^:\[\]=]+)=(?P<spec>.+)", re.DOTALL)
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a predictor is asked for with."""
+
+    name: str
+    argument: str = ""
+    label: str = ""
+    """The name its predictions are to carry."""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse_spec(text: str) -> Spec:
+    """Read ``NAME[option=value,…]:ARG``; what is no known name but looks like ``module:function`` is a function."""
+    label, spec = _labelled(text.strip())
+    found = _SPEC.fullmatch(spec)
+    if found is None:
+        raise InputError(f"'{text}' names no predictor.", "Write NAME, NAME:ARG or module:function.")
+    name, argument = found["name"].strip(), (found["argument"] or "").strip()
+    if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
+        return Spec("call", spec, label)
+    options: dict[str, str] = {}
+    for part in (found["options"] or "").split(","):
+        key, equals, value = part.partition("=")
+        if part.strip() and not equals:
+            raise InputError(
+                f"'{part}' in '{text}' is no option.", "Write options as name[option=value]:ARG."
+            )
+        if part.strip():
+            options[key.strip()] = value.strip()
+    return Spec(name, argument, label, options)
+
+
+def _labelled(text: str) -> tuple[str, str]:
+    """The label and the rest of ``LABEL=NAME:ARG``; no label where ``=`` stands inside options or an argument."""
+    found = _LABEL.fullmatch(text)
+    return (found["label"].strip(), found["spec"].strip()) if found else ("", text)
+
+
+def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predictor:
+    """Make the predictor a text asks for; ``options`` go before those in the text."""
+    asked = parse_spec(spec)
+    kind = PREDICTORS[asked.name]
+    merged = {**asked.options, **(options or {})}
+    kind.check_options(merged)
+    if asked.argument and not kind.argument:
+        raise InputError(
+            f"The predictor '{asked.name}' takes no argument, but was given '{asked.argument}'.",
+            f"Ask for '{asked.name}'.",
+        )
+    try:
+        made = kind.make(asked.argument, merged)
+    except UnknownNameError as error:
+        if _labelled(spec.strip())[1].startswith("call") or not error.problem.startswith(
+            "There is no module"
+        ):
+            raise
+        name = spec.partition(":")[0]
+        fix = (
+            f"For a function: {error.fix} For a predictor: {suggestion(name, PREDICTORS, 'Known predictors')}"
+        )
+        raise UnknownNameError(
+            f"There is no predictor called '{name}', and {_small(error.problem)}", fix
+        ) from error
+    made.asked, made.label = _labelled(spec.strip())[1], asked.label
+    return made
+
+
+def _small(text: str) -> str:
+    return text[:1].lower() + text[1:]

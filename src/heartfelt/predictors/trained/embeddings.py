@@ -1,0 +1,280 @@
+"""Frozen embeddings: what a head is trained on. A file becomes rows of numbers, one a window of time.
+
+``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models, which hear
+every window at the same level, and at the sound itself; ``picture`` at an image through EfficientNet-Lite; ``music-words``
+adds the sentence the stimulus was made from, through MiniLM. A long file is never held whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+from heartfelt.media.downmix import CANCELS
+from heartfelt.predictors.trained import bandwidth, harmony, rhythm, signal
+from heartfelt.registry import Registry
+
+Array: TypeAlias = npt.NDArray[np.float32]
+
+WINDOW_SECONDS = 10
+_REST_SECONDS = 5
+_POOLS = ("mean_pool", "max_pool", "std_pool")
+_LEVEL = 10 ** (-18 / 20)
+_QUIET = 10 ** (-60 / 20)
+_SHORT = "the clip lasts"
+SILENT = "the clip is silent; what is predicted of it says nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of columns that belong together; every block counts alike, however many columns it has."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """The rows of one stimulus: one a window."""
+
+    rows: Array
+    starts: npt.NDArray[np.float64]
+    """Where each window begins, in seconds."""
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def too_short(self) -> bool:
+        """Whether there is too little sound to say anything of it."""
+        return any(word.startswith(_SHORT) for word in self.warnings)
+
+    @property
+    def mean(self) -> Array:
+        """One row for the whole."""
+        out: Array = self.rows.mean(axis=0)
+        return out
+
+
+class Embedding(ABC):
+    """A frozen embedding. Its ``identity`` names everything that decides its numbers."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    media: ClassVar[str]
+    blocks: ClassVar[tuple[Block, ...]]
+    uses_text: ClassVar[bool] = False
+    near_duplicate: ClassVar[float | None] = None
+    """The cosine of standardised rows from which two stimuli count as nearly the same; None where no such cosine is known."""
+
+    @property
+    def size(self) -> int:
+        """How many columns there are."""
+        return sum(block.size for block in self.blocks)
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The models behind it, and the version of what is done with them."""
+
+    @abstractmethod
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """The rows of a file, or an error that says why there are none."""
+
+
+EMBEDDINGS: Registry[type[Embedding]] = Registry("embedding")
+
+
+class Music(Embedding):
+    """Music through MusicNN (both models) and the sound itself.
+
+    Louder recordings of the same music are no happier, so MusicNN hears all at one level; what level there was is in the
+    columns of the sound itself.
+    """
+
+    name: ClassVar[str] = "music"
+    about: ClassVar[str] = (
+        "MusicNN (MSD and MTT) and the level, brightness, rhythm, harmony, roughness and bandwidth of the sound"
+    )
+    media: ClassVar[str] = "audio"
+    blocks: ClassVar[tuple[Block, ...]] = (
+        Block("msd", 200),
+        Block("msd-pools", 3 * 753),
+        Block("mtt", 200),
+        Block("tags", 100),
+        Block("signal", len(signal.NAMES)),
+        Block("rhythm", len(rhythm.NAMES)),
+        Block("harmony", len(harmony.NAMES)),
+        Block("roughness", len(harmony.ROUGHNESS_NAMES)),
+        Block("bandwidth", bandwidth.BANDS),
+    )
+    models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
+    near_duplicate: ClassVar[float | None] = 0.97
+
+    @property
+    def identity(self) -> str:
+        """The two models' identities and the version of this reading."""
+        from heartfelt.models import MODELS
+
+        return "music 4; " + "; ".join(MODELS[name].identity for name in self.models)
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """One row a window of the file."""
+        from heartfelt.models.listening import Clip
+
+        del text
+        clip = Clip.of(path)
+        rows, starts, peak, at = [], [], 0.0, 0.0
+        for samples in windows(clip.samples(), clip.rate):
+            rows.append(self.row(samples, clip.rate))
+            starts.append(at)
+            at += len(samples) / clip.rate
+            peak = max(peak, float(np.abs(samples).max(initial=0.0)))
+        doubts = _doubts(clip.rate, at, peak)
+        return Features(
+            np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts)
+        )
+
+    def row(self, samples: Array, rate: int = signal.RATE) -> Array:
+        """The row of one window of mono sound."""
+        from heartfelt.media.audio import resample
+        from heartfelt.models import musicnn
+        from heartfelt.models.samples import no_sound
+
+        heard = resample(samples, rate, signal.RATE)
+        if not len(heard):
+            raise no_sound()
+        mel = musicnn.log_mel(heard).astype(np.float64)
+        strength = harmony.strengths(heard)
+        tones = harmony.chroma(strength)
+        parts: list[npt.NDArray[Any]] = [
+            *self._seen(heard),
+            signal.signal_features(heard, mel, tones),
+            rhythm.rhythm(mel),
+            harmony.harmony(tones),
+            harmony.roughness(strength),
+            bandwidth.bandwidth(samples, rate),
+        ]
+        row: Array = np.concatenate(parts).astype(np.float32)
+        return row
+
+    def _seen(self, heard: Array) -> list[Array]:
+        """What the two models see: the first in all patches, the second in the middle one, which costs hardly any accuracy."""
+        from heartfelt.models import load_model, musicnn
+
+        loud = max(float(np.sqrt(np.mean(heard.astype(np.float64) ** 2))), _QUIET)
+        mel = musicnn.log_mel(heard * np.float32(_LEVEL / loud))
+        count = len(mel) // musicnn.PATCH
+        if count:
+            patches = mel[: count * musicnn.PATCH].reshape(count, musicnn.PATCH, musicnn.BANDS)
+        else:
+            patches = np.resize(mel, (1, musicnn.PATCH, musicnn.BANDS))
+        msd, mtt = (load_model(name) for name in self.models)
+        # One patch at a time: its maps stay near the processor, which is faster than several at once.
+        seen = [msd.run({"patches": patch[None]}, ["tags", "penultimate", *_POOLS]) for patch in patches]
+        means = {part: np.mean([one[part][0] for one in seen], axis=0) for part in seen[0]}
+        middle = len(patches) // 2
+        other = mtt.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"])
+        tags = np.log(np.concatenate([means["tags"], other["tags"][0]]) + 1e-3)
+        return [means["penultimate"], *(means[part] for part in _POOLS), other["penultimate"][0], tags]
+
+
+class Picture(Embedding):
+    """A photograph or drawing through EfficientNet-Lite."""
+
+    name: ClassVar[str] = "picture"
+    about: ClassVar[str] = "EfficientNet-Lite 2 (ImageNet): its embedding and its classes"
+    media: ClassVar[str] = "image"
+    blocks: ClassVar[tuple[Block, ...]] = (Block("efficientnet", 1280), Block("classes", 1000))
+    model: ClassVar[str] = "efficientnet-lite2"
+    near_duplicate: ClassVar[float | None] = 0.85
+
+    @property
+    def identity(self) -> str:
+        """The model's identity and the version of this reading."""
+        from heartfelt.models import MODELS
+
+        return f"picture 1; {MODELS[self.model].identity}"
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """One row."""
+        from heartfelt.models import efficientnet
+
+        del text
+        found = efficientnet.look([Path(path)], model=self.model, view="whole")
+        row = np.concatenate([found["embedding"][0], found["logits"][0]]).astype(np.float32)
+        return Features(row[None], np.zeros(1), 0.0)
+
+
+class MusicWords(Embedding):
+    """Music and the sentence it was made from."""
+
+    name: ClassVar[str] = "music-words"
+    about: ClassVar[str] = "the music embedding and MiniLM of the sentence the music was made from"
+    media: ClassVar[str] = "audio"
+    blocks: ClassVar[tuple[Block, ...]] = (*Music.blocks, Block("words", 384))
+    uses_text: ClassVar[bool] = True
+
+    @property
+    def identity(self) -> str:
+        """Both parts'."""
+        from heartfelt.models import MODELS
+
+        return f"{Music().identity}; words 1; {MODELS['minilm'].identity}"
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """The music's rows, each with the text's columns after it."""
+        from heartfelt.models import minilm
+
+        if not text:
+            raise InputError(
+                f"{path} comes without the text it was made from.", "Give the stimulus its prompt."
+            )
+        heard = Music().of(path)
+        words = np.repeat(minilm.embed([text]), len(heard.rows), axis=0)
+        return Features(
+            np.concatenate([heard.rows, words], axis=1), heard.starts, heard.seconds, heard.warnings
+        )
+
+
+for _embedding in (Music, Picture, MusicWords):
+    EMBEDDINGS.add(_embedding.name, _embedding)
+
+
+def windows(blocks: Iterator[Array], rate: int) -> Iterator[Array]:
+    """Mono sound in windows of ten seconds; a rest under five seconds stays with the window before it."""
+    size, rest = WINDOW_SECONDS * rate, _REST_SECONDS * rate
+    held: Array = np.zeros(0, np.float32)
+    for block in blocks:
+        held = np.concatenate([held, block])
+        while len(held) >= size + rest:
+            yield held[:size]
+            held = held[size:]
+    if len(held):
+        yield held
+
+
+def _doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
+    out = []
+    if peak < _QUIET:
+        out.append(SILENT)
+    if seconds < 3.0:
+        out.append(f"{_SHORT} {seconds:.2f} s; the model was made from clips of ten seconds")
+    if rate < signal.RATE:
+        out.append(f"the file has {rate:,} samples a second; the model was made for {signal.RATE:,} or more")
+    return tuple(out)
+
+
+def columns_of(blocks: Sequence[Block]) -> dict[str, slice]:
+    """Where each block's columns are."""
+    out, at = {}, 0
+    for block in blocks:
+        out[block.name] = slice(at, at + block.size)
+        at += block.size
+    return out

@@ -1,0 +1,165 @@
+"""Trained models as predictors: ``trained:DIR`` asks a model that ``heartfelt train`` made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predictors.info import PredictorInfo
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predictors.trained.domain import Place
+from heartfelt.predictors.trained.embeddings import SILENT, Features, Music
+from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.head import Head
+from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
+
+SILENT_FLAG, SHORT_FLAG, UNLIKE_FLAG = "silent", "too short", "unlike training"
+OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
+
+
+class TrainedPredictor(Predictor):
+    """A trained model, asked for what it was trained to predict."""
+
+    name: ClassVar[str] = "trained"
+    about: ClassVar[str] = (
+        "a model made by 'heartfelt train'; stimuli it was trained on are predicted out of fold"
+    )
+    argument: ClassVar[str] = "the model's folder"
+
+    def __init__(self, model: TrainedModel) -> None:
+        self.model = model
+        self.at_once = min(4, os.cpu_count() or 1)
+        self._cache = FeatureCache()
+        self._domain = model.domain_hash[:12]
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> TrainedPredictor:
+        """Read the model's folder."""
+        del options
+        if not argument:
+            raise InputError(
+                "'trained' needs a model's folder.", "Write trained:DIR, with a folder of 'heartfelt train'."
+            )
+        return cls(load_trained(Path(argument)))
+
+    @classmethod
+    def example(cls, folder: Path) -> str:
+        """A model that says 5 of everything."""
+        size = Music().size
+        nothing = {
+            "mean": np.zeros(size),
+            "factor": np.zeros(size),
+            "reach": np.zeros(size),
+            "weight": np.zeros(size),
+        }
+        output = Output("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
+        return str(TrainedModel("example", "va-audio", Music.name, (output,)).write(folder / "model"))
+
+    @property
+    def identity(self) -> str:
+        """The weights and the embedding."""
+        return f"{self.name} {self.model.hash[:16]} domain {self._domain or 'none'}; {self.model.look().identity}"
+
+    def describe(self) -> PredictorInfo:
+        """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
+        version = self.model.facts.get("heartfelt")
+        return PredictorInfo(
+            self.asked or self.name,
+            self.model.name if self.name == TrainedPredictor.name else self.name,
+            self.name,
+            self.model.name,
+            None if version is None else f"heartfelt {version}",
+            self.model.hash,
+        )
+
+    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
+        """Every case through the embedding once."""
+        return [self._one(case) for case in cases]
+
+    def _one(self, case: Case) -> list[Prediction]:
+        known = [self.model.output(ask.question) for ask in case.asks]
+        if not any(known) or case.media is None:
+            why = "its media file is not at hand" if any(known) else ""
+            return [
+                self._unknown(ask) if out is None else Prediction.failed(why)
+                for ask, out in zip(case.asks, known, strict=True)
+            ]
+        try:
+            features, held = self._cache.of(self.model.look(), case.media.path, case.prompt)
+        except HeartfeltError as error:
+            return [Prediction.failed(f"{error.problem} {error.fix}") for _ in case.asks]
+        kept = self.model.kept(held, case.stimulus, case.system, case.intent)
+        doubt = doubt_of(self.model, features)
+        return [
+            self._unknown(ask)
+            if out is None
+            else _prediction(
+                ask, out, features, doubt, None if kept is None else kept.values.get(out.question)
+            )
+            for ask, out in zip(case.asks, known, strict=True)
+        ]
+
+    def _unknown(self, ask: Ask) -> Prediction:
+        names = ", ".join(one.question for one in self.model.outputs)
+        return Prediction.failed(f"the model predicts {names}, not '{ask.question}'")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What makes a prediction doubtful: a flag to filter by, the words, and where the stimulus lies."""
+
+    place: Place
+    flag: str | None = None
+    words: tuple[str, ...] = ()
+
+
+def doubt_of(model: TrainedModel, features: Features) -> Doubt:
+    """Whether a stimulus is silent, too short, or unlike what the model was trained on."""
+    place = model.place(features)
+    flags = [SILENT_FLAG] if SILENT in features.warnings else []
+    if features.too_short:
+        flags.append(SHORT_FLAG)
+    words = features.warnings
+    if place.foreign and not flags:
+        flags.append(UNLIKE_FLAG)
+        kind = {"audio": "music", "image": "pictures"}.get(model.look().media, "stimuli")
+        words = (
+            *words,
+            f"unlike the {kind} it was trained on: the number means little, any value is possible",
+        )
+    return Doubt(place, "; ".join(flags) or None, words)
+
+
+def _prediction(ask: Ask, out: Output, features: Features, doubt: Doubt, kept: float | None) -> Prediction:
+    value = kept if kept is not None else float(out.held(out.head.answer(features.rows)).mean())
+    low, high = interval(out, value, doubt)
+    notes = [OUT_OF_FOLD] if kept is not None else []
+    notes += doubt.words
+    scaled = [_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high)]
+    note = "; ".join(notes) or None
+    return Prediction(scaled[0], low=scaled[1], high=scaled[2], note=note, flag=doubt.flag)
+
+
+def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:
+    """The prediction interval of a value, held on the scale; the whole scale where the prediction is flagged."""
+    if doubt.flag is not None and out.bounds is not None:
+        return out.bounds
+    half = out.half(doubt.place)
+    low, high = out.held(np.array([value - half, value + half])).tolist()
+    return low, high
+
+
+def _onto(value: float, own: tuple[float, float] | None, asked: tuple[float, float] | None) -> float:
+    """A value from the model's scale onto the asked one, end to end."""
+    if own is None or asked is None or own == asked:
+        return value
+    return asked[0] + (value - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
+
+
+PREDICTORS.add(TrainedPredictor.name, TrainedPredictor)

@@ -1,0 +1,136 @@
+"""Valence and arousal of sound files: one answer a file, a curve over time for long ones, a reason where there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.media.audio import content_hash
+from heartfelt.predictors.trained.embeddings import Embedding, Features
+from heartfelt.predictors.trained.model import TrainedModel
+from heartfelt.predictors.trained.predictor import OUT_OF_FOLD, doubt_of, interval
+from heartfelt.progress import Progress
+from heartfelt.snapshot.media import AUDIO
+
+
+@dataclass(frozen=True, slots=True)
+class FilePrediction:
+    """What is predicted of one file, or why nothing is (``problem`` and ``fix``).
+
+    ``values`` holds ``value``, ``low`` and ``high`` by question; ``curve`` has one entry a window where a file has several.
+    """
+
+    file: str
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    seconds: float | None = None
+    level: float | None = None
+    curve: tuple[Mapping[str, float], ...] = ()
+    warnings: tuple[str, ...] = ()
+    note: str | None = None
+    problem: str | None = None
+    fix: str | None = None
+    flag: str | None = None
+    """What makes it doubtful: ``silent``, ``too short`` or ``unlike training``; ``warnings`` say more."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a prediction."""
+        return self.problem is None
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain object for strict JSON."""
+        if not self.ok:
+            return {"file": self.file, "problem": self.problem, "fix": self.fix}
+        out: dict[str, Any] = {"file": self.file, **{name: dict(one) for name, one in self.values.items()}}
+        out |= {
+            "level": self.level,
+            "seconds": round(self.seconds or 0.0, 3),
+            "flag": self.flag,
+            "warnings": list(self.warnings),
+        }
+        if self.curve:
+            out["curve"] = [dict(point) for point in self.curve]
+        if self.note:
+            out["note"] = self.note
+        return out
+
+
+def predict(
+    files: Iterable[Path | str], *, model: TrainedModel | None = None, progress: Progress | None = None
+) -> list[FilePrediction]:
+    """Predict every file, in order; a folder stands for the sound files in it. A file that fails is an answer too."""
+    paths = list(expanded([files] if isinstance(files, (str, Path)) else files))
+    if model is None:
+        from heartfelt.predictors.valence_arousal.predictor import shipped
+
+        model = shipped()
+    look = model.look()
+    found: list[FilePrediction] = []
+    workers = min(4, os.cpu_count() or 1, max(len(paths), 1))
+    with ThreadPoolExecutor(workers) as pool:
+        for one in pool.map(lambda path: _one(path, model, look), paths):
+            found.append(one)
+            if progress is not None:
+                progress("predicting", len(found), len(paths))
+    return found
+
+
+def expanded(files: Iterable[Path | str]) -> Iterator[Path]:
+    """The files meant: a folder stands for the sound files below it, in order."""
+    for name in files:
+        path = Path(name)
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in AUDIO and one.is_file())
+        if not inside:
+            raise InputError(
+                f"There are no sound files in {path}.", f"Known endings: {', '.join(sorted(AUDIO))}."
+            )
+        yield from inside
+
+
+def _one(path: Path, model: TrainedModel, look: Embedding) -> FilePrediction:
+    try:
+        features = look.of(path)
+        kept = model.kept(content_hash(path)) if model.out_of_fold else None
+    except HeartfeltError as error:
+        return FilePrediction(str(path), problem=error.problem, fix=error.fix)
+    except OSError as error:
+        return FilePrediction(
+            str(path),
+            problem=f"{path} cannot be read: {error.strerror}.",
+            fix="Check the path and its permissions.",
+        )
+    return from_features(str(path), features, model, None if kept is None else kept.values)
+
+
+def from_features(
+    file: str, features: Features, model: TrainedModel, kept: Mapping[str, float] | None = None
+) -> FilePrediction:
+    """The prediction of a file that was looked at."""
+    values: dict[str, dict[str, float]] = {}
+    doubt = doubt_of(model, features)
+    curve: list[dict[str, float]] = [{"start": round(float(start), 3)} for start in features.starts]
+    for out in model.outputs:
+        said = out.held(out.head.answer(features.rows))
+        value = kept[out.question] if kept is not None and out.question in kept else float(said.mean())
+        low, high = interval(out, value, doubt)
+        values[out.question] = {"value": round(value, 4), "low": round(low, 4), "high": round(high, 4)}
+        for point, number in zip(curve, said.tolist(), strict=True):
+            point[out.question] = round(number, 4)
+    return FilePrediction(
+        file,
+        values,
+        features.seconds,
+        model.outputs[0].confidence,
+        tuple(curve) if len(curve) > 1 else (),
+        doubt.words,
+        OUT_OF_FOLD if kept is not None else None,
+        flag=doubt.flag,
+    )

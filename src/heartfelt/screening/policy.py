@@ -1,0 +1,216 @@
+"""Policies: which rules are applied, and which of them cost a rater their place on the panel.
+
+A rule only flags; a policy decides. ``drop`` leaves out the raters (or the batches) a rule flags, ``flag`` only
+reports them, and a rule that is neither is not applied. A policy is named, read from a YAML file, or written in
+line: ``default, anchor=drop, longest-run=off, level=0.01``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, get_args
+
+from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.registry import Registry
+from heartfelt.screening.rule import RuleOptions
+from heartfelt.screening.rules import RULES
+from heartfelt.study.yaml_lines import read_yaml
+
+Action: TypeAlias = Literal["drop", "flag", "off"]
+
+_KEYS = (
+    "name",
+    "about",
+    "base",
+    "drop",
+    "flag",
+    "off",
+    "level",
+    "at_most_dropped",
+    "least_raters",
+    "keep_source",
+    "settings",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What to do with flagged raters.
+
+    ``level`` is the family-wise level of every rule. If more than the share ``at_most_dropped`` of the raters would be
+    left out, or fewer than ``least_raters`` would remain, nobody is: such a panel needs a person to look. Raters who give
+    one answer throughout do not count towards that share. Of a group whose answers run in parallel, ``keep_source`` keeps
+    the one rater whose own answers clearly go with what was played, if there is one.
+    """
+
+    name: str
+    about: str = ""
+    actions: Mapping[str, Action] = field(default_factory=dict)
+    alpha: float = 0.05
+    at_most_dropped: float = 0.5
+    least_raters: int = 2
+    keep_source: bool = True
+    settings: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for rule, action in self.actions.items():
+            if rule not in RULES:
+                raise UnknownNameError(
+                    f"There is no rule called '{rule}'.", suggestion(rule, RULES, "Known rules")
+                )
+            if action not in get_args(Action):
+                raise InputError(
+                    f"A policy cannot '{action}' by a rule.",
+                    suggestion(str(action), get_args(Action), "Actions"),
+                )
+        if not 0.0 <= self.at_most_dropped <= 1.0 or self.least_raters < 0:
+            raise InputError(
+                f"A policy that drops at most {self.at_most_dropped} and keeps {self.least_raters} raters cannot be followed.",
+                "Give at_most_dropped from 0 to 1 and least_raters of 0 or more.",
+            )
+        RuleOptions(alpha=self.alpha)
+        object.__setattr__(self, "actions", MappingProxyType(dict(self.actions)))
+        object.__setattr__(
+            self, "settings", MappingProxyType({rule: dict(own) for rule, own in self.settings.items()})
+        )
+
+    def action(self, rule: str) -> Action:
+        """What to do by a rule; ``off`` if the policy does not name it."""
+        return self.actions.get(rule, "off")
+
+    def options(self, rule: str, seed: int) -> RuleOptions:
+        """How a rule is applied under this policy."""
+        return RuleOptions(self.alpha, seed, self.settings.get(rule, {}))
+
+    def applies_like(self, other: Policy) -> bool:
+        """Whether both apply the same rules in the same way, whatever they then decide."""
+        applied = [{rule for rule, action in one.actions.items() if action != "off"} for one in (self, other)]
+        return applied[0] == applied[1] and self.alpha == other.alpha and self.settings == other.settings
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "name": self.name,
+            "about": self.about,
+            "drop": [rule for rule, action in self.actions.items() if action == "drop"],
+            "flag": [rule for rule, action in self.actions.items() if action == "flag"],
+            "level": self.alpha,
+            "at_most_dropped": self.at_most_dropped,
+            "least_raters": self.least_raters,
+            "keep_source": self.keep_source,
+            "settings": {rule: dict(own) for rule, own in self.settings.items()},
+        }
+
+
+def _actions(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> dict[str, Action]:
+    dropped = set(drop)
+    shown = set(RULES if flag is None else flag)
+    return {rule: "drop" if rule in dropped else "flag" for rule in RULES if rule in dropped | shown}
+
+
+POLICIES: Registry[Policy] = Registry("policy")
+for _policy in (
+    Policy("none", "apply no rule and keep everybody"),
+    Policy("flag-only", "apply every rule and keep everybody", _actions()),
+    Policy(
+        "default",
+        "leave out raters whose answers carry no information about the stimuli or run in parallel with another rater's",
+        _actions(["informativeness", "collusion", "straight-lining"]),
+    ),
+    Policy(
+        "strict",
+        "leave out every rater that any rule flags, except for bias and the standards' outlier counts",
+        _actions([rule for rule in RULES if rule not in {"bias", "bt500", "p913"}]),
+    ),
+    Policy(
+        "musiceval",
+        "leave out batches (or raters, where there are no batches) that miss an anchor or a repeat",
+        _actions(["anchor", "repeat-difference"]),
+    ),
+    Policy("bt500", "leave out raters as ITU-R BT.500 does", _actions(["bt500"])),
+    Policy("p913", "leave out raters as ITU-T P.913 does, with biases taken out first", _actions(["p913"])),
+):
+    POLICIES.add(_policy.name, _policy)
+
+
+def parse_policy(given: Policy | str | Path | Mapping[str, Any]) -> Policy:
+    """The policy meant: one already made, a name, a YAML file, plain data, or a line of changes to a named one."""
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, Mapping):
+        return _from_data(given, "the policy")
+    text = str(given).strip()
+    if text in POLICIES:
+        return POLICIES[text]
+    if text.lower().endswith((".yaml", ".yml")):
+        path = Path(text)
+        try:
+            content = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"The policy {path} cannot be read.", "Point to a YAML file, or name a policy."
+            ) from error
+        return _from_data(read_yaml(content, str(path)).data, str(path))
+    if text.startswith("{") or "\n" in text:
+        return _from_data(read_yaml(text, "the policy").data, "the policy")
+    if "," in text or "=" in text:
+        return _from_line(text)
+    raise UnknownNameError(
+        f"There is no policy called '{text}'.", suggestion(text, POLICIES, "Known policies")
+    )
+
+
+def _from_line(text: str) -> Policy:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    data: dict[str, Any] = {"name": text, "base": "none", "drop": [], "flag": [], "off": []}
+    if parts and "=" not in parts[0]:
+        data["base"] = parts.pop(0)
+    for part in parts:
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if value in get_args(Action):
+            data[value].append(key)
+        else:
+            data[key] = value
+    return _from_data(data, "the policy")
+
+
+def _from_data(data: Any, where: str) -> Policy:
+    if not isinstance(data, Mapping):
+        raise InputError(f"{where} holds no policy.", f"Give a mapping with the keys {', '.join(_KEYS)}.")
+    for key in data:
+        if key not in _KEYS:
+            raise InputError(
+                f"{where} has a key '{key}' that policies do not have.", suggestion(str(key), _KEYS, "Keys")
+            )
+    base = POLICIES[str(data.get("base", "none"))]
+    actions = dict(base.actions)
+    for action in get_args(Action):
+        named = data.get(action, [])
+        for rule in [named] if isinstance(named, str) else named:
+            actions[str(rule)] = action
+    own = data.get("settings", {})
+    if not isinstance(own, Mapping) or not all(isinstance(one, Mapping) for one in own.values()):
+        raise InputError(f"{where}: settings must name rules.", "Write settings: {collusion: {band: 8}}.")
+    changed = replace(
+        base,
+        name=str(data.get("name", base.name)),
+        about=str(data.get("about", base.about)),
+        actions=actions,
+        settings={**base.settings, **{str(rule): dict(one) for rule, one in own.items()}},
+    )
+    try:
+        return replace(
+            changed,
+            alpha=float(data.get("level", base.alpha)),
+            at_most_dropped=float(data.get("at_most_dropped", base.at_most_dropped)),
+            least_raters=int(data.get("least_raters", base.least_raters)),
+            keep_source=str(data.get("keep_source", base.keep_source)).strip().casefold()
+            in {"true", "yes", "1"},
+        )
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{where} has a number that is none: {error}.", "Give level and at_most_dropped as numbers."
+        ) from error

@@ -1,0 +1,238 @@
+"""Change: answers that follow the stimuli in one part of the session and not in the other.
+
+*Evidence.* For every place at which the session could be cut, the likelihood of "the answers follow what others' answers
+predict up to here, and nothing after" (and of the reverse) is compared with one relation throughout: a regression of the
+answers on the predictions of ``heartfelt.screening.consensus``, with slope and variance of its own where they follow, and a
+variance of its own where they do not. Answers are freed of slow drift (a quadratic in time) and each part has its own
+mean, so moving along the scale is no evidence. The evidence is the mean likelihood ratio over places and both
+directions, summed over questions on the log scale.
+
+*Test.* ``p`` of the timing: the trials, with answers and predictions together, are shuffled in time. That is exact
+whatever the rater's style, and says nothing about how well the rater agrees with the others on the whole. A rater who
+stopped half-way also agrees less on the whole, so the chance of so low an agreement on this panel (its robust norm, held
+at ``LEAST_LEVEL`` or above) is combined with it by Fisher's method; the two are independent for a rater who did not
+change. The limit is Bonferroni over the raters judged.
+
+*Decision.* A rater is flagged if the combined p passes, the better part clearly follows the stimuli and the other shows
+no sign of it; where the parts are not so unlike, p is 1. The value is the difference between the parts' mean correlations
+with the predictions, 0 to 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from heartfelt.screening.blocks import Block, blocks
+from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, evidence, standing
+from heartfelt.screening.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions, Setting
+from heartfelt.screening.rules.informativeness import Effects, Informativeness
+from heartfelt.screening.view import RatingsView
+from heartfelt.screening.words import chance, number
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.streams import derived_seed
+
+LEAST_TRIALS = 20
+LEAST_PART = 8.0
+MOST_UNITS = 120
+MOST_SPLITS = 32
+MOST_CHANNELS = 12
+ENOUGH = 10
+MOST_DRAWS = 19_999
+LEAST_LEVEL = 0.02
+FOLLOWS, NO_SIGN = 2.33, 1.64
+"""A part follows the stimuli above the first, and shows no sign of it below the second, in standard errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The two parts of a session: trials before the cut, the mean correlation of each part, and in standard errors."""
+
+    cut: int
+    trials: int
+    correlation: tuple[float, float]
+    z: tuple[float, float]
+
+    @property
+    def changes(self) -> bool:
+        """Whether one part clearly follows the stimuli and the other shows no sign of it."""
+        return max(self.z) > FOLLOWS and min(self.z) < NO_SIGN
+
+    @property
+    def difference(self) -> float:
+        """The distance between the parts' correlations."""
+        return abs(self.correlation[0] - self.correlation[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One rater's trials as units of sums (units x channels x 6), with the variance that rounding alone gives."""
+
+    units: Floats
+    floor: Floats
+    at: Ints
+    trials: int
+
+
+class Change(Rule):
+    """Attention that begins or ends within the session."""
+
+    name: ClassVar[str] = "change"
+    about: ClassVar[str] = "answers that follow the stimuli in only one part of the session"
+    statistic: ClassVar[str] = "difference between the parts' correlations"
+    settings: ClassVar[Mapping[str, Setting]] = {
+        "order": ("known", "'rows' takes the order of the rows where the order of presentation is not known"),
+    }
+
+    def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
+        """One row per rater."""
+        informative = RULES[Informativeness.name]
+        assert isinstance(informative, Informativeness)
+        own = RuleOptions(options.alpha, options.seed)
+        _, why = informative.no_information(view, own)
+        low = _low_agreement(informative.effects(view, own), why)
+        rows = str(options.settings.get("order", "known")) == "rows"
+        size = len(view.raters)
+        parts: list[Parts | None] = [None] * size
+        timing = np.ones(size)
+        sessions = {}
+        for block in blocks(view):
+            rater = block.rater
+            if not rows and not view.ordered[rater]:
+                why[rater] = "the order of presentation is not known"
+            elif why[rater] is None:
+                session = _session(block)
+                sessions[rater] = session
+                why[rater] = session if isinstance(session, str) else None
+        judged = [rater for rater in sessions if why[rater] is None]
+        if judged and low is None:
+            why = [reason or TOO_FEW for reason in why]
+            judged = []
+        level = options.alpha / max(len(judged), 1)
+        draws = int(min(MOST_DRAWS, max(1999, 5 / level)))
+        for rater in judged:
+            session = sessions[rater]
+            assert isinstance(session, Session)
+            seed = derived_seed(options.seed, "panel", "change", view.raters[rater])
+            timing[rater], parts[rater] = _test(session, draws, seed)
+        p = timing if low is None else _fisher(timing, low)
+        return self._table(view, parts, p, why, level)
+
+    def _table(
+        self, view: RatingsView, parts: list[Parts | None], p: Floats, why: list[str | None], alpha: float
+    ) -> pl.DataFrame:
+        known = np.array([part is not None for part in parts], dtype=bool)
+        changes = np.array([part is not None and part.changes for part in parts], dtype=bool)
+        value = np.array([np.nan if part is None else part.difference for part in parts])
+        return self.rows(
+            rater=list(view.raters),
+            value=value,
+            p=np.where(known, p, np.nan),
+            flagged=changes & (p < alpha),
+            evidence=np.where(known, np.where(changes, evidence(p, MOST_EVIDENCE), 0.0), np.nan),
+            words=[
+                f"Not judged: {reason}." if part is None else _sentence(part, float(one))
+                for part, reason, one in zip(parts, why, p.tolist(), strict=True)
+            ],
+            n=view.ratings_of,
+            why_missing=why,
+        )
+
+
+def _low_agreement(effects: Effects, why: list[str | None]) -> Floats | None:
+    """The chance of agreeing so little with the others on the whole, by the panel's norm; None without a norm."""
+    known = np.array([reason is None for reason in why], dtype=bool)
+    if int(known.sum()) < LEAST_RATERS:
+        return None
+    error = 1 / np.sqrt(np.maximum(effects.weight, 1.0))
+    stand = standing(np.where(known, effects.fisher, np.nan), error, "low", 0.05)
+    return np.where(known, np.maximum(stand.p, LEAST_LEVEL), 1.0)
+
+
+def _fisher(first: Floats, second: Floats) -> Floats:
+    """Fisher's combination of two independent p-values: the tail of chi squared with 4 degrees of freedom."""
+    product = first * second
+    combined: Floats = product * (1 - np.log(product))
+    return combined
+
+
+def _session(block: Block) -> Session | str:
+    """The sums of a rater's trials, or why there are none."""
+    trials = block.answers.shape[0]
+    if trials < LEAST_TRIALS:
+        return f"fewer than {LEAST_TRIALS} trials"
+    time = np.linspace(-1.0, 1.0, trials)
+    columns: list[tuple[Floats, Floats, Floats]] = []
+    floor = []
+    for c in np.argsort(-block.seen.sum(axis=0), kind="stable")[:MOST_CHANNELS].tolist():
+        seen = block.seen[:, c]
+        y, x = block.answers[seen, c], block.predictions[seen, c]
+        if y.size < LEAST_TRIALS or np.ptp(y) <= 1e-9 or np.ptp(x) <= 1e-9:
+            continue
+        step = float(np.diff(np.unique(y)).min())
+        basis, _ = np.linalg.qr(np.vander(time[seen], 3))
+        y = y - basis @ (basis.T @ y)
+        scale = float(y.std())
+        if scale <= 1e-9:
+            continue
+        full, given = np.zeros(trials), np.zeros(trials)
+        full[seen], given[seen] = y / scale, (x - x.mean()) / x.std()
+        columns.append((seen.astype(np.float64), full, given))
+        floor.append((step / scale) ** 2 / 12)
+    if not columns:
+        return "no question has enough answers that vary"
+    sums = np.stack([np.stack([n, y, x, y * y, x * x, x * y], axis=-1) for n, y, x in columns], axis=1)
+    stretch = -(-trials // MOST_UNITS)
+    units = np.add.reduceat(sums, np.arange(0, trials, stretch), axis=0)
+    least = int(np.ceil(LEAST_PART / stretch))
+    at = np.unique(np.linspace(least, units.shape[0] - least, MOST_SPLITS).round().astype(np.int64))
+    return Session(np.ascontiguousarray(units), np.array(floor), at, trials)
+
+
+def _test(session: Session, draws: int, seed: int) -> tuple[float, Parts]:
+    """The p-value of the timing, and the parts at the place with the most evidence; 1 where they are not unlike enough."""
+    from heartfelt.screening._kernels_change import change_chance, evidence_by_place
+
+    how = (session.at, session.floor, LEAST_PART)
+    place = np.arange(session.units.shape[0])
+    ratios = evidence_by_place(session.units, session.units.sum(axis=0), place, *how)
+    cut = int(session.at[int(ratios.max(axis=0).argmax())])
+    figures = [_correlation(part.sum(axis=0)) for part in (session.units[:cut], session.units[cut:])]
+    stretch = -(-session.trials // session.units.shape[0])
+    parts = Parts(
+        min(cut * stretch, session.trials),
+        session.trials,
+        (figures[0][0], figures[1][0]),
+        (figures[0][1], figures[1][1]),
+    )
+    if not parts.changes:
+        return 1.0, parts
+    return float(change_chance(session.units, *how, ENOUGH, draws, seed)), parts
+
+
+def _correlation(sums: Floats) -> tuple[float, float]:
+    """The mean over channels of the correlation of answers and predictions, and its size in standard errors."""
+    n = np.maximum(sums[:, 0], 1.0)
+    yy = np.maximum(sums[:, 3] - sums[:, 1] ** 2 / n, 0.0)
+    xx = np.maximum(sums[:, 4] - sums[:, 2] ** 2 / n, 0.0)
+    xy = sums[:, 5] - sums[:, 1] * sums[:, 2] / n
+    scale = np.sqrt(yy * xx)
+    r = np.divide(xy, scale, out=np.zeros(n.size), where=scale > 1e-9)
+    return float(r.mean()), float((r * np.sqrt(np.maximum(n - 1, 0.0))).sum() / np.sqrt(n.size))
+
+
+def _sentence(part: Parts, p: float) -> str:
+    before, after = (number(value) for value in part.correlation)
+    if not part.changes:
+        return "No part of the session stands out."
+    return (
+        f"Up to trial {part.cut} of {part.trials} the answers correlate {before} with what others' answers predict for the same"
+        f" stimuli, after it {after} ({chance(p)} for a rater who did not change)."
+    )
+
+
+RULES.add(Change.name, Change())

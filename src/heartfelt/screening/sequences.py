@@ -1,0 +1,193 @@
+"""Answer sequences made comparable between raters, and the pairs of raters worth comparing.
+
+A sequence is a rater's answers in presentation order, one column a channel: centred, freed of slow drift (a running
+mean over ``2 * DRIFT + 1`` trials, so that two raters who both tire do not look alike), scaled to standard deviation 1
+and cut off at ``CLIP``. The residual sequence has in addition what the stimuli predict taken out by regression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heartfelt.screening.blocks import Block, blocks
+from heartfelt.screening.view import Bools, RatingsView
+from heartfelt.stats.triples import Floats, Ints
+
+DRIFT = 7
+CLIP = 2.5
+LEAST_TRIALS = 12
+MOST_CHANNELS = 12
+ALL_PAIRS_UP_TO = 1000
+SHARED_ORDER = 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequences:
+    """Sequences one after another; rater ``i`` of ``rater`` has the rows ``edges[i]`` to ``edges[i + 1]``."""
+
+    rater: Ints
+    edges: Ints
+    raw: Floats
+    residual: Floats
+    stimulus: Ints
+    row: Ints
+    """For each row, its trial's place in the rater's order, from 0."""
+    covariance: Floats
+    channel: Ints
+    shared_order: bool
+    """Whether raters met similar stimuli at the same places, so that careful raters run in parallel too."""
+
+    def of(self, index: int, residual: bool = False) -> Floats:
+        """One rater's sequence."""
+        values = self.residual if residual else self.raw
+        return values[self.edges[index] : self.edges[index + 1]]
+
+    def stimuli_of(self, index: int) -> Ints:
+        """The stimuli of one rater's sequence."""
+        return self.stimulus[self.edges[index] : self.edges[index + 1]]
+
+
+def sequences(view: RatingsView) -> Sequences | str:
+    """The sequences of all raters long enough, or why there are none."""
+    if not view.ordered.any():
+        return "the order of presentation is not known"
+    long = [
+        block
+        for block in blocks(view)
+        if view.ordered[block.rater] and block.answers.shape[0] >= LEAST_TRIALS
+    ]
+    if len(long) < 2:
+        return f"fewer than two raters have {LEAST_TRIALS} trials in a known order"
+    shared = _shared_channels(long, len(view.channels.question))
+    if not shared.size:
+        return "no question was answered on most trials, so there are no sequences to compare"
+    made = [_sequence(block, shared) for block in long]
+    kept = [(block, pair) for block, pair in zip(long, made, strict=True) if pair is not None]
+    if len(kept) < 2:
+        return "fewer than two raters gave answers that vary"
+    raw = np.concatenate([pair[0] for _, pair in kept])
+    residual = np.concatenate([pair[1] for _, pair in kept])
+    lengths = np.array([pair[0].shape[0] for _, pair in kept])
+    covariance = np.stack([_covariance(pair[0]) for _, pair in kept])
+    order = shared_order([block for block, _ in kept])
+    return Sequences(
+        np.array([block.rater for block, _ in kept]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        raw,
+        residual,
+        np.concatenate([block.stimulus for block, _ in kept]),
+        np.concatenate([np.arange(n) for n in lengths]),
+        covariance,
+        shared,
+        order,
+    )
+
+
+def shared_order(made: list[Block]) -> bool:
+    """Whether what the stimuli predict depends on the place in the order: an analysis of variance by place, p < 0.0001."""
+    from scipy.special import fdtrc
+
+    for channel in np.unique(np.concatenate([block.channel for block in made])).tolist():
+        place, x = [], []
+        for block in made:
+            at = np.flatnonzero(block.channel == channel)
+            if at.size:
+                rows = np.flatnonzero(block.seen[:, at[0]])
+                place.append(rows)
+                x.append(block.predictions[rows, at[0]] - block.predictions[rows, at[0]].mean())
+        places, values = np.concatenate(place), np.concatenate(x)
+        n = np.bincount(places)
+        between = float((np.bincount(places, values) ** 2 / np.maximum(n, 1)).sum())
+        within = float(values @ values) - between
+        groups = int((n > 0).sum())
+        if groups < 2 or values.size <= groups or float(values @ values) <= 1e-12:
+            continue
+        if within <= 1e-12 * float(values @ values):
+            return True
+        ratio = (between / (groups - 1)) / (within / (values.size - groups))
+        if float(fdtrc(groups - 1, values.size - groups, ratio)) < SHARED_ORDER:
+            return True
+    return False
+
+
+def _shared_channels(long: list[Block], channels: int) -> Ints:
+    """The channels most raters answered on most trials, at most ``MOST_CHANNELS``."""
+    count = np.zeros(channels)
+    for block in long:
+        count[block.channel] += block.seen.mean(axis=0) >= 0.5
+    order = np.argsort(-count, kind="stable")[:MOST_CHANNELS]
+    return np.sort(order[count[order] >= 0.5 * len(long)])
+
+
+def _sequence(block: Block, shared: Ints) -> tuple[Floats, Floats] | None:
+    """The raw and the residual sequence, NaN where there is no answer; None if nothing varies."""
+    trials = block.answers.shape[0]
+    raw, residual = np.full((trials, shared.size), np.nan), np.full((trials, shared.size), np.nan)
+    varies = False
+    for place, channel in enumerate(shared.tolist()):
+        at = np.flatnonzero(block.channel == channel)
+        if not at.size:
+            continue
+        seen = block.seen[:, at[0]]
+        if np.count_nonzero(seen) < LEAST_TRIALS:
+            continue
+        y, x = block.answers[seen, at[0]], block.predictions[seen, at[0]]
+        y, x = y - y.mean(), x - x.mean()
+        strength = float(x @ x)
+        left = y - x * (float(x @ y) / strength) if strength > 1e-12 else y
+        raw[:, place], moved = _comparable(y, seen)
+        residual[:, place], _ = _comparable(left, seen)
+        varies = varies or moved
+    return (raw, residual) if varies else None
+
+
+def _comparable(values: Floats, seen: Bools) -> tuple[Floats, bool]:
+    n = values.size
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    here = np.arange(n)
+    low, high = np.maximum(0, here - DRIFT), np.minimum(n, here + DRIFT + 1)
+    values = values - (total[high] - total[low]) / (high - low)
+    spread = float(values.std())
+    out = np.full(seen.size, np.nan)
+    if spread <= 1e-9:
+        return out, False
+    out[seen] = np.clip(values / spread, -CLIP, CLIP)
+    return out, True
+
+
+def _covariance(sequence: Floats) -> Floats:
+    filled = np.where(np.isfinite(sequence), sequence, 0.0)
+    covariance: Floats = filled.T @ filled / max(sequence.shape[0], 1)
+    return covariance
+
+
+def candidate_pairs(found: Sequences, band: int) -> tuple[Ints, Ints]:
+    """Pairs to align: all of them, or beyond ``ALL_PAIRS_UP_TO`` raters those that share an answer n-gram.
+
+    The n-gram is of signs (above or below the rater's own running mean), long enough that unrelated raters seldom share
+    one at about the same place. It finds copies that follow closely for a stretch; cost is near linear in trials.
+    """
+    size = found.rater.size
+    if size <= ALL_PAIRS_UP_TO:
+        first, second = np.triu_indices(size, 1)
+        return first.astype(np.int64), second.astype(np.int64)
+    from heartfelt.screening._kernels_alignment import shared_grams
+
+    bits = min(3, found.channel.size)
+    sign = found.raw[:, :bits] > 0
+    symbol = (sign * (1 << np.arange(bits))).sum(axis=1).astype(np.uint64)
+    owner = np.repeat(np.arange(size), np.diff(found.edges))
+    length = max(3, int(np.ceil((np.log2(symbol.size) + 1) / bits)))
+    gram = np.zeros(symbol.size - length + 1, dtype=np.uint64)
+    for step in range(length):
+        gram = gram * np.uint64(1 << bits) + symbol[step : step + gram.size]
+    whole = owner[: gram.size] == owner[length - 1 :]
+    gram, rater, place = gram[whole], owner[: whole.size][whole], found.row[: whole.size][whole]
+    order = np.lexsort((rater, place, gram))
+    pairs = shared_grams(gram[order], rater[order], place[order], band, 64, 64 * gram.size)
+    if not pairs.size:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    key = np.unique(pairs[:, 0] * size + pairs[:, 1])
+    return key // size, key % size

@@ -1,0 +1,239 @@
+"""Ratings as the screening rules see them: coded arrays in presentation order, made once and shared.
+
+Only answers with a known rater and a finite number are screened; what is left aside is counted. A *trial* is one
+presentation of one stimulus to one rater, with an answer to one or more questions. Rows are sorted by rater, then by
+trial in presentation order, then by question, so trials and their order are contiguous for every rater.
+
+A *channel* is one column of numbers: the answer itself for points, numbers, ordered categories and yes/no; one
+0/1 column per category where categories have no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.screening.consensus import Consensus, consensus
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.study import Study
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+T = TypeVar("T")
+
+CELL_COLUMNS = ("system", "intent")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Channels:
+    """Ratings of first presentations as numbers: parallel arrays sorted like the view's rows.
+
+    ``question[c]`` is the view's question behind channel ``c``.
+    """
+
+    rater: Ints
+    trial: Ints
+    stimulus: Ints
+    channel: Ints
+    value: Floats
+    question: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class RatingsView:
+    """Coded ratings of one snapshot. ``rater``, ``stimulus``, ``question`` and ``trial`` are codes."""
+
+    study: Study
+    stimuli: pl.DataFrame
+    raters: tuple[str, ...]
+    stimulus_names: tuple[str, ...]
+    questions: tuple[str, ...]
+    rater: Ints
+    stimulus: Ints
+    question: Ints
+    trial: Ints
+    value: Floats
+    repeat: Ints
+    ordered: Bools
+    """For each rater, whether the order of presentation is known."""
+    seconds: Floats | None
+    batch: tuple[str | None, ...] | None
+    unknown_raters: int
+    unanswered: tuple[str, ...]
+    heard: Floats | None = None
+    """The share of the clip that was heard before each answer, where that was recorded."""
+    _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, source: Snapshot | RatingsView) -> RatingsView:
+        """The view of a snapshot; a view is returned as it is."""
+        return source if isinstance(source, RatingsView) else _view(source)
+
+    @cached_property
+    def edges(self) -> Ints:
+        """Where each rater's rows begin; one more entry ends the last."""
+        return np.searchsorted(self.rater, np.arange(len(self.raters) + 1))
+
+    @cached_property
+    def first(self) -> Bools:
+        """Which rows belong to a first presentation."""
+        first: Bools = self.repeat == 0
+        return first
+
+    @cached_property
+    def ratings_of(self) -> Ints:
+        """How many ratings of first presentations each rater gave."""
+        return np.bincount(self.rater[self.first], minlength=len(self.raters))
+
+    @cached_property
+    def unordered(self) -> Bools:
+        """For each question, whether its answers are categories without an order."""
+        return np.array(
+            [
+                self.study.scale_of(q).level == "nominal" and len(self.study.scale_of(q).labels()) > 2
+                for q in self.questions
+            ],
+            dtype=bool,
+        )
+
+    @cached_property
+    def cell(self) -> Ints:
+        """The (system, intent) cell of each stimulus, by its code; one cell for all where neither is known."""
+        columns = [name for name in CELL_COLUMNS if name in self.stimuli.columns]
+        if not columns or not self.stimulus_names:
+            return np.zeros(len(self.stimulus_names), dtype=np.int64)
+        names = pl.DataFrame({"stimulus": self.stimulus_names}, schema={"stimulus": pl.String})
+        known = names.join(
+            self.stimuli.select("stimulus", *columns), on="stimulus", how="left", maintain_order="left"
+        )
+        code = known.select(pl.struct(pl.col(columns).fill_null("")).rank("dense").cast(pl.Int64) - 1)
+        return code.to_series().to_numpy()
+
+    @cached_property
+    def channels(self) -> Channels:
+        """First presentations as channels."""
+        rows = np.flatnonzero(self.first)
+        channel_of = np.full(len(self.questions), -1, dtype=np.int64)
+        owner: list[int] = []
+        parts: list[tuple[Ints, Ints, Floats]] = []
+        for question in range(len(self.questions)):
+            if not self.unordered[question]:
+                channel_of[question] = len(owner)
+                owner.append(question)
+                continue
+            mine = rows[self.question[rows] == question]
+            for code in np.unique(self.value[mine]).tolist():
+                parts.append(
+                    (mine, np.full(mine.size, len(owner)), (self.value[mine] == code).astype(np.float64))
+                )
+                owner.append(question)
+        plain = rows[channel_of[self.question[rows]] >= 0]
+        parts.append((plain, channel_of[self.question[plain]], self.value[plain]))
+        row = np.concatenate([part[0] for part in parts])
+        channel = np.concatenate([part[1] for part in parts]).astype(np.int64)
+        value = np.concatenate([part[2] for part in parts])
+        order = np.lexsort((channel, row))
+        row, channel, value = row[order], channel[order], value[order]
+        return Channels(
+            self.rater[row],
+            self.trial[row],
+            self.stimulus[row],
+            channel,
+            value,
+            np.array(owner, dtype=np.int64),
+        )
+
+    @cached_property
+    def consensus(self) -> Consensus:
+        """What the other raters' answers say about each answer of ``channels``."""
+        mine = self.channels
+        return consensus(mine.rater, mine.stimulus, self.cell, mine.channel, mine.value)
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what ``make`` gave when ``key`` was first asked for."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        found: T = self._memory[key]
+        return found
+
+
+def _view(snapshot: Snapshot) -> RatingsView:
+    study = snapshot.study
+    numeric = [question.id for question in study.asked if study.scale_of(question.id).level != "text"]
+    table = snapshot.scan_ratings()
+    have = table.collect_schema().names()
+    unknown = snapshot.found.unknown_raters
+    usable = table.filter(
+        pl.col("rater").is_not_null() & pl.col("value").is_finite() & pl.col("question").is_in(numeric)
+    )
+    frame = _in_order(usable, have).collect()
+    raters = frame["rater"].unique(maintain_order=True)
+    stimuli = frame["stimulus"].unique(maintain_order=True)
+    asked = [name for name in numeric if name in set(frame["question"].unique().to_list())]
+    keys = {"rater": raters.to_list(), "stimulus": stimuli.to_list(), "question": asked}
+    coded = {
+        name: frame[name].replace_strict(ids, list(range(len(ids))), return_dtype=pl.Int64).to_numpy()
+        if ids
+        else np.zeros(0, dtype=np.int64)
+        for name, ids in keys.items()
+    }
+    known = frame.group_by("rater", maintain_order=True).agg(pl.all("_known"))["_known"].to_numpy()
+    seconds = (
+        frame["seconds"].fill_null(np.nan).to_numpy()
+        if "seconds" in have and frame["seconds"].count()
+        else None
+    )
+    batch = (
+        tuple(frame["batch"].cast(pl.String).to_list())
+        if "batch" in have and frame["batch"].count()
+        else None
+    )
+    return RatingsView(
+        study,
+        snapshot.stimuli,
+        tuple(keys["rater"]),
+        tuple(keys["stimulus"]),
+        tuple(asked),
+        coded["rater"],
+        coded["stimulus"],
+        coded["question"],
+        frame["_trial"].to_numpy(),
+        frame["value"].to_numpy(),
+        frame["_repeat"].to_numpy(),
+        known.astype(bool),
+        seconds,
+        batch,
+        unknown,
+        tuple(question.id for question in study.asked if question.id not in snapshot.found.questions),
+        frame["heard"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        if "heard" in have and frame["heard"].count()
+        else None,
+    )
+
+
+def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:
+    """Sort by rater (as they first appear), trial in presentation order, and question."""
+    trial = ["rater", "stimulus", "_repeat"]
+    at = [pl.col("at").dt.epoch("us")] if "at" in have else []
+    place = pl.coalesce(
+        [*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)]
+    )
+    repeat = pl.col("repeat").fill_null(0).cast(pl.Int64) if "repeat" in have else pl.lit(0, dtype=pl.Int64)
+    return (
+        table.with_row_index("_row")
+        .with_columns(repeat.alias("_repeat"), place.alias("_place"))
+        .with_columns(
+            pl.col("_row").min().over("rater").alias("_rater"),
+            pl.col("_place").min().over(trial).alias("_when"),
+            pl.col("_row").min().over(trial).alias("_first"),
+            pl.col("_place").is_not_null().alias("_known"),
+        )
+        .sort("_rater", "_when", "_first", "question", nulls_last=True)
+        .with_columns((pl.struct(trial).rle_id()).cast(pl.Int64).alias("_trial"))
+    )

@@ -1,0 +1,185 @@
+"""The one way from typed results to JSON and back.
+
+``to_json`` turns dataclasses, tables and arrays into plain data that strict JSON can hold; ``from_json`` restores a dataclass
+from it by its type hints. Fields keep their order and their names. A field's metadata can change that
+(``field(metadata={"key": "level"})``):
+
+- ``key``: the name in JSON;
+- ``flatten``: the field's own keys stand next to its siblings instead of below one key;
+- ``omit``: the field is left out where it is None or empty;
+- ``skip``: the field is never written (it needs a default to be restored).
+
+A class may bring its own ``to_json`` and ``from_json``, as ``Estimate`` does. A number that is not finite is an
+error when it is written: a missing number says why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import Field
+from datetime import date, datetime
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from heartfelt.errors import InputError
+from heartfelt.files import write_text
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+T = TypeVar("T")
+
+
+def to_json(value: object) -> Json:
+    """Plain data for strict JSON."""
+    if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, float):
+        return float(value)
+    own = getattr(value, "to_json", None)
+    if own is not None and not isinstance(value, type):
+        plain: Json = own()
+        return plain
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _object(value)
+    if isinstance(value, Mapping):
+        return {str(to_json(key)): to_json(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return to_json(value.value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Path):
+        return str(value)
+    rows = getattr(value, "to_dicts", None) or getattr(value, "tolist", None)  # a Polars table; NumPy
+    if rows is not None:
+        return to_json(rows())
+    if isinstance(value, Iterable):
+        return [to_json(item) for item in value]
+    raise TypeError(f"cannot write a {type(value).__name__} as JSON")
+
+
+def _object(value: Any) -> dict[str, Json]:
+    out: dict[str, Json] = {}
+    for each in dataclasses.fields(value):
+        plain = None if each.metadata.get("skip") else to_json(getattr(value, each.name))
+        if each.metadata.get("skip") or (each.metadata.get("omit") and plain in (None, [], {}, "")):
+            continue
+        if each.metadata.get("flatten"):
+            assert isinstance(plain, dict), f"{each.name} is not an object"
+            out |= plain
+        else:
+            out[_key(each)] = plain
+    return out
+
+
+def _key(each: Field[Any]) -> str:
+    key: str = each.metadata.get("key", each.name)
+    return key
+
+
+def dumps(value: object, *, indent: int | None = 2) -> str:
+    """``value`` as the text of a JSON file."""
+    return json.dumps(to_json(value), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write ``value`` as strict JSON; the file is either the old one or the new one."""
+    write_text(path, dumps(value) + "\n")
+
+
+def read_json(path: Path, kind: type[T]) -> T:
+    """Restore what ``write_json`` wrote."""
+    try:
+        return from_json(kind, json.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path} cannot be read as {kind.__name__}: {error}.",
+            "Write it again with this version of heartfelt.",
+        ) from error
+
+
+def from_json(kind: type[T], data: Any) -> T:
+    """Restore a ``kind`` from plain data by its type hints."""
+    restored: T = _restore(kind, data)
+    return restored
+
+
+def _restore(kind: Any, data: Any) -> Any:
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any or isinstance(kind, TypeVar) or origin is Literal:
+        return data
+    if origin in (Union, types.UnionType):
+        return _first_fitting(parts, data)
+    if origin is not None:
+        return _collection(origin, parts, data)
+    own = getattr(kind, "from_json", None)
+    if own is not None:
+        return own(data)
+    if dataclasses.is_dataclass(kind):
+        return _restored_object(kind, data)
+    if kind is float:
+        return data if data is None else float(data)
+    if isinstance(kind, type) and issubclass(kind, Enum | Path):
+        return kind(data)
+    if kind in (int, str, bool) and not isinstance(data, kind):
+        raise TypeError(f"{data!r} is not of type {kind.__name__}")
+    if kind is type(None) and data is not None:
+        raise TypeError(f"{data!r} is not null")
+    if kind is datetime:
+        return datetime.fromisoformat(data)
+    return data
+
+
+def _first_fitting(kinds: tuple[Any, ...], data: Any) -> Any:
+    if data is None and type(None) in kinds:
+        return None
+    problems = []
+    for kind in kinds:
+        if kind is type(None):
+            continue
+        try:
+            return _restore(kind, data)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            problems.append(str(error))
+    raise TypeError(" or ".join(problems))
+
+
+def _collection(origin: Any, parts: tuple[Any, ...], data: Any) -> Any:
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(data, Mapping):
+            raise TypeError(f"{data!r} is not an object")
+        return {_restore(parts[0], key): _restore(parts[1], item) for key, item in data.items()}
+    if isinstance(data, str | Mapping) or not isinstance(data, Iterable):
+        raise TypeError(f"{data!r} is not a list")
+    if origin is tuple and not (len(parts) == 2 and parts[1] is Ellipsis):
+        return tuple(_restore(part, item) for part, item in zip(parts, data, strict=True))
+    items = [_restore(parts[0], item) for item in data]
+    return (
+        tuple(items)
+        if origin is tuple or not isinstance(origin, type) or not issubclass(list, origin)
+        else items
+    )
+
+
+def _restored_object(kind: Any, data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        raise TypeError(f"{kind.__name__} is restored from an object, not from {data!r}")
+    hints, values = _hints(kind), {}
+    for each in dataclasses.fields(kind):
+        if each.metadata.get("skip") or not each.init:
+            continue
+        if each.metadata.get("flatten"):
+            values[each.name] = _restore(hints[each.name], data)
+        elif _key(each) in data:
+            values[each.name] = _restore(hints[each.name], data[_key(each)])
+        elif not each.metadata.get("omit") and each.default is each.default_factory is dataclasses.MISSING:
+            raise KeyError(f"{kind.__name__} has no '{_key(each)}'")
+    return kind(**values)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

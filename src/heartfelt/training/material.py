@@ -1,0 +1,346 @@
+"""What a model is trained on: stimuli with their embedding and labels, weighted by how far each label can be trusted.
+
+The weight of a label is ``t / (t + s / n)``: ``s`` is the variance of single ratings about their item, ``n`` the item's number
+of ratings, ``t`` the part of the labels' true variance (a third) that a head is expected to leave. So a label of two ratings
+counts, but less than one of nine. Labels need two ratings here; what is evaluated keeps to the study's own minimum.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.files import inside
+from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.predictors.task import cases
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.progress import Progress
+from heartfelt.screening import Panel, screen
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.published_split import COLUMN as SPLIT
+from heartfelt.snapshot.published_split import published_parts
+from heartfelt.study import Scale
+from heartfelt.tables import LEDGER
+from heartfelt.training.calibrating import Domains
+from heartfelt.training.fitting import Floats, Ints, Rows
+from heartfelt.training.grouping import AUTO, Grouping, grouping_of
+from heartfelt.training.near_duplicates import Bits, picture_hash
+from heartfelt.training.recipes import Recipe
+
+LEAST_RATINGS = 2
+LEAST_STIMULI = 20
+_UNEXPLAINED = 0.35
+STAGE = "train"
+TRAIN = "train"
+"""The part of a published split that a model is fitted to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The labels of one question, in the order of the stimuli; NaN where there is none."""
+
+    question: str
+    embedding: str
+    scale: Scale
+    label: Floats
+    weight: Floats
+    spread: float
+    screened: Floats
+    """Labels of the screened raters under the study's own minimum: what is scored against."""
+    everyone: Floats
+    """The same from all raters."""
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends of the scale."""
+        return self.scale.bounds()
+
+    def part(self, at: Ints) -> Target:
+        """Only the stimuli at these places."""
+        columns = ("label", "weight", "screened", "everyone")
+        return replace(self, **{name: getattr(self, name)[at] for name in columns})
+
+    @property
+    def points(self) -> Floats:
+        """Points for soft labels: the scale's own where they are few, else nine evenly spread."""
+        known = self.label[np.isfinite(self.label)]
+        low, high = self.bounds or (float(known.min()), float(known.max()))
+        whole = high - low <= 12 and float(low).is_integer() and float(high).is_integer()
+        return np.arange(low, high + 0.5) if whole and high - low >= 2 else np.linspace(low, high, 9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """Stimuli with embeddings, labels and facts."""
+
+    snapshot: Snapshot
+    panel: Panel
+    recipe: Recipe
+    stimuli: tuple[str, ...]
+    hashes: tuple[str, ...]
+    features: Mapping[str, npt.NDArray[np.float32]]
+    """Rows by embedding."""
+    system: tuple[str | None, ...]
+    intent: tuple[str | None, ...]
+    targets: tuple[Target, ...]
+    ledger: pl.DataFrame
+    grouping: Grouping
+    split: tuple[str | None, ...] = ()
+    """The part of the published split each stimulus belongs to; empty where none was asked for."""
+    seed: int = 0
+
+    @property
+    def widest(self) -> str:
+        """The widest embedding that any question needs."""
+        return max((target.embedding for target in self.targets), key=lambda name: EMBEDDINGS[name]().size)
+
+    def domains(self) -> Domains:
+        """What parts of the stimuli span, in the widest embedding."""
+        blocks = tuple(block.size for block in EMBEDDINGS[self.widest].blocks)
+        return Domains(self.features[self.widest], blocks)
+
+    @property
+    def systems(self) -> Ints | None:
+        """A number for each stimulus's system; None where some have none."""
+        if any(name is None for name in self.system):
+            return None
+        return np.unique([str(name) for name in self.system], return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def cells(self) -> list[str] | None:
+        """System and intent of each stimulus as one name; None where some lack either."""
+        pairs = list(zip(self.system, self.intent, strict=True))
+        if any(None in pair for pair in pairs):
+            return None
+        return [f"{system}\x1f{intent}" for system, intent in pairs]
+
+    def part(self, name: str) -> Material:
+        """Only the stimuli of one part of the published split."""
+        at = np.array([place for place, part in enumerate(self.split) if part == name], dtype=np.int64)
+        if at.size < (LEAST_STIMULI if name == TRAIN else 1):
+            raise InputError(
+                f"{at.size} stimuli of the published part '{name}' can be used; {LEAST_STIMULI} are needed to train.",
+                "Check the column 'split' and the media.",
+            )
+
+        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(values[place] for place in at)
+
+        return replace(
+            self,
+            stimuli=of(self.stimuli),
+            hashes=of(self.hashes),
+            features={key: rows[at] for key, rows in self.features.items()},
+            system=of(self.system),
+            intent=of(self.intent),
+            targets=tuple(target.part(at) for target in self.targets),
+            grouping=replace(self.grouping, groups=self.grouping.at(at)),
+            split=of(self.split),
+        )
+
+    def rows(self, target: Target, at: npt.NDArray[Any]) -> Rows:
+        """What a head of this target is fitted to, from the stimuli at these places."""
+        blocks = EMBEDDINGS[target.embedding].blocks
+        x = self.features[target.embedding]
+        spread = np.full(len(at), target.spread)
+        return Rows(x[at], target.label[at], target.weight[at], spread, blocks, target.points, self.seed)
+
+
+def gather(
+    snapshot: Snapshot,
+    recipe: Recipe,
+    *,
+    policy: str = "default",
+    seed: int = 0,
+    group: str = AUTO,
+    split: bool = False,
+    cache: FeatureCache | None = None,
+    progress: Progress | None = None,
+) -> Material:
+    """Screen the raters, make labels, and look at every file; what cannot be used is a row of the ledger.
+
+    ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split.
+    """
+    if split and TRAIN not in published_parts(snapshot.stimuli):
+        parts = ", ".join(published_parts(snapshot.stimuli))
+        raise InputError(
+            f"The published split has no part '{TRAIN}' (it has {parts}).", "Train without --split published."
+        )
+    panel = screen(snapshot, policy, seed=seed)
+    kept = panel.snapshot()
+    questions = _questions(snapshot, recipe)
+    trained = labels(kept, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
+    wanted = set(trained.filter(pl.col("question").is_in(questions))["stimulus"].to_list())
+    facts = kept.stimuli.filter(pl.col("stimulus").is_in(sorted(wanted)))
+    looked = _look(snapshot, facts, {recipe.embedding_of(name) for name in questions}, cache, progress)
+    order = [name for name in facts["stimulus"].to_list() if name in looked.hashes]
+    if len(order) < LEAST_STIMULI:
+        first = f" The first reason: {looked.problems[0]['reason']}." if looked.problems else ""
+        raise InputError(
+            f"{len(order)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
+            "Point to data whose media are at hand (see --map media=FOLDER), or collect more ratings.",
+        )
+    tables = {"screened": labels(kept).table, "everyone": labels(snapshot).table}
+    by_name = {row["stimulus"]: row for row in facts.iter_rows(named=True)}
+    features = {name: np.stack([rows[one] for one in order]) for name, rows in looked.rows.items()}
+    hashes = tuple(looked.hashes[name] for name in order)
+    own = facts.filter(pl.col("stimulus").is_in(order))
+    grouping = grouping_of(
+        own,
+        hashes,
+        features[recipe.embedding],
+        _picture_hashes(snapshot, own),
+        cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
+        by=group,
+    )
+    return Material(
+        snapshot,
+        panel,
+        recipe,
+        tuple(order),
+        hashes,
+        features,
+        tuple(_text(by_name[name].get("system")) for name in order),
+        tuple(_text(by_name[name].get("intent")) for name in order),
+        tuple(_target(name, recipe, snapshot, order, trained, tables) for name in questions),
+        pl.DataFrame(looked.problems, schema=dict.fromkeys(LEDGER.names, pl.String)),
+        grouping,
+        tuple(_text(by_name[name].get(SPLIT)) for name in order) if split else (),
+        seed,
+    )
+
+
+def _picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
+    """What pictures look like, for finding near-duplicates; nothing for other media."""
+    root = snapshot.source.media_root
+    if snapshot.study.media != "image" or root is None:
+        return []
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        paths = [inside(root, str(name), "stimuli") for name in facts["path"].to_list()]
+        return list(pool.map(picture_hash, paths))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _questions(snapshot: Snapshot, recipe: Recipe) -> list[str]:
+    study = snapshot.study
+    numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
+    named = [name for name in numbers if any(part in name.casefold() for part in recipe.questions)]
+    if not numbers:
+        raise InputError(
+            f"No question of '{study.name}' is answered with numbers, so there is nothing to train on.",
+            "Recipes learn means of numbers; see docs/training.md.",
+        )
+    return named or numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    rows: dict[str, dict[str, npt.NDArray[np.float32]]]
+    hashes: dict[str, str]
+    problems: list[dict[str, str | None]]
+
+
+def _look(
+    snapshot: Snapshot,
+    facts: pl.DataFrame,
+    embeddings: set[str],
+    cache: FeatureCache | None,
+    progress: Progress | None,
+) -> _Looked:
+    """The embeddings of every stimulus, from the cache or computed on all cores."""
+    cache = cache or FeatureCache()
+    root = snapshot.source.media_root
+    looks = {name: EMBEDDINGS[name]() for name in sorted(embeddings)}
+    texts: dict[str, str | None] = {}
+    if any(look.uses_text for look in looks.values()):
+        texts = {case.stimulus: case.prompt for case in cases(snapshot, labelled=False)}
+    found = _Looked({name: {} for name in looks}, {}, [])
+
+    def one(row: Mapping[str, Any]) -> tuple[dict[str, Any], str] | str:
+        path = row.get("path")
+        place = None if root is None or path is None else inside(Path(root), str(path), "stimuli")
+        if place is None or not place.is_file():
+            return "its media file is not at hand"
+        try:
+            out, held = {}, ""
+            for name, look in looks.items():
+                features, held = cache.of(look, place, texts.get(str(row["stimulus"])))
+                out[name] = features.mean
+        except HeartfeltError as error:
+            return error.problem
+        return out, held
+
+    listed = list(facts.iter_rows(named=True))
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        for done, (row, said) in enumerate(zip(listed, pool.map(one, listed), strict=True), 1):
+            name = str(row["stimulus"])
+            if isinstance(said, str):
+                found.problems.append({"what": "stimulus", "stimulus": name, "reason": said, "stage": STAGE})
+            else:
+                found.hashes[name] = said[1]
+                for embedding, mean in said[0].items():
+                    found.rows[embedding][name] = mean
+            if progress is not None:
+                progress("looking at the stimuli", done, len(listed))
+    return found
+
+
+def _target(
+    question: str,
+    recipe: Recipe,
+    snapshot: Snapshot,
+    order: list[str],
+    trained: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+) -> Target:
+    mine = trained.filter(pl.col("question") == question)
+    n = _aligned(mine, "n", order)
+    label, sd = _aligned(mine, "value", order), _aligned(mine, "sd", order)
+    known = np.isfinite(sd) & np.isfinite(n) & (n > 1)
+    single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
+    noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
+    has = np.isfinite(label)
+    whole = float(label[has].var())
+    left = max(_UNEXPLAINED * (whole - float(noise[has].mean())), 0.1 * whole, 1e-9)
+    weight = np.where(has, left / (left + noise), 0.0)
+    scored = {
+        side: _aligned(table.filter(pl.col("question") == question), "value", order)
+        for side, table in tables.items()
+    }
+    return Target(
+        question,
+        recipe.embedding_of(question),
+        snapshot.study.scale_of(question),
+        label,
+        weight / weight[has].mean(),
+        float(np.sqrt(single)) or float(np.sqrt(whole)) or 1.0,
+        scored["screened"],
+        scored["everyone"],
+    )
+
+
+def _aligned(table: pl.DataFrame, column: str, order: list[str]) -> Floats:
+    found = dict(zip(table["stimulus"].to_list(), table[column].to_list(), strict=True))
+    return np.array([np.nan if found.get(name) is None else float(found[name]) for name in order])
+
+
+def answers_of(material: Material, side: str, question: str) -> pl.DataFrame:
+    """Single ratings of the stimuli at hand, for the ceiling: rater, stimulus, value."""
+    source = material.snapshot if side == "everyone" else material.panel.snapshot()
+    found = first_answers(source).filter(
+        (pl.col("question") == question) & pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("known")
+    )
+    return found.select("rater", "stimulus", "value")

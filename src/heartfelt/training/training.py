@@ -1,0 +1,225 @@
+"""From a snapshot to a trained model in a folder, with its evaluation and its card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heartfelt import __version__
+from heartfelt.errors import InputError, suggestion
+from heartfelt.predictors.trained.domain import Domain
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.head import KINDS
+from heartfelt.predictors.trained.model import Kept, Output, TrainedModel
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.training.calibrating import width_of
+from heartfelt.training.card import card
+from heartfelt.training.choosing import choose
+from heartfelt.training.evaluating import Evaluation, LeftOut, evaluate, with_published
+from heartfelt.training.grouping import AUTO
+from heartfelt.training.material import TRAIN, Material, Target, gather
+from heartfelt.training.recipes import RECIPES
+
+PUBLISHED_SPLIT = "published"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """How a model is trained. ``level`` is that of its prediction intervals."""
+
+    recipe: str = "va-audio"
+    policy: str = "default"
+    heads: tuple[str, ...] = ()
+    """Kinds of heads to choose from; the recipe's own if empty."""
+    seed: int = 0
+    confidence: float = 0.9
+    name: str = ""
+    group: str = AUTO
+    """The column of the stimuli whose groups stay in one fold; ``auto`` looks for one, ``none`` folds by stimulus."""
+    split: str = ""
+    """``published`` fits to the published training part and evaluates on the other parts; empty uses all stimuli."""
+    features: Path | None = None
+    """The folder embeddings are kept in; the user's cache if left out."""
+
+    def __post_init__(self) -> None:
+        for kind in self.heads:
+            if kind not in KINDS:
+                raise InputError(f"There is no head called '{kind}'.", suggestion(kind, KINDS, "Heads"))
+        if self.split not in ("", PUBLISHED_SPLIT):
+            raise InputError(
+                f"There is no split called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none."
+            )
+        if not 0.5 <= self.confidence < 1:
+            raise InputError(
+                f"An interval of level {self.confidence} cannot be.", "Give 0.5 up to 1, such as 0.9."
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """A trained model with what it was made from and how well it does."""
+
+    model: TrainedModel
+    material: Material
+    evaluation: Evaluation
+
+
+def train(
+    snapshot: Snapshot, options: TrainOptions | None = None, progress: Progress | None = None
+) -> Trained:
+    """Look, evaluate with everything nested, then fit to all stimuli."""
+    options = options or TrainOptions()
+    recipe = RECIPES[options.recipe]
+    whole = gather(
+        snapshot,
+        recipe,
+        policy=options.policy,
+        seed=options.seed,
+        group=options.group,
+        split=bool(options.split),
+        cache=FeatureCache(options.features),
+        progress=progress,
+    )
+    material = whole.part(TRAIN) if options.split else whole
+    kinds = options.heads or recipe.kinds
+    evaluation = evaluate(material, kinds, options.confidence, progress)
+    outputs, chosen, domain = _fitted(material, evaluation, kinds, options.confidence)
+    if options.split:
+        parts = {name: whole.part(name) for name in dict.fromkeys(whole.split) if name not in (TRAIN, None)}
+        evaluation = with_published(evaluation, parts, outputs, domain)
+    # One model looks through one embedding: the widest that any question needs.
+    widest = material.widest
+    model = TrainedModel(
+        options.name or f"{options.recipe} on {snapshot.study.name}",
+        options.recipe,
+        widest,
+        tuple(_widened(one, at, widest) for one, at in zip(outputs, material.targets, strict=True)),
+        _facts(material, options, evaluation, chosen),
+        _kept(material, evaluation),
+        domain=domain,
+    )
+    return Trained(replace(model, card=card(model)), material, evaluation)
+
+
+def _fitted(
+    material: Material, evaluation: Evaluation, kinds: Sequence[str], confidence: float
+) -> tuple[list[Output], dict[str, Any], Domain]:
+    """The head of every question, chosen on inner folds and fitted to all stimuli; how it was chosen; what it was trained on."""
+    outputs, chosen, systems = [], {}, material.systems
+    # Every question's stimuli are left out along the same plan.
+    plan = _farthest(evaluation, material.targets[0].question).fold
+    places = material.domains().of(np.arange(len(material.stimuli)), plan)
+    for target in material.targets:
+        at = np.flatnonzero(np.isfinite(target.label))
+        known = None if systems is None else systems[at]
+        found = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
+        chosen[target.question] = {
+            "head": found.kind,
+            "setting": list(found.setting),
+            "inner_error": found.tried,
+        }
+        left = _farthest(evaluation, target.question)
+        width = width_of(np.abs(left.value - target.screened), places, confidence)
+        outputs.append(
+            Output(
+                target.question,
+                found.head.stored(),
+                target.bounds,
+                width.half,
+                confidence,
+                error_parts(material, target, left),
+                width.slope,
+            )
+        )
+    return outputs, chosen, places.domain
+
+
+def _widened(output: Output, target: Target, embedding: str) -> Output:
+    """The same head over a wider embedding that begins with its own columns: what is new has no weight."""
+    extra = EMBEDDINGS[embedding]().size - EMBEDDINGS[target.embedding]().size
+    if not extra:
+        return output
+    arrays = dict(output.head.arrays)
+    for key in ("mean", "factor", "reach"):
+        arrays[key] = np.concatenate([arrays[key], np.zeros(extra)])
+    key = "weight" if output.head.kind == "ridge" else "basis"
+    fill = np.zeros((extra, *arrays[key].shape[1:]))
+    arrays[key] = np.concatenate([arrays[key], fill])
+    return replace(output, head=replace(output.head, arrays=arrays))
+
+
+def _farthest(evaluation: Evaluation, question: str) -> LeftOut:
+    """Predictions of unknown systems where there are systems, else of unknown stimuli."""
+    found = evaluation.left_out.get((question, "leave-one-system-out"))
+    return found or evaluation.left_out[question, "five-fold"]
+
+
+def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, float]:
+    """Standard deviations of the error between systems, between intents of a system, and between stimuli of one cell.
+
+    By moments, from predictions made while the system was left out; a part that comes out negative is 0.
+    """
+    gap = left.value - target.screened
+    known = np.isfinite(gap)
+    if material.cells is None or material.systems is None:
+        return {"stimulus": float(np.std(gap[known], ddof=1))}
+    gap = gap[known]
+    cell, at = np.unique(np.array(material.cells)[known], return_inverse=True)
+    counts = np.bincount(at)
+    means = np.bincount(at, weights=gap) / counts
+    within = float(((gap - means[at]) ** 2).sum() / max(gap.size - cell.size, 1))
+    owner = np.unique([name.partition("\x1f")[0] for name in cell], return_inverse=True)[1]
+    cells_of = np.bincount(owner)
+    centres = np.bincount(owner, weights=means) / cells_of
+    among = float(((means - centres[owner]) ** 2).sum() / max(cell.size - cells_of.size, 1))
+    intent = max(among - within * float((1.0 / counts).mean()), 0.0)
+    systems = float(np.var(centres, ddof=1)) if centres.size > 1 else 0.0
+    system = max(systems - among * float((1.0 / cells_of).mean()), 0.0)
+    return {
+        "system": float(np.sqrt(system)),
+        "intent": float(np.sqrt(intent)),
+        "stimulus": float(np.sqrt(within)),
+        "systems": float(centres.size),
+    }
+
+
+def _kept(material: Material, evaluation: Evaluation) -> dict[str, Kept]:
+    found = {
+        name: evaluation.left_out[name, "five-fold"].value for name in (t.question for t in material.targets)
+    }
+    return {
+        held: Kept(
+            material.stimuli[place],
+            {name: round(float(value[place]), 6) for name, value in found.items()},
+            material.system[place],
+            material.intent[place],
+        )
+        for place, held in enumerate(material.hashes)
+    }
+
+
+def _facts(
+    material: Material, options: TrainOptions, evaluation: Evaluation, chosen: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "heartfelt": __version__,
+        "study": material.snapshot.study.name,
+        "snapshot": material.snapshot.hash,
+        "policy": material.panel.policy.name,
+        "panel": material.panel.counts,
+        "stimuli": len(material.stimuli),
+        "left_out": material.ledger.height,
+        "systems": sorted({name for name in material.system if name is not None}),
+        "grouping": material.grouping.to_json(),
+        "split": options.split or None,
+        "seed": options.seed,
+        "level": options.confidence,
+        "chosen": dict(chosen),
+        "evaluation": evaluation.to_json(),
+    }

@@ -1,0 +1,159 @@
+"""Files of weights read without the libraries that wrote them, and nothing in them run."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import struct
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heartfelt.errors import DamagedError
+from heartfelt.models.readers.checkpoint import read_checkpoint
+from heartfelt.models.readers.safetensors import read_safetensors
+from heartfelt.models.readers.torch_file import read_torch
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def block(entries: list[tuple[bytes, bytes]]) -> bytes:
+    """A table block whose keys share what they can with the one before."""
+    out, last = b"", b""
+    for key, value in entries:
+        shared = next(
+            (i for i, (a, b) in enumerate(zip(last, key, strict=False)) if a != b), min(len(last), len(key))
+        )
+        out += varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
+        last = key
+    return out + struct.pack("<II", 0, 1)
+
+
+def checkpoint(tensors: dict[str, Any], compression: bytes = b"\0") -> tuple[bytes, bytes]:
+    """A checkpoint written by the table format's description."""
+    data, entries = b"", [(b"", b"\x08\x01")]
+    for name, array in sorted(tensors.items()):
+        sizes = [b"\x08" + varint(size) for size in array.shape]
+        shape = b"".join(b"\x12" + varint(len(size)) + size for size in sizes)
+        entry = b"\x08" + varint({"f4": 1, "i8": 9}[array.dtype.str[1:]])
+        entry += b"\x12" + varint(len(shape)) + shape
+        entry += b"\x20" + varint(len(data)) + b"\x28" + varint(array.nbytes) + b"\x35" + b"\0\0\0\0"
+        entries.append((name.encode(), entry))
+        data += array.tobytes()
+    tail = compression + bytes(4)
+    first = block(entries)
+    index = first + tail
+    handle = varint(0) + varint(len(first))
+    top = block([(b"zzz", handle)])
+    place = varint(len(index)) + varint(len(top))
+    index += top + tail
+    footer = (varint(0) + varint(0) + place).ljust(40, b"\0")
+    return index + footer + struct.pack("<Q", 0xDB4775248B80FB57), data
+
+
+def test_a_checkpoint_is_read() -> None:
+    tensors = {
+        "conv2d/kernel": np.arange(24, dtype="<f4").reshape(2, 3, 4),
+        "conv2d/bias": np.array([1.5, -2.0], dtype="<f4"),
+        "step": np.array(300, dtype="<i8"),
+    }
+    found = read_checkpoint(*checkpoint(tensors))
+    assert set(found) == set(tensors)
+    for name, array in tensors.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].shape == array.shape
+
+
+@pytest.mark.parametrize("harm", ["no footer", "short data", "compressed", "empty"])
+def test_a_damaged_checkpoint_is_refused(harm: str) -> None:
+    index, data = checkpoint({"a": np.zeros(8, dtype="<f4")})
+    if harm == "no footer":
+        index = index[:-1]
+    elif harm == "short data":
+        data = data[:-1]
+    elif harm == "empty":
+        index = b""
+    else:
+        index, data = checkpoint({"a": np.zeros(8, dtype="<f4")}, compression=b"\x01")
+    with pytest.raises(DamagedError, match="cannot be read"):
+        read_checkpoint(index, data)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_pytorch_files_are_read(zipped: bool) -> None:
+    torch = pytest.importorskip("torch")
+    base = torch.arange(24, dtype=torch.float32).reshape(4, 6)
+    saved = {
+        "whole": base,
+        "turned": base.T,
+        "part": base[1:3, ::2],
+        "half": torch.tensor([0.5, 1.5], dtype=torch.float16),
+        "count": torch.tensor(7),
+        "inner": OrderedDict(weight=torch.ones(2, 2, dtype=torch.float64)),
+        "step": 12,
+    }
+    memory = io.BytesIO()
+    torch.save(saved, memory, _use_new_zipfile_serialization=zipped)
+    found = read_torch(memory.getvalue())
+    assert set(found) == {"whole", "turned", "part", "half", "count", "inner.weight"}
+    for name in ("whole", "turned", "part", "half", "count"):
+        expected = saved[name].numpy()
+        np.testing.assert_array_equal(found[name], expected)
+        assert found[name].shape == expected.shape
+    np.testing.assert_array_equal(found["inner.weight"], np.ones((2, 2)))
+
+
+class Harmful:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_code_in_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
+    sign = tmp_path / "ran"
+    harmful = pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + pickle.dumps({}, 2)
+    harmful += pickle.dumps({"weight": Harmful(sign)}, 2)
+    with pytest.raises(DamagedError, match="which is no tensor"):
+        read_torch(harmful)
+    assert not sign.exists()
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_a_cut_pytorch_file_is_refused(zipped: bool, share: float) -> None:
+    torch = pytest.importorskip("torch")
+    memory = io.BytesIO()
+    torch.save({"a": torch.zeros(4000)}, memory, _use_new_zipfile_serialization=zipped)
+    content = memory.getvalue()
+    with pytest.raises(DamagedError, match="cannot be read"):
+        read_torch(content[: int(share * len(content))])
+
+
+def test_safetensors_are_read() -> None:
+    header = {
+        "__metadata__": {"format": "pt"},
+        "a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+        "b": {"dtype": "I64", "shape": [1], "data_offsets": [16, 24]},
+    }
+    text = json.dumps(header).encode()
+    body = np.array([1, 2, 3, 4], dtype="<f4").tobytes() + np.array([9], dtype="<i8").tobytes()
+    content = struct.pack("<Q", len(text)) + text + body
+    found = read_safetensors(content)
+    np.testing.assert_array_equal(found["a"], [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(found["b"], [9])
+    for cut in (0, 4, 20, len(content) - 1):
+        with pytest.raises(DamagedError, match="cannot be read"):
+            read_safetensors(content[:cut])

@@ -1,0 +1,23 @@
+"""Clips that need not be sound: what is run on them never listens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.predictors.studies import CountedMedia
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> list[Path]:
+    """Twenty-four files, none of which was read."""
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    out = []
+    for place in range(24):
+        path = folder / f"c{place:02}.wav"
+        path.write_bytes(f"clip {place}".encode() * 100)
+        out.append(path)
+    CountedMedia.reads.clear()
+    return out

@@ -1,0 +1,283 @@
+"""``clap`` on tiny models with random weights, through the real loading code; the peer is the library itself."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soundfile
+
+from heartfelt.errors import InputError, MissingPartError
+from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
+from heartfelt.predictors.clap import Clap, cut_windows
+from heartfelt.predictors.matching import Vector
+from heartfelt.predictors.sentences import general_text
+from heartfelt.predictors.tiny import write_tiny_clap
+from heartfelt.streams import stream
+from heartfelt.study.scale import Categories, FreeText, Points, YesNo
+
+pytest.importorskip("transformers", exc_type=ImportError)
+
+RATE = 8_000
+YES = YesNo(type="yes-no")
+ABOUT = {"media": "audio", "emotion": "perceived"}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_clap(tmp_path_factory.mktemp("clap") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def clap(tiny: Path) -> Clap:
+    made = predictor_from(f"clap:{tiny}")
+    assert isinstance(made, Clap)
+    return made
+
+
+def clip(folder: Path, seconds: float, name: str = "a") -> tuple[Media, npt.NDArray[np.float32]]:
+    samples = stream(5, name).normal(0, 0.1, round(seconds * RATE)).astype(np.float32)
+    soundfile.write(folder / f"{name}.wav", samples, RATE, subtype="FLOAT")
+    return Media(folder / f"{name}.wav"), samples
+
+
+def asked(predictor: Clap, media: Media, *asks: Ask) -> list[Prediction]:
+    return list(predictor.predict([Case("s", asks, media)])[0])
+
+
+def library_logits(folder: Path, samples: npt.NDArray[np.float32], texts: list[str]) -> Any:
+    """What the library itself makes of the pair, from its own processor to its own logits."""
+    import torch
+    from transformers import ClapModel, ClapProcessor
+
+    model: Any = ClapModel.from_pretrained(folder)
+    processor = ClapProcessor.from_pretrained(folder)
+    given = processor(text=texts, audio=samples, sampling_rate=RATE, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        return model(**given).logits_per_audio[0].double().numpy(), math.exp(model.logit_scale_a.item())
+
+
+def test_the_score_is_the_librarys_cosine(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+    media, samples = clip(tmp_path, 0.7)
+    texts = ["Speech audio in which the speaker conveys Anger.", "Rain.", "日本語"]
+    logits, scale = library_logits(tiny, samples, texts)
+    found = asked(clap, media, *(Ask(f"q{i}", YES, text) for i, text in enumerate(texts)))
+    assert [one.score for one in found] == pytest.approx(list(logits / scale), abs=1e-5)
+    assert len({round(one.score or 0.0, 4) for one in found}) == 3
+    assert all(one.value is None and one.problem is None for one in found)
+
+
+def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+    media, samples = clip(tmp_path, 1.0)
+    scale = Categories(type="categories", categories=["joy", "grief", "calm"])
+    logits, _ = library_logits(tiny, samples, [f"Music that conveys {c}." for c in ("joy", "grief", "calm")])
+    expected = np.exp(logits - logits.max())
+    expected /= expected.sum()
+    (found,) = asked(clap, media, Ask("mood", scale, "", "Which mood?", ABOUT))
+    assert found.shares == pytest.approx(dict(zip(("joy", "grief", "calm"), expected, strict=True)), abs=1e-4)
+    best = ("joy", "grief", "calm")[int(expected.argmax())]
+    assert (found.answer, found.value) == (best, scale.codes()[best])
+
+
+def test_points_with_words_at_both_ends_get_a_value(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+    media, samples = clip(tmp_path, 1.0)
+    words = {1: "unpleasant", 9: "pleasant"}
+    logits, _ = library_logits(tiny, samples, [f"Music that is {word}." for word in words.values()])
+    share = 1 / (1 + math.exp(logits[0] - logits[1]))
+    scale = Points(type="points", points=9, anchors=dict(words))
+    general = Ask("g", scale, general_text(scale, "How pleasant?", ABOUT), "How pleasant?", ABOUT)
+    anchored, bare, same, fit = asked(
+        clap,
+        media,
+        Ask("v", scale, "", "How pleasant?", ABOUT),
+        Ask("w", Points(type="points", points=9), "Pleasant music."),
+        general,
+        Ask("f", scale, "A sad song with a slow beat", "Does it fit its description?", ABOUT),
+    )
+    assert same == anchored
+    assert fit.value is None
+    assert fit.score is not None
+    assert anchored.value == pytest.approx(1 + 8 * share, abs=1e-3)
+    assert bare.value is None
+    assert -1 <= (bare.score or math.nan) <= 1
+
+
+def test_a_long_clip_is_the_mean_of_its_windows(clap: Clap, tmp_path: Path) -> None:
+    media, samples = clip(tmp_path, 2.3)
+    parts = [samples[:RATE], samples[RATE : 2 * RATE], samples[-RATE:]]
+    found = cut_windows(samples, RATE)
+    assert len(found) == 3
+    for one, part in zip(found, parts, strict=True):
+        np.testing.assert_array_equal(one, part)
+    vectors = []
+    for place, part in enumerate(parts):
+        soundfile.write(tmp_path / f"p{place}.wav", part, RATE, subtype="FLOAT")
+        one = clap.embed_media((tmp_path / f"p{place}.wav").read_bytes())
+        vectors.append(one / np.linalg.norm(one))
+    np.testing.assert_allclose(clap.embed_media(media.content), np.mean(vectors, axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [1, RATE - 1, RATE, RATE + 1, 2 * RATE])
+def test_windows_cover_the_clip(length: int) -> None:
+    samples = np.arange(length, dtype=np.float32)
+    windows = cut_windows(samples, RATE)
+    assert set(np.concatenate(windows)) == set(samples)
+    assert all(window.size == min(length, RATE) for window in windows)
+
+
+@pytest.mark.parametrize("fusion", [False, True])
+def test_nothing_is_drawn_at_random(tmp_path: Path, fusion: bool) -> None:
+    made = Clap.make(str(write_tiny_clap(tmp_path / "model", fusion=fusion)))
+    media, _ = clip(tmp_path, 3.4)
+    found = []
+    for seed in (1, 2, 3):
+        np.random.seed(seed)  # noqa: NPY002  # what the library would draw from
+        found.append(made.embed_media(media.content))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_what_else_is_asked_changes_nothing(clap: Clap, tmp_path: Path) -> None:
+    media, _ = clip(tmp_path, 1.5)
+    other, _ = clip(tmp_path, 0.4, "b")
+    ask = Ask("q", YES, "A short text.")
+    alone = asked(clap, media, ask)[0].score
+    fresh = Clap.make(clap.where)
+    long = Ask("r", YES, "A much longer text that stands in the same batch as the short one.")
+    together = fresh.predict([Case("b", (long, ask), other), Case("a", (long, ask), media)])
+    assert together[1][1].score == alone
+
+
+class Counting(Clap):
+    """Counts what is embedded."""
+
+    def __init__(self, where: str, options: Mapping[str, str]) -> None:
+        super().__init__(where, options)
+        self.texts: list[str] = []
+        self.media = 0
+
+    def embed_text(self, text: str) -> tuple[Vector, str | None]:
+        self.texts.append(text)
+        return super().embed_text(text)
+
+    def embed_media(self, content: bytes) -> Vector:
+        self.media += 1
+        return super().embed_media(content)
+
+
+def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path) -> None:
+    made = Counting(str(tiny), {})
+    texts = ["one", "two", "three"]
+    asks = tuple(Ask(f"q{place}", YES, text) for place, text in enumerate(texts))
+    cases = [Case(name, asks, clip(tmp_path, 0.5, name)[0]) for name in "abcd"]
+    for _ in range(2):
+        made.predict(cases)
+    assert made.texts == texts
+    assert made.media == 4
+
+
+def test_what_cannot_be_answered_says_why(clap: Clap, tmp_path: Path) -> None:
+    media, _ = clip(tmp_path, 0.5)
+    (said,) = asked(clap, media, Ask("t", FreeText(type="text"), "", "Describe it."))
+    assert said.problem == "clap matches texts with media and writes none of its own"
+    (cut,) = asked(clap, media, Ask("q", YES, "word " * 200))
+    assert cut.note == "only the first 160 tokens of the text were read"
+    (tmp_path / "bad.wav").write_text("no sound")
+    with pytest.raises(InputError, match="it holds text"):
+        asked(clap, Media(tmp_path / "bad.wav"), Ask("q", YES, "x"))
+
+
+def test_the_identity_is_the_content(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(tiny, tmp_path / "moved"))
+    assert Clap.make(str(moved)).identity == clap.identity
+    assert Clap.make(str(tiny), {"temperature": "0.5"}).identity != clap.identity
+    other = write_tiny_clap(tmp_path / "other", seed=1)
+    assert Clap.make(str(other)).identity != clap.identity
+
+
+def test_it_travels_and_answers_the_same(clap: Clap, tmp_path: Path) -> None:
+    media, _ = clip(tmp_path, 0.6)
+    ask = Ask("q", YES, "Rain.")
+    away = pickle.loads(pickle.dumps(clap))
+    assert away.asked == clap.asked
+    assert asked(away, media, ask) == asked(clap, media, ask)
+    assert len(pickle.dumps(clap)) < 1_000
+
+
+def test_a_relative_folder_is_found_from_elsewhere(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny.parent)
+    packed = pickle.dumps(Clap.make("tiny"))
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(packed).where == str(tiny.resolve())
+
+
+@pytest.mark.parametrize("temperature", ["0", "-1", "nan", "warm"])
+def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
+    with pytest.raises(InputError, match="is no temperature"):
+        Clap.make(str(tiny), {"temperature": temperature})
+
+
+def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) -> None:
+    media, _ = clip(tmp_path, 0.6)
+    ask = Ask("m", Categories(type="categories", categories=["joy", "grief"]), "", "", ABOUT)
+    top = []
+    for temperature in ("100", "0.0001"):
+        made = Clap.make(str(tiny), {"temperature": temperature})
+        top.append(max((asked(made, media, ask)[0].shares or {}).values()))
+    assert top[0] == pytest.approx(0.5, abs=0.01)
+    assert top[1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_what_is_no_model_is_told_with_a_fix(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="is a file"):
+        Clap.make(str(tmp_path / "file"))
+    with pytest.raises(InputError, match=r"no config\.json"):
+        Clap.make(str(tmp_path))
+    broken = Path(shutil.copytree(tiny, tmp_path / "broken"))
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:5_000])
+    with pytest.raises(InputError, match="does not load"):
+        Clap.make(str(broken))
+
+
+def test_missing_weights_are_not_made_up(tiny: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    short = Path(shutil.copytree(tiny, tmp_path / "short"))
+    weights = load_file(short / "model.safetensors")
+    weights.pop("audio_projection.linear1.weight")
+    save_file(weights, short / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"weights are missing, such as audio_projection\.linear1\.weight"):
+        Clap.make(str(short))
+
+
+def test_without_a_connection_a_hub_name_is_told_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="is neither a folder here nor to be had from the hub") as told:
+        Clap.make("nobody/has-this-model")
+    assert "hf download nobody/has-this-model" in told.value.fix
+
+
+@pytest.mark.parametrize("absent", ["torch", "transformers"])
+def test_a_missing_library_names_the_extra(tiny: Path, monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(MissingPartError, match=r"heartfelt\[transformers\]"):
+        Clap.make(str(tiny))
+
+
+def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
+    with pytest.raises(InputError, match="There is no device 'abacus' here"):
+        Clap.make(str(tiny), {"device": "abacus"})

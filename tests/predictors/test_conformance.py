@@ -1,0 +1,142 @@
+"""What every registered predictor must do. A new predictor is tested by being registered."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from heartfelt.errors import HeartfeltError
+from heartfelt.labels import labels
+from heartfelt.predictors import (
+    PREDICTIONS,
+    PREDICTORS,
+    Case,
+    Predictor,
+    Retry,
+    Run,
+    RunOptions,
+    cases,
+    predictor_from,
+    run,
+)
+from heartfelt.snapshot import Snapshot
+from tests.predictors.servers import serving
+from tests.predictors.studies import snapshot
+
+every_predictor = pytest.mark.parametrize("name", PREDICTORS.names())
+QUICK = RunOptions(retry=Retry(1, 0.01, 0.02), timeout=120)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A predictor made as its class's own example says, what it is asked about, and what it said first."""
+
+    predictor: Predictor
+    data: Snapshot
+    first: Run
+
+
+@pytest.fixture(scope="module", params=PREDICTORS.names())
+def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+    name, folder = str(request.param), tmp_path_factory.mktemp("predictor")
+    data = snapshot(folder / "study", 4)
+    (folder / "example").mkdir()
+    with serving() as server:
+        argument = server.url if name == "endpoint" else PREDICTORS[name].example(folder / "example")
+        with predictor_from(f"{name}:{argument}" if argument else name) as predictor:
+            predictor.learn(data, labels(data).table)
+            yield Subject(predictor, data, run(predictor, cases(data), None, QUICK))
+
+
+def said(done: Run) -> pl.DataFrame:
+    return done.table.drop("seconds", "attempts").sort("stimulus", "question")
+
+
+@every_predictor
+def test_it_says_what_it_is(name: str) -> None:
+    kind = PREDICTORS[name]
+    assert kind.name == name
+    assert kind.about
+    assert not kind.about.endswith(".")
+    assert all(words for words in kind.options.values())
+
+
+def test_it_answers_every_item_or_says_why_not(subject: Subject) -> None:
+    table, counts = subject.first.table, subject.first.counts
+    PREDICTIONS.check(table, subject.predictor.name)
+    assert table.select("stimulus", "question").rows() == [
+        (case.stimulus, ask.question) for case in cases(subject.data) for ask in case.asks
+    ]
+    answered = pl.any_horizontal(pl.col("value", "score", "answer", "shares").is_not_null())
+    assert table.filter(pl.col("ok") & ~answered).is_empty()
+    assert table.filter(pl.col("ok") == pl.col("problem").is_not_null()).is_empty()
+    assert counts["answered"] + counts["failed"] == counts["items"] == 12
+    for problem in table["problem"].drop_nulls():
+        assert problem.strip()
+        assert "\n" not in problem
+    codes = table.filter((pl.col("question") == "mood") & pl.col("value").is_not_null())["value"]
+    assert set(codes) <= {0.0, 1.0, 2.0}
+
+
+def test_asked_again_in_another_order_it_says_the_same(subject: Subject) -> None:
+    again = run(subject.predictor, cases(subject.data)[::-1], None, QUICK)
+    assert said(again).equals(said(subject.first))
+
+
+def test_a_question_by_itself_gets_the_same_answer(subject: Subject) -> None:
+    """A batch is a matter of speed, never of what is said."""
+    alone = run(subject.predictor, cases(subject.data, ["valence"]), None, QUICK)
+    assert said(alone).equals(said(subject.first).filter(pl.col("question") == "valence"))
+
+
+def test_it_survives_travelling(subject: Subject) -> None:
+    with pickle.loads(pickle.dumps(subject.predictor)) as again:
+        assert isinstance(again, Predictor)
+        assert again.identity == subject.predictor.identity
+        assert again.asked == subject.predictor.asked
+        assert said(run(again, cases(subject.data), None, QUICK)).equals(said(subject.first))
+
+
+def test_it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
+    bare = [
+        Case(case.stimulus, case.asks, None, case.system, case.intent, case.prompt, case.facts)
+        for case in cases(subject.data)
+    ]
+    done = run(subject.predictor, bare, None, QUICK)
+    if subject.predictor.needs_media:
+        assert set(done.table["problem"].str.slice(0, 29)) == {"the media file is not at hand"}
+        assert done.table["attempts"].sum() == 0
+    else:
+        assert said(done).equals(said(subject.first))
+
+
+def test_it_answers_no_cases_at_all(subject: Subject) -> None:
+    assert list(subject.predictor.predict([])) == []
+
+
+def test_its_identity_is_one_line_that_stays(subject: Subject) -> None:
+    assert subject.predictor.identity
+    assert "\n" not in subject.predictor.identity
+    assert subject.predictor.identity == subject.first.identity
+
+
+@every_predictor
+def test_unknown_options_are_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(HeartfeltError, match=f"'{name}' has no option 'nonsense'"):
+        predictor_from(f"{name}[nonsense=1]:x")
+
+
+@every_predictor
+def test_it_has_a_section_in_the_docs(name: str) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "predictors.md").read_text(encoding="utf-8")
+    sections = {part.splitlines()[0].strip().strip("`"): part for part in text.split("\n## ")[1:]}
+    assert name in sections, f"docs/predictors.md has no section '{name}'"
+    for option in PREDICTORS[name].options:
+        assert f"`{option}`" in sections[name], (
+            f"docs/predictors.md does not explain the option '{option}' of {name}"
+        )

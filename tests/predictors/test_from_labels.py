@@ -1,0 +1,226 @@
+"""Predictors made of labels and ratings: each item's own label stays out of its prediction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import heartfelt
+from heartfelt.errors import HeartfeltError
+from heartfelt.formats.emolia_emo import EMO
+from heartfelt.labels import freeze, labels
+from heartfelt.predictors import Run, cases, predictor_from, run
+from heartfelt.predictors.left_out import half_of
+from heartfelt.snapshot import Snapshot
+from tests.labels.emolia_data import WORDS, emo
+from tests.predictors.studies import snapshot, study
+
+LEARNING = ("constant", "system-mean", "intent", "human")
+
+
+def learnt(spec: str, data: Snapshot, questions: list[str] | None = None) -> Run:
+    predictor = predictor_from(spec)
+    predictor.learn(data, labels(data).table)
+    return run(predictor, cases(data, questions))
+
+
+def random_study(n: int, seed: int = 0) -> Snapshot:
+    """``n`` stimuli of two systems and two intents whose labels are noise around their cell's mean."""
+    draw = np.random.default_rng(seed)
+    names = [f"c{place}" for place in range(n)]
+    stimuli = pl.DataFrame(
+        {
+            "stimulus": names,
+            "system": ["AB"[place % 2] for place in range(n)],
+            "intent": [("happy", "sad")[(place // 2) % 2] for place in range(n)],
+        }
+    )
+    rows = []
+    for place, name in enumerate(names):
+        centre = 5 + (1 if place % 2 else -1) + (1.5 if (place // 2) % 2 else -1.5) + draw.normal(0, 0.8)
+        for rater in ("r1", "r2", "r3"):
+            value = float(np.clip(np.round(centre + draw.normal(0, 0.7)), 1, 9))
+            rows.append({"rater": rater, "stimulus": name, "question": "valence", "value": value})
+            rows.append(
+                {"rater": rater, "stimulus": name, "question": "fits", "value": float(draw.random() < 0.5)}
+            )
+    return Snapshot.build(study(), stimuli=stimuli, ratings=pl.DataFrame(rows))
+
+
+def values(done: Run, data: Snapshot, question: str) -> tuple[np.ndarray, np.ndarray]:
+    truth = labels(data).table.select("stimulus", "question", pl.col("value").alias("label"))
+    both = done.table.join(truth, on=["stimulus", "question"], maintain_order="left").filter(
+        pl.col("question") == question
+    )
+    return both["value"].to_numpy(), both["label"].to_numpy()
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_an_items_own_label_stays_out_of_its_prediction(name: str) -> None:
+    """Every rating of one stimulus is changed: its own predictions stay, bit for bit."""
+    data = random_study(40)
+    changed = data.ratings.with_columns(
+        pl.when((pl.col("stimulus") == "c7") & (pl.col("question") == "valence"))
+        .then(10 - pl.col("value"))
+        .otherwise(pl.col("value"))
+        .alias("value")
+    )
+    other = Snapshot.build(data.study, stimuli=data.stimuli, ratings=changed)
+    of_c7 = (pl.col("stimulus") == "c7") & (pl.col("question") == "valence")
+    before, after = learnt(name, data), learnt(name, other)
+    if name == "human":
+        row = before.table.filter(of_c7).row(0, named=True)
+        said = data.ratings.filter(of_c7)["value"].to_list()
+        said.remove(row["value"])
+        assert row["against"] == pytest.approx(np.mean(said))
+        return
+    assert before.table.filter(of_c7)["value"].to_list() == after.table.filter(of_c7)["value"].to_list()
+    assert before.table["value"].to_list() != after.table["value"].to_list()
+
+
+def test_the_constant_is_the_mean_of_the_other_half_and_tells_nothing() -> None:
+    data = random_study(400)
+    done = learnt("constant", data, ["valence", "fits"])
+    predicted, true = values(done, data, "valence")
+    halves = np.array(
+        [half_of(name) for name in done.table.filter(pl.col("question") == "valence")["stimulus"]]
+    )
+    for half in "ab":
+        assert predicted[halves == half] == pytest.approx(true[halves != half].mean())
+    assert abs(np.corrcoef(predicted, true)[0, 1]) < 0.15
+    said, fits = values(done, data, "fits")
+    assert 0.3 < np.mean(said == fits) < 0.7
+    assert done.counts["failed"] == 0
+
+
+def test_the_cell_and_the_system_by_hand() -> None:
+    data = random_study(40)
+    table = labels(data).table.filter(pl.col("question") == "valence").join(data.stimuli, on="stimulus")
+    for name, keys in (("system-mean", ["system"]), ("intent", ["system", "intent"])):
+        found = dict(learnt(name, data, ["valence"]).table.select("stimulus", "value").rows())
+        for row in table.iter_rows(named=True):
+            others = table.filter(pl.col("stimulus") != row["stimulus"])
+            for key in keys:
+                others = others.filter(pl.col(key) == row[key])
+            assert found[row["stimulus"]] == pytest.approx(others["value"].mean())
+
+
+def test_categories_get_the_majority_and_its_shares(tmp_path: Path) -> None:
+    data = snapshot(tmp_path, 8)
+    done = learnt("system-mean", data)
+    row = done.table.filter((pl.col("stimulus") == "clip_000.wav") & (pl.col("question") == "mood")).row(
+        0, named=True
+    )
+    assert (row["value"], row["answer"]) == (1.0, "grief")
+    assert row["shares"] == '{"joy": 0.3333333333333333, "grief": 0.6666666666666666, "calm": 0.0}'
+    assert row["score"] is None
+    row = done.table.filter((pl.col("stimulus") == "clip_000.wav") & (pl.col("question") == "fits")).row(
+        0, named=True
+    )
+    assert (row["value"], row["score"]) == (1.0, 1.0)
+    assert row["note"] == "from 3 other labels of A"
+
+
+def test_an_empty_cell_falls_back_and_says_so(tmp_path: Path) -> None:
+    data = snapshot(tmp_path, 3)
+    done = learnt("intent", data, ["valence"])
+    notes = dict(done.table.select("stimulus", "note").rows())
+    assert notes == {
+        "clip_000.wav": "from 1 other labels of happy, whatever the system",
+        "clip_001.wav": "from 1 other labels of happy, whatever the system",
+        "clip_002.wav": "from 1 other labels of A, whatever the intent",
+    }
+    done = learnt("system-mean", data, ["valence"])
+    assert done.table["note"][1] == "no other stimulus of B has a label; from all 2 others"
+
+
+def test_questions_of_one_kind_count_together_for_the_constant(tmp_path: Path) -> None:
+    """An emotion with a single item still gets a majority; the task type, which tells the answer, is not looked at."""
+    done = learnt("constant", emo(tmp_path))
+    assert done.counts["failed"] == 0
+    assert done.table["note"].str.contains("of the other half").all()
+
+
+def test_a_given_constant() -> None:
+    data = random_study(4)
+    assert learnt("constant:3.5", data, ["valence"]).table["value"].to_list() == [3.5] * 4
+    assert learnt("constant:yes", data, ["fits"]).table["answer"].to_list() == ["yes"] * 4
+    assert set(learnt("constant:12", data, ["valence"]).table["problem"]) == {
+        "12 is not on the scale from 1 to 9"
+    }
+    assert set(learnt("constant:maybe", data).table["problem"]) == {
+        "'maybe' is not on the scale of this question"
+    }
+
+
+def test_the_left_out_rater_is_a_real_one_and_the_seed_decides_which() -> None:
+    data = random_study(60)
+    done = learnt("human", data, ["valence"])
+    given = data.ratings.filter(pl.col("question") == "valence").group_by("stimulus").agg("value")
+    ratings = {name: list(found) for name, found in given.iter_rows()}
+    for row in done.table.iter_rows(named=True):
+        rest = list(ratings[row["stimulus"]])
+        rest.remove(row["value"])
+        assert row["against"] == pytest.approx(np.mean(rest))
+        assert row["note"] == "one rater against 2 others"
+    assert learnt("human", data, ["valence"]).table.drop("seconds").equals(done.table.drop("seconds"))
+    other = learnt("human[seed=1]", data, ["valence"])
+    assert other.table["value"].to_list() != done.table["value"].to_list()
+
+
+def test_one_person_may_be_named() -> None:
+    data = random_study(10)
+    done = learnt("human:r2", data, ["valence"])
+    own = data.ratings.filter((pl.col("rater") == "r2") & (pl.col("question") == "valence"))
+    assert done.table["value"].to_list() == own["value"].to_list()
+    with pytest.raises(HeartfeltError, match="no rater 'r9'"):
+        learnt("human:r9", data)
+
+
+def votes(answers: list[list[int]], folder: Path) -> Snapshot:
+    """Items of emolia-emo with these votes."""
+    rows = [
+        f"{place}{who},u{who},Joy,Joy,affirmative,f{place}.mp3,{WORDS[code]},1,1,2026-04-15 12:00:00"
+        for place, codes in enumerate(answers)
+        for who, code in enumerate(codes)
+    ]
+    folder.mkdir()
+    (folder / "annotations.csv").write_text("\n".join([",".join(EMO.columns), *rows]) + "\n")
+    return heartfelt.read(folder, "emolia-emo")
+
+
+def test_what_a_left_out_rater_cannot_be_held_against(tmp_path: Path) -> None:
+    """Whoever is left out, the others are tied between absent and present, or there is nobody else."""
+    done = learnt("human", votes([[0], [0, 0, 0]], tmp_path / "a"))
+    assert done.table["problem"].to_list() == ["only one person rated this item", None]
+    three = learnt("human:u0", votes([[2, 0, 1], [0, 2, 0]], tmp_path / "b"))
+    assert three.table["problem"].to_list() == ["the other raters are tied"] * 2
+
+
+def test_others_tied_on_degrees_still_say_present(tmp_path: Path) -> None:
+    done = learnt("human:u0", votes([[0, 1, 2], [0, 2, 1, 0], [2, 0, 0, 1, 1]], tmp_path / "a"))
+    assert done.table["against"].to_list()[:2] == [1.0, 1.0]
+    assert done.table["problem"].to_list() == [None, None, "the other raters are tied"]
+
+
+def test_from_a_benchmark(tmp_path: Path) -> None:
+    data = snapshot(tmp_path, 8)
+    frozen = freeze(data)
+    for name in ("constant", "system-mean", "intent"):
+        predictor = predictor_from(name)
+        predictor.learn(frozen, frozen.items)
+        done = run(predictor, cases(frozen))
+        assert done.table.drop("seconds").equals(learnt(name, data).table.drop("seconds")), name
+    with pytest.raises(HeartfeltError, match="no single ratings"):
+        predictor_from("human").learn(frozen, frozen.items)
+
+
+def test_nothing_learnt_is_told_and_what_was_learnt_is_part_of_the_identity() -> None:
+    data, other = random_study(20), random_study(20, seed=1)
+    for name in LEARNING:
+        predictor = predictor_from(name)
+        assert set(run(predictor, cases(data)).table["problem"]) == {"the predictor has not seen any labels"}
+        assert learnt(name, data).identity != learnt(name, other).identity

@@ -1,0 +1,220 @@
+"""What the embedding reads off the sound itself, on sounds whose answer is known; and how long files are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soundfile
+
+from heartfelt.models.musicnn import log_mel
+from heartfelt.predictors.trained import bandwidth, harmony, rhythm
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Music, columns_of, windows
+from heartfelt.predictors.trained.signal import NAMES, RATE, signal_features
+from heartfelt.streams import stream
+
+Array = npt.NDArray[np.float32]
+TIME = np.arange(RATE * 8) / RATE
+
+
+def read(samples: npt.NDArray[np.float64]) -> dict[str, float]:
+    sound = samples.astype(np.float32)
+    tones = harmony.chroma(harmony.strengths(sound))
+    row = signal_features(sound, log_mel(sound).astype(np.float64), tones)
+    assert row.shape == (len(NAMES),)
+    assert np.isfinite(row).all()
+    return dict(zip(NAMES, row.tolist(), strict=True))
+
+
+def chords(samples: npt.NDArray[np.float64]) -> dict[str, float]:
+    row = harmony.harmony(harmony.chroma(harmony.strengths(samples.astype(np.float32))))
+    assert np.isfinite(row).all()
+    return dict(zip(harmony.NAMES, row.tolist(), strict=True))
+
+
+def rough(samples: npt.NDArray[np.float64]) -> dict[str, float]:
+    row = harmony.roughness(harmony.strengths(samples.astype(np.float32)))
+    assert np.isfinite(row).all()
+    return dict(zip(harmony.ROUGHNESS_NAMES, row.tolist(), strict=True))
+
+
+def onsets(samples: npt.NDArray[np.float64]) -> dict[str, float]:
+    row = rhythm.rhythm(log_mel(samples.astype(np.float32)).astype(np.float64))
+    assert np.isfinite(row).all()
+    return dict(zip(rhythm.NAMES, row.tolist(), strict=True))
+
+
+def clicks(beats: float) -> npt.NDArray[np.float64]:
+    out = np.zeros(TIME.size)
+    for start in np.arange(0, TIME[-1], 60 / beats):
+        at = int(start * RATE)
+        out[at : at + 400] = 0.8 * np.sin(np.arange(400))[: out[at : at + 400].size]
+    return out
+
+
+def tones(*hertz: float) -> npt.NDArray[np.float64]:
+    return np.asarray(sum(0.1 * np.sin(2 * np.pi * one * k * TIME) / k for one in hertz for k in (1, 2, 3)))
+
+
+def test_louder_is_louder_by_as_much() -> None:
+    quiet, loud = read(0.1 * tones(220)), read(tones(220))
+    assert loud["level_mean"] - quiet["level_mean"] == pytest.approx(20.0, abs=0.1)
+    assert loud["level_peak"] - quiet["level_peak"] == pytest.approx(20.0, abs=0.2)
+
+
+def test_higher_is_brighter_and_noise_is_flatter() -> None:
+    assert read(tones(1760))["brightness_mean"] > read(tones(110))["brightness_mean"]
+    noise = stream(0, "noise").normal(0, 0.1, TIME.size)
+    assert read(noise)["flatness_mean"] > read(tones(220))["flatness_mean"]
+
+
+@pytest.mark.parametrize("beats", [90, 120, 150])
+def test_the_tempo_of_clicks(beats: int) -> None:
+    found = read(clicks(beats))
+    assert 120 * 2 ** found["pulse_tempo"] == pytest.approx(beats, rel=0.04)
+    assert found["pulse_clarity"] > 0.5
+    # A click that falls between two frames may count twice.
+    assert 0.7 * beats / 60 < found["pulse_density"] < 2 * beats / 60
+
+
+def test_major_leads_in_major_and_minor_in_minor() -> None:
+    for root in (220.0, 246.94, 311.13):
+        scale = {"major": (0, 4, 7, 12, 7, 4), "minor": (0, 3, 7, 12, 7, 3)}
+        leads = {
+            name: read(tones(*(root * 2 ** (step / 12) for step in steps)))["mode_lead"]
+            for name, steps in scale.items()
+        }
+        assert leads["major"] > 0 > leads["minor"]
+
+
+CHORDS = {
+    "major": (0, 4, 7), "minor": (0, 3, 7), "diminished": (0, 3, 6), "augmented": (0, 4, 8), "suspended": (0, 5, 7),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CHORDS)
+@pytest.mark.parametrize("root", [220.0, 277.18])
+def test_a_chord_is_told_by_its_kind(kind: str, root: float) -> None:
+    hertz = [root * 2 ** (step / 12) for step in CHORDS[kind]]
+    found = chords(np.asarray(sum(0.1 * np.sin(2 * np.pi * one * TIME) for one in hertz)))
+    assert found[f"{kind}_share"] == 1.0
+    assert max(CHORDS, key=lambda name: found[f"{name}_fit"]) == kind
+    assert (found["chord_changes"], found["change_mean"]) == pytest.approx((0.0, 0.0), abs=0.01)
+
+
+def test_a_key_is_the_same_on_every_root() -> None:
+    steps = (0, 4, 7, 5, 9, 12, 7, 11)
+    found = [chords(tones(*(root * 2 ** (step / 12) for step in steps))) for root in (220.0, 293.66)]
+    for name in harmony.NAMES[:12]:
+        assert found[0][name] == pytest.approx(found[1][name], abs=0.03)
+    assert found[0]["tone_00"] > found[0]["tone_01"]
+
+
+def test_chords_that_change_are_told_from_one_that_stays() -> None:
+    half = TIME.size // 2
+    both = np.concatenate([tones(220, 277.18, 329.63)[:half], tones(246.94, 293.66, 369.99)[half:]])
+    assert chords(both)["change_mean"] > chords(tones(220, 277.18, 329.63))["change_mean"]
+    assert 0 < chords(both)["chord_changes"] < 0.2
+
+
+def test_close_tones_are_rough_and_a_fifth_is_not() -> None:
+    def two(low: float, high: float) -> dict[str, float]:
+        return rough(0.2 * np.sin(2 * np.pi * low * TIME) + 0.2 * np.sin(2 * np.pi * high * TIME))
+
+    # Plomp and Levelt: roughest at about a quarter of the critical bandwidth, smooth from one bandwidth on.
+    close, fifth = two(440, 470), two(440, 660)
+    assert close["relative_mean"] > 4 * fifth["relative_mean"]
+    assert fifth["tonal_mean"] > rough(stream(0, "noise").normal(0, 0.1, TIME.size))["tonal_mean"]
+
+
+def test_a_beat_repeats_at_its_own_lag() -> None:
+    found = onsets(clicks(120))
+    lags = [int(name.removeprefix("all_repeat_")) for name in rhythm.NAMES if name.startswith("all_repeat_")]
+    # Half a second is 31.25 frames.
+    own = max(lag for lag in lags if lag <= 31)
+    shorter = [found[f"all_repeat_{lag:03d}"] for lag in lags if lag < own - 8]
+    assert found[f"all_repeat_{own:03d}"] > 0.5 > max(shorter)
+    assert 0 < found["all_rare"] < 0.2
+
+
+def test_the_top_of_a_sound_is_found_at_any_rate() -> None:
+    noise = stream(0, "bandwidth").normal(0, 0.1, 48_000 * 2).astype(np.float32)
+    full = bandwidth.bandwidth(noise, 48_000)
+    assert full == pytest.approx(np.full(24, np.log10(1 / 24)), abs=0.1)
+    half = bandwidth.bandwidth(noise, 24_000)
+    assert half[:12] == pytest.approx(np.full(12, np.log10(1 / 12)), abs=0.1)
+    assert half[12:] == pytest.approx(np.full(12, -6.0))
+    assert bandwidth.bandwidth(noise * 0.01, 48_000) == pytest.approx(full, abs=1e-3)
+
+
+def test_silence_and_a_blink_are_numbers() -> None:
+    assert read(np.zeros(RATE))["mode_lead"] == 0.0
+    for samples in (np.zeros(RATE), np.zeros(10), 0.1 * np.ones(800), np.zeros(1)):
+        read(samples), chords(samples), rough(samples), onsets(samples)
+        assert np.isfinite(bandwidth.bandwidth(samples.astype(np.float32), 44_100)).all()
+    assert set(rough(np.zeros(RATE)).values()) == {0.0}
+
+
+def _blocks(total: int, size: int) -> Iterator[Array]:
+    whole = np.arange(total, dtype=np.float32)
+    for start in range(0, total, size):
+        yield whole[start : start + size]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lengths"),
+    [
+        (0.5, [0.5]),
+        (10.0, [10.0]),
+        (14.9, [14.9]),
+        (15.0, [10.0, 5.0]),
+        (24.0, [10.0, 14.0]),
+        (36.0, [10.0] * 3 + [6.0]),
+    ],
+)
+def test_windows_hold_everything_once(seconds: float, lengths: list[float]) -> None:
+    for size in (7_777, 160_000, 1_000_000):
+        found = list(windows(_blocks(int(seconds * RATE), size), RATE))
+        assert [len(one) / RATE for one in found] == pytest.approx(lengths)
+        assert np.array_equal(np.concatenate(found), np.arange(int(seconds * RATE), dtype=np.float32))
+
+
+def test_blocks_cover_every_column() -> None:
+    for name in EMBEDDINGS:
+        embedding = EMBEDDINGS[name]()
+        assert columns_of(embedding.blocks)[embedding.blocks[-1].name].stop == embedding.size
+    assert Music().size == 2966
+
+
+@pytest.mark.usefixtures("musicnn")
+def test_a_row_does_not_depend_on_what_was_read_before() -> None:
+    sound = tones(220, 330).astype(np.float32)
+    first = Music().row(sound)
+    Music().row(sound[: RATE * 3])
+    assert np.array_equal(first, Music().row(sound))
+
+
+@pytest.mark.usefixtures("musicnn")
+def test_what_musicnn_sees_does_not_depend_on_the_level() -> None:
+    sound = tones(220, 277.18, 330).astype(np.float32)
+    loud, soft = Music().row(sound), Music().row(sound * np.float32(0.1))
+    seen = slice(0, columns_of(Music.blocks)["tags"].stop)
+    np.testing.assert_allclose(loud[seen], soft[seen], atol=2e-3)
+    level = columns_of(Music.blocks)["signal"].start
+    assert loud[level] - soft[level] == pytest.approx(20.0, abs=0.1)
+
+
+@pytest.mark.usefixtures("musicnn")
+def test_a_file_is_heard_at_its_own_rate_and_seen_at_sixteen_thousand(tmp_path: Path) -> None:
+    time = np.arange(44_100 * 4) / 44_100
+    sound = (0.2 * np.sin(2 * np.pi * 440 * time) + 0.05 * np.sin(2 * np.pi * 15_500 * time)).astype(
+        np.float32
+    )
+    soundfile.write(tmp_path / "high.wav", sound, 44_100, subtype="FLOAT")
+    row = Music().of(tmp_path / "high.wav").rows[0]
+    band = row[columns_of(Music.blocks)["bandwidth"]]
+    assert band[15] > -2 > band[14]
+    assert np.array_equal(row, Music().row(sound, 44_100))

@@ -1,0 +1,221 @@
+"""Yes and no, categories, degrees and texts against scikit-learn and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn import metrics
+
+from heartfelt.labels import buckets
+from heartfelt.scoring import ScoreOptions, Scores, score
+from heartfelt.scoring.thresholds import best_threshold
+from heartfelt.snapshot import Snapshot
+from tests.scoring import made
+
+SOURCE = "sklearn.metrics, scipy.spatial.distance and scipy.stats on the same pairs"
+FEW = ScoreOptions(resamples=300, ceilings=False)
+
+
+def number(scores: Scores, task: str, metric: str, at: str | None = None, model: str = "m") -> float:
+    found = scores.find(task, model, metric, at=at)
+    assert found is not None
+    return float(found.estimate)
+
+
+@pytest.fixture(scope="module")
+def rows(snapshot: Snapshot) -> pl.DataFrame:
+    held = buckets(snapshot).table.filter(pl.col("majority_present").is_not_null())
+    draw = np.random.default_rng(1)
+    score = 0.25 * held["majority_present"].to_numpy() + draw.normal(0.1, 0.15, held.height)
+    return held.select("stimulus", "question", "majority_present").with_columns(pl.Series("score", score))
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return made.presence(raters=4)[0]
+
+
+@pytest.fixture(scope="module")
+def scores(snapshot: Snapshot, rows: pl.DataFrame) -> Scores:
+    return score(
+        snapshot, made.predictions("m", rows.select("stimulus", "question", "score").to_dicts()), FEW
+    )
+
+
+def test_decisions_at_the_fixed_threshold(scores: Scores, rows: pl.DataFrame) -> None:
+    y, p = rows["majority_present"].to_numpy(), rows["score"].to_numpy() > 0
+    at = "threshold 0"
+    assert number(scores, "presence", "balanced_accuracy", at) == pytest.approx(
+        metrics.balanced_accuracy_score(y, p)
+    )
+    assert number(scores, "presence", "accuracy", at) == pytest.approx(metrics.accuracy_score(y, p))
+    assert number(scores, "presence", "precision", at) == pytest.approx(metrics.precision_score(y, p))
+    assert number(scores, "presence", "recall", at) == pytest.approx(metrics.recall_score(y, p))
+    assert number(scores, "presence", "f1", at) == pytest.approx(metrics.f1_score(y, p))
+
+
+def test_the_order_of_scores(scores: Scores, rows: pl.DataFrame) -> None:
+    y, p = rows["majority_present"].to_numpy(), rows["score"].to_numpy()
+    assert number(scores, "presence", "auroc") == pytest.approx(metrics.roc_auc_score(y, p))
+    assert number(scores, "presence", "average_precision") == pytest.approx(
+        metrics.average_precision_score(y, p)
+    )
+
+
+def test_items_of_one_stimulus_are_resampled_together(scores: Scores, rows: pl.DataFrame) -> None:
+    found = scores.find("presence", "m")
+    assert found is not None
+    assert found.estimate.counts["clusters"] == rows["stimulus"].n_unique()
+    assert found.over_systems.why_missing == "no systems"
+
+
+def test_tied_items_are_in_no_figure_and_counted(snapshot: Snapshot, scores: Scores) -> None:
+    tied = buckets(snapshot).table.filter(pl.col("majority_present").is_null()).height
+    assert tied > 0
+    assert scores.coverage["m"]["presence"]["without_label"] == tied
+
+
+def test_ties_can_go_to_the_smaller_label(snapshot: Snapshot) -> None:
+    every = buckets(snapshot).table
+    rows = [{**r, "score": -1.0} for r in every.select("stimulus", "question").to_dicts()]
+    found = score(
+        snapshot, made.predictions("m", rows), ScoreOptions(resamples=300, ties="lowest", ceilings=False)
+    )
+    share = 1 - every["majority_present"].fill_null(False).sum() / every.height
+    assert number(found, "presence", "accuracy") == pytest.approx(share)
+
+
+def test_the_held_out_threshold_does_not_depend_on_where_scores_lie(
+    snapshot: Snapshot, rows: pl.DataFrame
+) -> None:
+    shifted = rows.with_columns(pl.col("score") * 3 + 40).select("stimulus", "question", "score")
+    found = score(
+        snapshot, made.predictions("m", shifted.to_dicts()), ScoreOptions(resamples=300, ceilings=False)
+    )
+    plain = score(
+        snapshot,
+        made.predictions("m", rows.select("stimulus", "question", "score").to_dicts()),
+        ScoreOptions(resamples=300, ceilings=False),
+    )
+    at = "held-out threshold"
+    assert number(found, "presence", "balanced_accuracy", "threshold 0") == 0.5
+    assert number(found, "presence", "balanced_accuracy", at) == pytest.approx(
+        number(plain, "presence", "balanced_accuracy", at)
+    )
+    assert number(plain, "presence", "balanced_accuracy", at) > 0.7
+
+
+def test_a_question_is_a_slice_of_its_pool(scores: Scores) -> None:
+    assert {(s.column, s.value) for s in scores.slices} >= {
+        ("question", "joy"),
+        ("question", "awe"),
+        ("bucket", "unanimous_present"),
+    }
+
+
+def test_failures_count_as_wrong(snapshot: Snapshot, rows: pl.DataFrame) -> None:
+    told = [
+        {
+            "stimulus": r["stimulus"],
+            "question": r["question"],
+            **({"problem": "no answer"} if k % 5 == 0 else {"score": r["score"]}),
+        }
+        for k, r in enumerate(rows.to_dicts())
+    ]
+    found = score(snapshot, made.predictions("m", told), FEW)
+    y = rows["majority_present"].to_numpy()
+    p = rows["score"].to_numpy() > 0
+    p[::5] = ~y[::5]
+    one = found.find("presence", "m")
+    assert one is not None
+    assert one.with_failures.value == pytest.approx(metrics.balanced_accuracy_score(y, p))
+    kept = np.arange(y.size) % 5 != 0
+    assert one.estimate.value == pytest.approx(metrics.balanced_accuracy_score(y[kept], p[kept]))
+    s = rows["score"].to_numpy().copy()
+    s[::5] = np.where(y[::5], s.min() - 5, s.max() + 5)
+    area = found.find("presence", "m", "auroc")
+    assert area is not None
+    assert area.with_failures.value == pytest.approx(metrics.roc_auc_score(y, s))
+
+
+def test_probabilities_are_calibrated_or_there_is_a_reason(
+    snapshot: Snapshot, rows: pl.DataFrame, scores: Scores
+) -> None:
+    assert (
+        scores.details["presence"]["models"]["m"]["calibration"]["why_missing"]
+        == "the model gives no probabilities"
+    )
+    chance = 1 / (1 + np.exp(-8 * (rows["score"].to_numpy() - 0.2)))
+    told = [
+        {
+            "stimulus": r["stimulus"],
+            "question": r["question"],
+            "shares": made.shares({"no": 1 - c, "weak": c / 2, "strong": c / 2}),
+        }
+        for r, c in zip(rows.to_dicts(), chance.tolist(), strict=True)
+    ]
+    frame = made.predictions("m", told).with_columns(pl.Series("value", (chance > 0.5).astype(float)))
+    found = score(snapshot, frame, FEW)
+    y = rows["majority_present"].to_numpy()
+    assert number(found, "presence", "brier") == pytest.approx(metrics.brier_score_loss(y, chance))
+    assert number(found, "presence", "auroc") == pytest.approx(metrics.roc_auc_score(y, chance))
+    shown = found.details["presence"]["models"]["m"]["calibration"]
+    assert sum(one["n"] for one in shown["bins"]) == rows.height
+
+
+def test_the_best_threshold_is_the_best() -> None:
+    draw = np.random.default_rng(2)
+    for _ in range(12):
+        y = (draw.random(30) < 0.4).astype(float)
+        s = np.round(draw.normal(y, 1.0), 1)
+        if y.min() == y.max():
+            continue
+        cut = best_threshold(y, s)
+        assert cut is not None
+        tried = [metrics.balanced_accuracy_score(y, s > c) for c in (*np.unique(s), s.min() - 1)]
+        assert metrics.balanced_accuracy_score(y, s > cut) == pytest.approx(max(tried))
+    assert best_threshold(np.ones(4), np.arange(4.0)) is None
+
+
+def test_a_model_that_knows_nothing_gets_no_credit_from_its_held_out_threshold() -> None:
+    snapshot, _ = made.presence(stimuli=40)
+    held = buckets(snapshot).table.select("stimulus", "question")
+    found = []
+    for seed in range(30):
+        draw = np.random.default_rng(seed)
+        frame = held.with_columns(pl.Series("score", draw.normal(size=held.height)))
+        options = ScoreOptions(resamples=100, ceilings=False, seed=seed, slices=())
+        scores = score(snapshot, made.predictions("m", frame.to_dicts()), options)
+        found.append(number(scores, "presence", "balanced_accuracy", "held-out threshold"))
+    assert abs(float(np.mean(found)) - 0.5) < 0.03
+
+
+def test_shares_alone_are_enough() -> None:
+    snapshot, truth = made.presence(stimuli=30)
+    # The likeliest single category is absent, yet present in all is likelier than not.
+    told = {"no": 0.4, "weak": 0.3, "strong": 0.3}
+    clear = {"no": 0.9, "weak": 0.05, "strong": 0.05}
+    rows = [
+        {"stimulus": s, "question": q, "shares": made.shares(told if value else clear)}
+        for (s, q), value in truth.items()
+    ]
+    found = score(snapshot, made.predictions("m", rows), FEW)
+    assert found.coverage["m"]["presence"]["answered"] == found.coverage["m"]["presence"]["items"]
+    assert number(found, "presence", "balanced_accuracy") > 0.85
+    one = found.find("presence", "m")
+    assert one is not None
+    assert one.at == "its own answer"
+
+
+def test_a_threshold_that_says_nothing_is_said() -> None:
+    snapshot, truth = made.presence(stimuli=30)
+    rows = [{"stimulus": s, "question": q, "score": 5 + value} for (s, q), value in truth.items()]
+    found = score(snapshot, made.predictions("m", rows), FEW)
+    assert number(found, "presence", "balanced_accuracy", "threshold 0") == 0.5
+    assert any("lies above the threshold 0" in note for note in found.notes)
+    better = score(
+        snapshot, made.predictions("m", rows), ScoreOptions(resamples=200, ceilings=False, threshold=5.5)
+    )
+    assert number(better, "presence", "balanced_accuracy", "threshold 5.5") > 0.85
+    assert not any("threshold" in note for note in better.notes)

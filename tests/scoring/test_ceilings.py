@@ -1,0 +1,133 @@
+"""Scores beside their ceiling: who knows the truth reaches it, and no more."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from heartfelt.labels import LabelOptions, freeze
+from heartfelt.scoring import ScoreOptions, Scores, score
+from heartfelt.scoring.metrics import METRICS
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.noise_ceiling import ceiling
+from tests.scoring import made
+
+SOURCE = "planted truth; for the metrics made of another's ceiling, the formula for normal labels"
+
+
+def scored(seed: int) -> Scores:
+    snapshot, truth = made.numbers(per_cell=5, raters=4, noise=1.2, seed=seed)
+    rows = [{"stimulus": name, "question": "valence", "value": value} for name, value in truth.items()]
+    return score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=(), seed=seed))
+
+
+def test_the_truth_reaches_the_ceiling() -> None:
+    holds: dict[str, int] = dict.fromkeys(("pearson", "rmse", "mse", "mae", "ccc", "kendall", "within"), 0)
+    shares = []
+    for seed in range(12):
+        found = scored(seed)
+        for name in holds:
+            level = "within cells" if name == "within" else "item"
+            one = found.find("valence", "truth", "pearson" if name == "within" else name, level)
+            assert one is not None
+            low, high = one.of_ceiling.low, one.of_ceiling.high
+            holds[name] += low is not None and high is not None and low <= 1 <= high
+            if name == "pearson":
+                shares.append(float(one.of_ceiling))
+    assert min(holds.values()) >= 10, holds
+    assert sum(shares) / len(shares) == pytest.approx(1.0, abs=0.03)
+
+
+def test_ceilings_of_one_another() -> None:
+    found = scored(1)
+    ceiling = {one.metric: one.ceiling for one in found.scores if one.level == "item"}
+    r = float(ceiling["pearson"])
+    assert float(ceiling["ccc"]) == pytest.approx(2 * r**2 / (1 + r**2))
+    assert float(ceiling["spearman"]) == r
+    assert float(ceiling["mse"]) == pytest.approx(float(ceiling["rmse"]) ** 2)
+    assert METRICS["spearman"].note in ceiling["spearman"].method
+
+
+def test_the_truth_reaches_the_ceiling_of_two_sides() -> None:
+    shares = []
+    for seed in range(3):
+        snapshot, chance = made.chances(stimuli=150, seed=seed)
+        rows = [{"stimulus": s, "question": "match", "value": float(p > 0.5)} for s, p in chance.items()]
+        found = score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=()))
+        one = found.find("match", "truth")
+        assert one is not None
+        assert one.ceiling.value is not None
+        shares.append(float(one.of_ceiling))
+    # Shares of the way from chance (.5) to the ceiling: twice as far off as the scores themselves.
+    assert sum(shares) / len(shares) == pytest.approx(1.0, abs=0.12)
+
+
+def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
+    snapshot, truth = made.numbers(per_cell=2)
+    rows = made.predictions(
+        "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
+    )
+    found = score(freeze(snapshot, LabelOptions(method="median")), rows, ScoreOptions(resamples=200))
+    one = found.find("valence", "truth")
+    assert one is not None
+    assert one.ceiling.why_missing == "no ceiling of labels made by 'median' is known"
+    assert one.of_ceiling.why_missing == one.ceiling.why_missing
+    by_system = found.find("valence", "truth", level="system")
+    assert by_system is not None
+    assert by_system.ceiling.why_missing == "no ceiling of system means is known"
+    assert any("ceilings of mean labels" in note for note in found.notes)
+
+
+def test_labels_with_standard_errors_have_a_ceiling_without_single_ratings() -> None:
+    """A frozen benchmark, and published means, have nearly the ceiling that the ratings themselves give."""
+    snapshot, truth = made.numbers(per_cell=6, raters=8)
+    rows = made.predictions(
+        "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
+    )
+    means = snapshot.ratings.group_by("stimulus", "question", maintain_order=True).agg(
+        pl.mean("value").alias("mean"), pl.std("value").alias("sd"), pl.len().cast(pl.Int64).alias("n")
+    )
+    bare = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, means=means)
+    options = ScoreOptions(resamples=200, slices=())
+    for metric in ("pearson", "rmse", "mae"):
+        whole, frozen, published = (
+            score(source, rows, options).find("valence", "truth", metric)
+            for source in (snapshot, freeze(snapshot), bare)
+        )
+        assert whole is not None
+        assert frozen is not None
+        assert published is not None
+        assert float(frozen.ceiling) == pytest.approx(float(whole.ceiling), rel=0.05)
+        assert published.ceiling.value == pytest.approx(float(frozen.ceiling))
+        assert published.ceiling.low is not None
+        assert published.of_ceiling.value is not None
+    without = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, means=means.drop("sd"))
+    gone = score(without, rows, options).find("valence", "truth")
+    assert gone is not None
+    assert "without spread" in str(gone.ceiling.why_missing)
+
+
+def test_tied_items_count_for_the_vote_model_but_not_for_the_score() -> None:
+    """Leaving tied items out of the votes would make items look clearer than they are."""
+    snapshot, chance = made.chances(stimuli=300, seed=4)
+    rows = [{"stimulus": s, "question": "match", "value": float(p > 0.5)} for s, p in chance.items()]
+    found = score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=()))
+    one = found.find("match", "truth", "accuracy")
+    assert one is not None
+    ratings = snapshot.ratings
+    direct = ceiling(ratings["rater"], ratings["stimulus"], ratings["value"], metric="accuracy")
+    assert float(one.ceiling) == pytest.approx(float(direct.overall), abs=1e-9)
+    assert one.ceiling.counts["labels"] <= one.ceiling.counts["items"]
+
+
+def test_a_part_of_a_benchmark_is_scored_alone() -> None:
+    snapshot, truth = made.numbers(per_cell=3)
+    rows = made.predictions(
+        "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
+    )
+    frozen = freeze(snapshot)
+    found = score(frozen, rows, ScoreOptions(resamples=200, part="test"))
+    assert found.coverage["truth"]["valence"]["items"] == frozen.part("test").height
+    assert any("left out" in note for note in found.notes)
+    assert set(found.rows["stimulus"]) == set(frozen.part("test")["stimulus"])
+    assert isinstance(found.table(), pl.DataFrame)

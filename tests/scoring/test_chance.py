@@ -1,0 +1,176 @@
+"""Scores against chance: a model that knows nothing reaches nothing of the ceiling, has no rank and is never called best."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, mean_squared_error
+
+from heartfelt.labels import buckets, labels
+from heartfelt.report.bench import Told
+from heartfelt.report.bench.sections import sentences
+from heartfelt.scoring import METRICS, ScoreOptions, Scores, score
+from heartfelt.scoring.chance import chance_of
+from heartfelt.snapshot import Snapshot
+from heartfelt.streams import stream
+from tests.scoring import made
+
+SOURCE = "sklearn.dummy for constant predictors; the formula (score - chance) / (ceiling - chance) by hand; simulation of shams"
+
+
+def sham(snapshot: Snapshot, seed: int, model: str = "sham") -> pl.DataFrame:
+    """A coin for every item."""
+    held = buckets(snapshot).table.filter(pl.col("majority_present").is_not_null())
+    coin = stream(seed, "tests", "sham", model).integers(0, 2, held.height)
+    return made.predictions(
+        model,
+        [
+            {"stimulus": r["stimulus"], "question": r["question"], "value": float(c)}
+            for r, c in zip(held.to_dicts(), coin.tolist(), strict=True)
+        ],
+    )
+
+
+def test_a_coin_reaches_nothing_of_the_ceiling() -> None:
+    snapshot, _ = made.presence(stimuli=120)
+    shares = []
+    for seed in range(5):
+        found = score(snapshot, sham(snapshot, seed), ScoreOptions(slices=(), seed=1)).find(
+            "presence", "sham"
+        )
+        assert found is not None
+        assert found.chance.value == 0.5
+        by_hand = (float(found.with_failures) - 0.5) / (float(found.ceiling) - 0.5)
+        assert found.of_ceiling.value == pytest.approx(by_hand)
+        assert found.of_ceiling.low is not None
+        shares.append(float(found.of_ceiling))
+    assert abs(float(np.mean(shares))) < 0.15
+
+
+def test_shams_are_seldom_said_to_beat_chance_whatever_their_number() -> None:
+    snapshot, _ = made.presence(stimuli=60)
+    wrong = 0
+    for seed in range(12):
+        tables = [sham(snapshot, seed, f"sham {k}") for k in range(4)]
+        found = score(snapshot, pl.concat(tables), ScoreOptions(ceilings=False, slices=()))
+        wrong += any(rank.beats_chance for rank in found.ranks if rank.task == "presence")
+    assert wrong <= 2
+
+
+@pytest.fixture(scope="module")
+def both() -> Scores:
+    """A coin and a model that knows something."""
+    snapshot, truth = made.presence(stimuli=80)
+    draw = stream(3, "tests", "chance")
+    good = [
+        {"stimulus": s, "question": q, "value": v if draw.random() < 0.8 else 0.0}
+        for (s, q), v in truth.items()
+    ]
+    tables = [sham(snapshot, 5), made.predictions("good", good)]
+    return score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
+
+
+def test_a_model_that_does_not_beat_chance_has_no_rank(both: Scores) -> None:
+    rank = {rank.model: rank for rank in both.ranks if rank.task == "presence"}
+    assert (rank["good"].place, rank["good"].beats_chance) == (1, True)
+    assert (rank["sham"].place, rank["sham"].best, rank["sham"].beats_chance) == (None, None, False)
+    assert rank["sham"].why_none == "it does not beat chance"
+    leader = both.leader("presence")
+    assert leader is not None
+    assert leader.model == "good"
+    said = both.to_json()
+    mine = next(r for r in said["ranks"] if r["model"] == "sham" and r["task"] == "presence")
+    assert mine["beats_chance"] is False
+    assert mine["best"] is None
+
+
+def test_alone_it_is_not_called_best_either(both: Scores) -> None:
+    snapshot, _ = made.presence(stimuli=80)
+    scores = score(snapshot, sham(snapshot, 5), ScoreOptions(slices=()))
+    assert scores.leader("presence") is None
+    alone = Told(scores.to_json())
+    for told in (alone, Told(both.to_json())):
+        for task in told.tasks:
+            for sentence in sentences(told, task):
+                assert "sham has the best" not in sentence
+    task = alone.tasks[0]
+    assert "no model beats chance" in sentences(alone, task)[0]
+
+
+def test_chance_is_what_constant_answers_score() -> None:
+    draw = stream(4, "tests", "chance")
+    x = draw.choice([0.0, 1.0, 2.0], 200, p=[0.5, 0.3, 0.2])
+    blind = np.zeros((200, 1))
+    most = DummyClassifier(strategy="most_frequent").fit(blind, x).predict(blind)
+    assert chance_of("accuracy", x).value == pytest.approx(accuracy_score(x, most))
+    assert chance_of("balanced_accuracy", x).value == pytest.approx(1 / 3)
+    guess = [
+        f1_score(
+            x,
+            DummyClassifier(strategy="stratified", random_state=k).fit(blind, x).predict(blind),
+            average="macro",
+        )
+        for k in range(200)
+    ]
+    assert chance_of("macro_f1", x).value == pytest.approx(float(np.mean(guess)), abs=0.01)
+    y = draw.gamma(2, size=200)
+    mean = DummyRegressor(strategy="mean").fit(blind, y).predict(blind)
+    median = DummyRegressor(strategy="median").fit(blind, y).predict(blind)
+    assert chance_of("mse", y).value == pytest.approx(mean_squared_error(y, mean))
+    assert chance_of("rmse", y).value == pytest.approx(mean_squared_error(y, mean) ** 0.5)
+    assert chance_of("mae", y).value == pytest.approx(mean_absolute_error(y, median))
+    sides = (x > 0).astype(float)
+    assert chance_of("f1", sides).value == pytest.approx(f1_score(sides, np.ones(200)))
+    for metric in ("pearson", "spearman", "kendall", "ccc", "quadratic_kappa"):
+        assert chance_of(metric, y).value == 0
+    assert chance_of("auroc", sides).value == 0.5
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_every_metric_says_what_chance_is_or_why_there_is_none(metric: str) -> None:
+    found = chance_of(metric, np.array([0.0, 1.0, 1.0, 0.0])).estimate(metric)
+    assert found.value is not None or found.why_missing
+    assert METRICS[metric].chance_rule
+
+
+def test_errors_are_measured_from_the_constant_predictor() -> None:
+    snapshot, truth = made.numbers(per_cell=5)
+    held = labels(snapshot).table
+    mean = float(held["value"].to_numpy().mean())
+    tables = [
+        made.predictions(
+            "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
+        ),
+        made.predictions("mean", [{"stimulus": n, "question": "valence", "value": mean} for n in truth]),
+    ]
+    found = score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
+    for metric in ("rmse", "mse"):
+        nothing, best = found.find("valence", "mean", metric), found.find("valence", "truth", metric)
+        assert nothing is not None
+        assert best is not None
+        assert nothing.of_ceiling.value == pytest.approx(0, abs=1e-9)
+        by_hand = (float(best.chance) - float(best.estimate)) / (float(best.chance) - float(best.ceiling))
+        assert best.of_ceiling.value == pytest.approx(by_hand)
+        assert best.p_chance.value is not None
+        assert best.p_chance.value < 0.001
+
+
+def test_texts_are_measured_from_texts_of_other_items() -> None:
+    snapshot = made.feelings(stimuli=40)
+    told = [
+        {"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song with drums number {k}"}
+        for k in range(40)
+    ]
+    same = [
+        {"stimulus": f"c{k}", "question": "caption", "answer": "a joy song with drums"} for k in range(40)
+    ]
+    found = score(
+        snapshot,
+        pl.concat([made.predictions("particular", told), made.predictions("same", same)]),
+        ScoreOptions(),
+    )
+    rank = {rank.model: rank for rank in found.ranks if rank.task == "caption"}
+    assert rank["particular"].beats_chance is True
+    assert not rank["same"].beats_chance

@@ -1,0 +1,38 @@
+"""The page on scoring is held to the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from heartfelt.cli import bench
+from heartfelt.scoring import METRICS
+from heartfelt.scoring.emolia import BANDS
+from heartfelt.scoring.musiceval import COLUMNS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_every_metric_is_on_the_page(metric: str) -> None:
+    assert f"`{metric}`" in PAGE.read_text(encoding="utf-8")
+
+
+def test_every_option_on_the_page_exists() -> None:
+    app = typer.Typer()
+    bench.add_to(app)
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group of commands
+    known = {name for command in commands.values() for option in command.params for name in option.opts}
+    asked = set(re.findall(r"(--[a-z][a-z-]+)", PAGE.read_text(encoding="utf-8")))
+    assert asked <= known
+    assert len(asked) > 10
+
+
+def test_bands_and_columns_are_those_of_the_code() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for below, word in BANDS:
+        assert f"{below:.2f} {word}".lstrip("0") in text
+    assert " ".join(COLUMNS) in text

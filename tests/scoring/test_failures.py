@@ -1,0 +1,135 @@
+"""Abstaining does not win: models are ranked with failed and missing predictions counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from heartfelt.labels import buckets, labels
+from heartfelt.report.bench import Told, bench_page, write_bench
+from heartfelt.report.bench.sections import sentences
+from heartfelt.report.leaderboard import write_leaderboard
+from heartfelt.report.page import render
+from heartfelt.scoring import ScoreOptions, Scores, score
+from heartfelt.streams import stream
+from tests.scoring import made
+
+SOURCE = "the fallback of every kind of task, counted by hand on planted predictions"
+OPTIONS = ScoreOptions(slices=(), ceilings=False)
+
+
+def numbers() -> tuple[Scores, pl.DataFrame]:
+    """A model that knows 8 of 120 items perfectly and keeps silent on the rest (half without a row), and an honest one."""
+    snapshot, _ = made.numbers(per_cell=5)
+    held = labels(snapshot).table.select("stimulus", "value").to_dicts()
+    draw = stream(1, "tests", "abstaining")
+    few = [{"stimulus": r["stimulus"], "question": "valence", "value": r["value"]} for r in held[:8]]
+    few += [{"stimulus": r["stimulus"], "question": "valence", "problem": "not sure"} for r in held[8:60]]
+    all_ = [
+        {"stimulus": r["stimulus"], "question": "valence", "value": r["value"] + draw.normal(0, 0.8)}
+        for r in held
+    ]
+    table = pl.concat([made.predictions("abstains", few), made.predictions("answers", all_)])
+    return score(snapshot, table, OPTIONS), table
+
+
+def test_eight_of_120_do_not_rank_first() -> None:
+    found, _ = numbers()
+    one = found.find("valence", "abstains")
+    assert one is not None
+    assert one.estimate.value == pytest.approx(1.0)
+    assert one.estimate.counts["pairs"] == 8
+    assert one.with_failures.counts["pairs"] == 120
+    assert float(one.with_failures) < 0.5
+    ranks = [rank.model for rank in found.ranked("valence")]
+    assert ranks[0] == "answers"
+    (pair,) = found.comparisons
+    sign = 1 if pair.first == "answers" else -1
+    assert sign * float(pair.difference) > 0
+    assert pair.difference.counts["pairs"] == 120
+    assert pair.answered.counts["pairs"] == 8
+    covered = found.coverage["abstains"]["valence"]
+    assert (covered["items"], covered["answered"]) == (120, 8)
+    assert covered["problems"] == {"not sure": 52, "no prediction was given": 60}
+
+
+def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
+    found, table = numbers()
+    said = found.to_json()
+    assert "failures counted" in said["ranked_by"]
+    told = Told(said)
+    words = sentences(told, told.tasks[0])
+    assert words[0].startswith("valence: answers has the best")
+    assert any("abstains failed on 112 items of 120" in text and "ranked by" in text for text in words)
+    page = render(bench_page(found, None, tmp_path / "report.html"))
+    assert "ranked by the score with failures counted" in page
+    assert "8 of 120" in page
+    write_bench(found, table, tmp_path / "benches" / "one")
+    site = write_leaderboard(tmp_path / "benches")
+    board = (site / "index.html").read_text()
+    assert "8 of 120" in board
+    assert "failures counted" in board
+
+
+@pytest.mark.parametrize("kind", ["binary", "ordinal", "categories", "text"])
+def test_no_kind_of_task_rewards_silence(kind: str) -> None:
+    """A model right on a tenth of the items and silent on the rest is never ahead of one right on most."""
+    draw = stream(2, "tests", "abstaining", kind)
+    if kind in ("binary", "ordinal"):
+        snapshot, _ = made.presence(stimuli=60)
+        held = labels(snapshot).table.filter(pl.col("value").is_not_null())
+        if kind == "binary":
+            held = (
+                buckets(snapshot)
+                .table.filter(pl.col("majority_present").is_not_null())
+                .with_columns(pl.col("majority_present").cast(pl.Float64).alias("value"))
+            )
+        rows = [
+            {"stimulus": r["stimulus"], "question": r["question"], "value": r["value"]}
+            for r in held.to_dicts()
+        ]
+        wrong = [{**r, "value": float(draw.integers(0, 3))} for r in rows]
+        task = "presence" if kind == "binary" else "presence (degree)"
+    else:
+        snapshot = made.feelings(stimuli=60)
+        if kind == "categories":
+            held = labels(snapshot).table.filter(
+                pl.col("value").is_not_null() & (pl.col("question") == "feeling")
+            )
+            rows = [
+                {"stimulus": r["stimulus"], "question": "feeling", "value": r["value"]}
+                for r in held.to_dicts()
+            ]
+            wrong = [{**r, "value": float(draw.integers(0, 4))} for r in rows]
+        else:
+            written = snapshot.ratings.filter(pl.col("question") == "caption").unique(
+                "stimulus", keep="first"
+            )
+            rows = [
+                {"stimulus": r["stimulus"], "question": "caption", "answer": r["answer"]}
+                for r in written.to_dicts()
+            ]
+            wrong = [{**r, "answer": "a sound"} for r in rows]
+        task = "feeling" if kind == "categories" else "caption"
+    most = [right if draw.random() < 0.7 else other for right, other in zip(rows, wrong, strict=True)]
+    few = [
+        r if k % 10 == 0 else {**r, "value": None, "answer": None, "problem": "no"}
+        for k, r in enumerate(rows)
+    ]
+    found = score(
+        snapshot, pl.concat([made.predictions("few", few), made.predictions("most", most)]), OPTIONS
+    )
+    few_score, most_score = found.find(task, "few"), found.find(task, "most")
+    assert few_score is not None
+    assert most_score is not None
+    assert float(few_score.estimate) >= float(most_score.estimate)
+    assert float(few_score.with_failures) < float(most_score.with_failures)
+    assert next(rank.model for rank in found.ranked(task)) == "most"
+    items = found.rows.filter((pl.col("task") == task) & (pl.col("model") == "few"))
+    assert items["counted"].null_count() == 0
+    if kind != "text":
+        failed = items.filter(~pl.col("answered"))
+        assert np.all(failed["counted"].to_numpy() != failed["truth"].to_numpy())

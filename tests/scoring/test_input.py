@@ -1,0 +1,147 @@
+"""What cannot be scored is said with a reason or a fix, never as a number."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.labels import labels
+from heartfelt.scoring import ScoreOptions, Selection, score, truth_of
+from heartfelt.snapshot import Snapshot
+from tests.scoring import made
+
+FEW = ScoreOptions(resamples=200)
+
+
+def rows(snapshot: Snapshot, **said: object) -> list[dict[str, object]]:
+    return [{**r, **said} for r in snapshot.items.select("stimulus", "question").to_dicts()]
+
+
+def test_constant_predictions_have_errors_but_no_correlation() -> None:
+    snapshot, _ = made.numbers(per_cell=2)
+    found = score(snapshot, made.predictions("flat", rows(snapshot, value=5.0)), FEW)
+    one, error = found.find("valence", "flat"), found.find("valence", "flat", "rmse")
+    assert one is not None
+    assert error is not None
+    assert one.estimate.why_missing == "the predictions do not vary"
+    assert error.estimate.value is not None
+    assert found.ranks[0].why_none == "the predictions do not vary"
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["ranks"][0]["why_none"]
+
+
+def test_one_item_and_no_answer() -> None:
+    snapshot, _ = made.numbers(per_cell=1)
+    options = ScoreOptions(resamples=200, selection=Selection(limit=1))
+    drawn = truth_of(snapshot, options).items["stimulus"][0]
+    first = [row for row in rows(snapshot, value=4.0) if row["stimulus"] == drawn]
+    single = score(snapshot, made.predictions("one", first), options)
+    for one in single.scores:
+        assert one.estimate.value is None
+        assert one.estimate.why_missing
+    silent = score(snapshot, made.predictions("none", rows(snapshot, problem="gone")), FEW)
+    for one in silent.scores:
+        assert one.estimate.value is None
+        assert one.with_failures.value is None
+    assert silent.coverage["none"]["valence"]["answered"] == 0
+    json.dumps(silent.to_json(), allow_nan=False)
+
+
+def test_predictions_of_something_else() -> None:
+    snapshot, _ = made.numbers(per_cell=1)
+    other = made.predictions("m", [{"stimulus": "elsewhere", "question": "valence", "value": 1.0}])
+    with pytest.raises(InputError, match="No prediction is about an item of 'felt'") as caught:
+        score(snapshot, other, FEW)
+    assert "stimulus and question" in caught.value.fix.casefold()
+
+
+def test_the_same_prediction_twice() -> None:
+    snapshot, _ = made.numbers(per_cell=1)
+    twice = pl.concat([made.predictions("m", rows(snapshot, value=1.0))] * 2)
+    with pytest.raises(InputError, match="share their key"):
+        score(snapshot, twice, FEW)
+
+
+def test_missing_predictions_are_failures() -> None:
+    snapshot, _ = made.numbers(per_cell=2)
+    found = score(snapshot, made.predictions("m", rows(snapshot, value=3.0)[:10]), FEW)
+    covered = found.coverage["m"]["valence"]
+    assert (covered["items"], covered["answered"]) == (48, 10)
+    assert covered["problems"] == {"no prediction was given": 38}
+
+
+def test_a_study_without_labels() -> None:
+    snapshot, _ = made.numbers(per_cell=1)
+    empty = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings.clear())
+    with pytest.raises(InputError, match="No item of 'felt' has a label"):
+        truth_of(empty)
+
+
+def test_labels_need_their_snapshot() -> None:
+    snapshot, truth = made.numbers(per_cell=2)
+    said = made.predictions(
+        "m", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
+    )
+    with pytest.raises(InputError, match="Pass the snapshot"):
+        score(labels(snapshot), said, FEW)
+    with_it = score(labels(snapshot), said, FEW, snapshot=snapshot)
+    assert with_it.to_json()["scores"] == score(snapshot, said, FEW).to_json()["scores"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"folds": 1}, "two or more"),
+        ({"resamples": 5}, "at least 100"),
+        ({"level": 1.0}, "0.95"),
+        ({"ties": "highest"}, "missing"),
+        ({"slices": ("colour",)}, "There are"),
+        ({"part": "test"}, "freeze a benchmark"),
+        ({"selection": Selection(unanimous=True)}, "unanimous"),
+        ({"selection": Selection(exclude_flagged=True)}, "flagged"),
+        ({"selection": Selection(full_coverage=99)}, "fewer things"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, object], words: str) -> None:
+    snapshot, _ = made.numbers(per_cell=1)
+    with pytest.raises(InputError) as caught:
+        score(snapshot, made.predictions("m", rows(snapshot, value=1.0)), ScoreOptions(**options))  # type: ignore[arg-type]  # wrong on purpose
+    assert words in caught.value.fix
+
+
+def test_a_selection_leaves_rows_in_the_ledger() -> None:
+    snapshot, _ = made.presence(stimuli=20, raters=3)
+    truth = truth_of(snapshot, ScoreOptions(selection=Selection(unanimous=True, limit=5)))
+    assert truth.items.height == 5
+    assert truth.items["unanimous"].all()
+    why = truth.ledger.filter(pl.col("stage") == "score")["reason"].value_counts().to_dicts()
+    assert {row["reason"] for row in why} == {"not unanimous", "not in the sample of 5 items (seed 0)"}
+    assert sum(row["count"] for row in why) == 35
+
+
+def test_the_same_seed_gives_the_same_scores() -> None:
+    snapshot, truth = made.numbers(per_cell=2)
+    said = made.predictions(
+        "m", [{"stimulus": n, "question": "valence", "value": v + len(n)} for n, v in truth.items()]
+    )
+    first, again = (json.dumps(score(snapshot, said, FEW).to_json()) for _ in range(2))
+    assert first == again
+    other = score(snapshot, said, ScoreOptions(resamples=200, seed=1))
+    assert json.dumps(other.to_json()) != first
+
+
+def test_a_model_that_does_not_speak_of_a_task_is_no_failure() -> None:
+    snapshot, truth = made.presence(stimuli=20)
+    keys = [{"stimulus": s, "question": q} for s, q in truth]
+    values = [{**key, "value": value} for key, value in zip(keys, truth.values(), strict=True)]
+    scores = [{**key, "score": value - 0.5} for key, value in zip(keys, truth.values(), strict=True)]
+    both = pl.concat([made.predictions("degrees", values), made.predictions("similar", scores)])
+    found = score(snapshot, both, ScoreOptions(resamples=200, ceilings=False))
+    assert [rank.model for rank in found.ranked("presence (degree)")] == ["degrees"]
+    assert set(found.coverage["similar"]) == {"presence"}
+    assert "similar does not predict 'presence (degree)'." in found.notes
+    alone = score(snapshot, made.predictions("similar", scores), ScoreOptions(resamples=200, ceilings=False))
+    assert [task.id for task in alone.tasks] == ["presence"]
+    assert "No model predicts 'presence (degree)'." in alone.notes

@@ -1,0 +1,191 @@
+"""Scores of numbers against SciPy and scikit-learn, by item, by system and within cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn import metrics
+
+from heartfelt.labels import labels
+from heartfelt.scoring import Score, ScoreOptions, Scores, score
+from heartfelt.snapshot import Snapshot
+from tests.scoring import made
+
+SOURCE = "scipy.stats and sklearn.metrics on the same pairs"
+FEW = ScoreOptions(resamples=300)
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return made.numbers()[0]
+
+
+@pytest.fixture(scope="module")
+def pairs(snapshot: Snapshot) -> pl.DataFrame:
+    """Labels with two models' predictions; the second fails on every seventh item."""
+    table = labels(snapshot).table.select("stimulus", "question", "value")
+    draw = np.random.default_rng(3)
+    good = table["value"].to_numpy() + draw.normal(0, 0.6, table.height)
+    poor = 4 + 0.3 * table["value"].to_numpy() + draw.normal(0, 0.9, table.height)
+    return table.with_columns(
+        pl.Series("good", good), pl.Series("poor", poor), (pl.int_range(pl.len()) % 7 != 0).alias("answers")
+    ).join(snapshot.stimuli, on="stimulus")
+
+
+@pytest.fixture(scope="module")
+def scores(snapshot: Snapshot, pairs: pl.DataFrame) -> Scores:
+    tables = [
+        made.predictions(
+            "good",
+            [
+                {"stimulus": r["stimulus"], "question": "valence", "value": r["good"]}
+                for r in pairs.to_dicts()
+            ],
+        ),
+        made.predictions(
+            "poor",
+            [
+                {
+                    "stimulus": r["stimulus"],
+                    "question": "valence",
+                    **({"value": r["poor"]} if r["answers"] else {"problem": "timeout"}),
+                }
+                for r in pairs.to_dicts()
+            ],
+        ),
+    ]
+    return score(snapshot, pl.concat(tables), FEW)
+
+
+def one(scores: Scores, model: str, metric: str, level: str = "item") -> Score:
+    found = scores.find("valence", model, metric, level)
+    assert found is not None
+    return found
+
+
+def expected(metric: str, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
+    if metric == "ccc":
+        return float(2 * np.cov(x, y, ddof=0)[0, 1] / (x.var() + y.var() + (x.mean() - y.mean()) ** 2))
+    if metric in ("pearson", "spearman", "kendall"):
+        name = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}[metric]
+        return float(getattr(stats, name)(x, y)[0])
+    name = {"mse": "mean_squared_error", "rmse": "root_mean_squared_error", "mae": "mean_absolute_error"}[
+        metric
+    ]
+    return float(getattr(metrics, name)(x, y))
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman", "kendall", "ccc", "mse", "rmse", "mae"])
+def test_by_item_and_by_system(scores: Scores, pairs: pl.DataFrame, metric: str) -> None:
+    x, y = pairs["value"].to_numpy(), pairs["good"].to_numpy()
+    found = one(scores, "good", metric)
+    assert found.estimate.value == pytest.approx(expected(metric, x, y))
+    assert found.with_failures is found.estimate
+    low, high = found.estimate.low, found.estimate.high
+    assert low is not None
+    assert high is not None
+    assert low < float(found.estimate) < high
+    means = pairs.group_by("system").agg(pl.mean("value"), pl.mean("good")).sort("system")
+    by_system = one(scores, "good", metric, "system").estimate
+    assert by_system.value == pytest.approx(
+        expected(metric, means["value"].to_numpy(), means["good"].to_numpy())
+    )
+    assert by_system.counts["systems"] == 8
+
+
+def test_failures_are_counted_both_ways(scores: Scores, pairs: pl.DataFrame) -> None:
+    kept = pairs.filter("answers")
+    x, y = kept["value"].to_numpy(), kept["poor"].to_numpy()
+    found = one(scores, "poor", "pearson")
+    assert found.estimate.value == pytest.approx(expected("pearson", x, y))
+    told = np.where(pairs["answers"].to_numpy(), pairs["poor"].to_numpy(), y.mean())
+    assert found.with_failures.value == pytest.approx(expected("pearson", pairs["value"].to_numpy(), told))
+    label = pairs["value"].to_numpy()
+    far = np.where(pairs["answers"].to_numpy(), pairs["poor"].to_numpy(), np.where(label > 5, 1.0, 9.0))
+    error = one(scores, "poor", "rmse")
+    assert error.with_failures.value == pytest.approx(expected("rmse", label, far))
+    assert float(error.with_failures) > float(error.estimate)
+    covered = scores.coverage["poor"]["valence"]
+    assert covered["items"] == pairs.height
+    assert covered["answered"] == kept.height
+    assert covered["problems"] == {"timeout": pairs.height - kept.height}
+
+
+def test_within_cells_is_the_correlation_of_what_cell_means_leave(
+    scores: Scores, pairs: pl.DataFrame
+) -> None:
+    centred = pairs.with_columns(
+        pl.col("value", "good") - pl.col("value", "good").mean().over("system", "intent")
+    )
+    found = one(scores, "good", "pearson", "within cells")
+    assert found.estimate.value == pytest.approx(
+        expected("pearson", centred["value"].to_numpy(), centred["good"].to_numpy())
+    )
+    assert found.estimate.counts["clusters"] == 24
+    assert found.ceiling.value is not None
+
+
+def test_slices_by_what_is_known_of_stimuli(scores: Scores, pairs: pl.DataFrame) -> None:
+    columns = {part.column for part in scores.slices}
+    assert columns == {"system", "intent", "language"}
+    part = next(
+        s
+        for s in scores.slices
+        if (s.column, s.value, s.model, s.metric) == ("language", "de", "poor", "pearson")
+    )
+    kept = pairs.filter((pl.col("language") == "de") & pl.col("answers"))
+    assert part.estimate.value == pytest.approx(
+        expected("pearson", kept["value"].to_numpy(), kept["poor"].to_numpy())
+    )
+    assert (part.items, part.answered) == (pairs.filter(pl.col("language") == "de").height, kept.height)
+    assert part.estimate.interval.startswith("jackknife, Student t on Fisher's z scale")
+
+
+def test_intervals_over_systems_are_of_their_own(scores: Scores) -> None:
+    found = one(scores, "good", "pearson")
+    assert found.over_systems.value == found.estimate.value
+    assert found.over_systems.interval.startswith("jackknife over clusters, Student t")
+    assert found.over_systems.counts["clusters"] == 8
+
+
+def test_the_better_model_is_ahead_and_told_apart(scores: Scores) -> None:
+    assert [(rank.model, rank.words) for rank in scores.ranked("valence")] == [("good", "1"), ("poor", "2")]
+    (pair,) = scores.comparisons
+    assert pair.apart
+    assert pair.more_stimuli.value == 0
+
+
+def test_scores_that_are_not_on_the_scale_have_correlations_only(
+    snapshot: Snapshot, pairs: pl.DataFrame
+) -> None:
+    rows = [
+        {"stimulus": r["stimulus"], "question": "valence", "score": r["good"] / 100} for r in pairs.to_dicts()
+    ]
+    found = score(snapshot, made.predictions("similar", rows), FEW)
+    assert one(found, "similar", "pearson").estimate.value == pytest.approx(
+        expected("pearson", pairs["value"].to_numpy(), pairs["good"].to_numpy())
+    )
+    for level in ("item", "system"):
+        gone = one(found, "similar", "rmse", level)
+        assert gone.estimate.why_missing == "the model gives scores that are not on the scale"
+        assert gone.with_failures.value is None
+
+
+def test_given_system_truth_takes_the_place_of_the_clips(snapshot: Snapshot, pairs: pl.DataFrame) -> None:
+    rows = [{"stimulus": r["stimulus"], "question": "valence", "value": r["good"]} for r in pairs.to_dicts()]
+    given = {name: float(place) for place, name in enumerate(made.SYSTEMS[:-1])}
+    options = ScoreOptions(resamples=300, systems={"valence": given}, systems_from="the file mos.csv")
+    found = score(snapshot, made.predictions("good", rows), options)
+    means = (
+        pairs.group_by("system")
+        .agg(pl.mean("good"))
+        .filter(pl.col("system") != made.SYSTEMS[-1])
+        .sort("system")
+    )
+    by_system = one(found, "good", "spearman", "system").estimate
+    assert by_system.value == pytest.approx(stats.spearmanr(np.arange(7), means["good"].to_numpy())[0])
+    assert by_system.counts["systems"] == 7
+    assert found.to_json()["options"]["system_truth"] == "the file mos.csv"

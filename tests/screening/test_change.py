@@ -1,0 +1,104 @@
+"""The rule for change: attention that ends or begins within a session, and raters who merely drift."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from heartfelt.screening import RULES, RatingsView, RuleOptions
+from heartfelt.screening.blocks import blocks
+from heartfelt.screening.rules.change import _fisher, _session
+from heartfelt.snapshot import Snapshot
+from tests.screening.styles import Design, changing_study, honest_study
+
+DESIGN = Design(24, 60, 6)
+
+
+def table(snap: Snapshot, seed: int = 0, **settings: str) -> pl.DataFrame:
+    return RULES["change"].apply(snap, RuleOptions(seed=seed, settings=settings))
+
+
+@pytest.mark.parametrize(
+    ("how", "late", "least"), [("random", True, 7), ("constant", True, 9), ("random", False, 6)]
+)
+def test_a_careless_half_is_seen(how: str, late: bool, least: int) -> None:
+    """Of 12 studies each; docs/screening.md has the rates of 200."""
+    found = [
+        set(table(changing_study(DESIGN, seed, how, 0.5, late=late), seed).filter("flagged")["rater"])
+        for seed in range(12)
+    ]
+    assert sum("r000" in names for names in found) >= least
+    assert sum(bool(names - {"r000"}) for names in found) <= 2
+
+
+def test_the_words_say_when_and_by_how_much() -> None:
+    snap = changing_study(Design(24, 120, 6), 1, "random", 0.5)
+    row = table(snap).filter(pl.col("rater") == "r000").row(0, named=True)
+    assert row["flagged"]
+    place = int(row["words"].split("Up to trial ")[1].split(" ")[0])
+    assert 50 <= place <= 70
+    assert "of 120" in row["words"]
+
+
+def test_honest_raters_who_drift_are_left_in_peace() -> None:
+    flagged = [
+        bool(table(honest_study(DESIGN, style, seed), seed)["flagged"].any())
+        for style in ("drift", "extreme")
+        for seed in range(12)
+    ]
+    assert sum(flagged) <= 3
+
+
+def test_careless_throughout_is_no_change() -> None:
+    seen = [
+        "r000" in set(table(changing_study(DESIGN, seed, "random", 0.0), seed).filter("flagged")["rater"])
+        for seed in range(10)
+    ]
+    assert sum(seen) <= 1
+
+
+def test_without_an_order_nobody_is_judged_unless_rows_may_stand_for_it() -> None:
+    snap = changing_study(DESIGN, 3, "constant", 0.5)
+    bare = Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=snap.ratings.drop("position"))
+    found = table(bare)
+    assert found["why_missing"].unique().to_list() == ["the order of presentation is not known"]
+    assert table(bare, order="rows").select("rater", "flagged").equals(table(snap).select("rater", "flagged"))
+
+
+def test_moments_of_answers_give_the_order() -> None:
+    snap = changing_study(DESIGN, 3, "constant", 0.5)
+    at = pl.datetime(2026, 1, 1, time_zone="UTC") + pl.duration(seconds=20 * pl.col("position"))
+    timed = snap.ratings.with_columns(at=at).drop("position").sample(fraction=1.0, shuffle=True, seed=1)
+    again = table(Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=timed)).sort("rater")
+    assert again.select("rater", "flagged").equals(table(snap).sort("rater").select("rater", "flagged"))
+
+
+def test_short_sessions_are_not_judged() -> None:
+    found = table(changing_study(Design(24, 15, 5), 1, "random", 0.5))
+    assert found["why_missing"].str.contains("fewer than 20 trials").all()
+
+
+def test_p_values_are_combined_as_fisher_does() -> None:
+    first, second = np.array([0.03, 0.5, 1.0]), np.array([0.2, 0.02, 1.0])
+    expected = [stats.combine_pvalues([a, b])[1] for a, b in zip(first, second, strict=True)]
+    assert _fisher(first, second) == pytest.approx(expected)
+
+
+def test_long_sessions_are_cut_into_few_units_that_lose_nothing() -> None:
+    view = RatingsView.of(changing_study(Design(6, 1000, 6, questions=1), 1, "random", 0.5))
+    block = next(blocks(view))
+    session = _session(block)
+    assert not isinstance(session, str)
+    assert session.units.shape == (112, 1, 6)
+    assert session.units[:, 0, 0].sum() == 1000
+    assert session.units[:, 0, 3].sum() == pytest.approx(1000)
+
+
+def test_the_timing_test_holds_its_level() -> None:
+    """Over honest raters the share with p below 0.1 is near 0.1 or less; the combined p is conservative by its floor."""
+    p = np.concatenate(
+        [table(honest_study(DESIGN, "mixed", seed), seed)["p"].to_numpy() for seed in range(12)]
+    )
+    assert (p < 0.1).mean() < 0.14
