@@ -11,35 +11,32 @@ from typing import Any
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions, writer
-from heartfelt.collect.assign import Fact, State
-from heartfelt.collect.assign.adaptive import Errors, Tally
-from heartfelt.collect.assign.layout import Layout
-from heartfelt.collect.assign.plan import session_plan
-from heartfelt.collect.assign.pool import Pool
-from heartfelt.collect.assign.rater import Rater
+from heartfelt.collect.assign import Event, State
+from heartfelt.collect.assign.model import Layout, Rater, session_plan
+from heartfelt.collect.assign.pool import Errors, Pool, Tally
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
-    Beat,
     Change,
     Consent,
     Erase,
     Exclude,
     Flag,
-    Heard,
+    Heartbeat,
     Invite,
     Leave,
     MediaProblem,
     Next,
     Ready,
     Restore,
+    SessionEnd,
     ShowInstructions,
     ShowTrial,
-    TheEnd,
+    TrialLog,
 )
-from heartfelt.collect.errors import StudyBusy, StudyFull, TrialOver
-from heartfelt.collect.session import listening, people, steps, work
-from heartfelt.collect.session.listening import played
+from heartfelt.collect.errors import StudyBusy, StudyFull, TrialClosed
+from heartfelt.collect.session import answers, participants, steps, transaction
+from heartfelt.collect.session.answers import played
 from heartfelt.errors import InputError
 from heartfelt.study.probe import AttentionProbe, RepeatProbe
 from tests.collect.people import Clock, Person, loads
@@ -69,17 +66,17 @@ def layout(units: int = 4, quota: int = 2, **more: Any) -> Layout:
 
 
 class Journal:
-    """A state that is told facts one by one."""
+    """A state that is told events one by one."""
 
     def __init__(self, layout: Layout) -> None:
         self.state = State(layout)
-        self.facts: list[Fact] = []
+        self.events: list[Event] = []
         self.now = 0.0
 
     def tell(self, kind: str, rater: int | None = None, **more: Any) -> None:
-        fact = Fact(self.state.seq + 1, self.now, kind, rater, **more)
-        self.facts.append(fact)
-        self.state.apply(fact)
+        event = Event(self.state.seq + 1, self.now, kind, rater, **more)
+        self.events.append(event)
+        self.state.apply(event)
 
     def arrive(self, number: int, length: int = 9) -> Rater:
         self.tell("arrived", number, words=f"r{number}")
@@ -98,7 +95,7 @@ class Journal:
 
     def replayed(self) -> State:
         again = State(self.state.layout)
-        again.replay(self.facts)
+        again.replay(self.events)
         return again
 
 
@@ -261,10 +258,10 @@ def test_leases_are_renewed_when_a_third_has_passed(make_study: Make, collect: O
     person.begin()
     seq = collection.change()
     clock.now += LEASE / 3
-    assert collection.do(Beat(person.id, person.trial.trial)) == pytest.approx(LEASE * 2 / 3)
+    assert collection.do(Heartbeat(person.id, person.trial.trial)) == pytest.approx(LEASE * 2 / 3)
     assert collection.change() == seq, "nothing to write yet"
     clock.now += 0.01
-    assert collection.do(Beat(person.id, person.trial.trial)) == pytest.approx(LEASE)
+    assert collection.do(Heartbeat(person.id, person.trial.trial)) == pytest.approx(LEASE)
     assert collection.change() == seq + 1
 
 
@@ -278,9 +275,9 @@ def test_a_returned_trial_takes_no_answer_and_its_unit_goes_to_others(
     person.step = collection.do(Flag(person.id, first.trial, "noise", skip=True))
     assert isinstance(person.step, ShowTrial)
     assert person.step.trial != first.trial
-    with pytest.raises(TrialOver):
+    with pytest.raises(TrialClosed):
         collection.do(Answer(person.id, first.trial, "k", {"valence": 5}))
-    assert collection.do(Beat(person.id, first.trial)) == 0.0
+    assert collection.do(Heartbeat(person.id, first.trial)) == 0.0
     assert collection.ratings().height == 0
     assert sorted(loads(collection).values()) == [0, 0, 1]
     person.finish()
@@ -308,9 +305,9 @@ def test_what_was_not_shown_can_come_again_and_what_was_shown_cannot() -> None:
     journal.tell("returned", 1, trial=shown, words="flagged")
     journal.tell("returned", 1, trial=lapsed, words="lapsed")
     assert rater.seen == {2, 3}
-    assert rater.times == {2: 1, 3: 1}
+    assert rater.presentations == {2: 1, 3: 1}
     assert set(journal.state.trials) == {shown, lapsed}
-    assert (journal.state.trials[shown].over, journal.state.trials[lapsed].over) == (True, False)
+    assert (journal.state.trials[shown].closed, journal.state.trials[lapsed].closed) == (True, False)
     assert rater.queue == []
     assert len(rater.plan) == 9, "three places were given back"
     assert journal.state.leased == 0
@@ -355,13 +352,13 @@ def test_an_answer_counts_once_and_only_if_its_rater_does() -> None:
     state = journal.state
     journal.tell("answered", 1, trial=first, number=0.0)
     assert (state.complete, state.leased, state.pool.valid[1], state.pool.leases[1]) == (1, 1, 1, 0)
-    assert (rater.answered, rater.on_time, rater.done) == (1, 1, [1])
+    assert (rater.answered, rater.on_time, rater.rated_units) == (1, 1, [1])
     journal.tell("excluded", 1)
     assert (state.complete, state.leased, state.pool.valid[1]) == (0, 0, 0)
     journal.tell("excluded", 1)
     assert state.complete == 0
     journal.tell("answered", 1, trial=second, number=1.0)
-    assert (state.complete, rater.answered, rater.on_time, rater.done) == (0, 2, 1, [1, 2])
+    assert (state.complete, rater.answered, rater.on_time, rater.rated_units) == (0, 2, 1, [1, 2])
     journal.tell("restored", 1)
     journal.tell("restored", 1)
     assert (state.complete, state.pool.valid[1], state.pool.valid[2]) == (2, 1, 1)
@@ -566,7 +563,7 @@ def test_half_of_the_trials_earn_the_code_when_nothing_is_left(
     for _ in range(others):
         other = Person(collection)
         other.begin()
-        other.answer(go_on=False)
+        other.answer(wants_next=False)
         collection.do(Leave(other.id))
     assert person.finish().ending == ending
     assert len(person.shown) == 4 - others
@@ -580,8 +577,8 @@ def test_only_answers_in_time_earn_the_code(make_study: Make, collect: Open, clo
     assert Person(collection).finish().ending == "complete"
     receipt = slow.answer()
     assert receipt.status == "late"
-    assert isinstance(receipt.then, TheEnd)
-    assert receipt.then.ending == "partial"
+    assert isinstance(receipt.next_step, SessionEnd)
+    assert receipt.next_step.ending == "partial"
 
 
 def test_ahead_is_how_many_trials_are_held_beyond_the_first(make_study: Make, collect: Open) -> None:
@@ -630,13 +627,13 @@ def test_how_many_invitations_at_a_time(make_study: Make, collect: Open, count: 
 def test_those_who_declined_are_remembered_for_a_while(
     make_study: Make, collect: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(people, "_REMEMBERED", 2)
+    monkeypatch.setattr(participants, "_REMEMBERED", 2)
     collection = collect(make_study(2, consent={"text": "Agree?"}))
     gone = [collection.do(Arrive()).rater for _ in range(3)]
     for rater in gone:
         assert collection.do(Consent(rater, False)) == collection.do(Next(rater))
-    assert isinstance(collection.do(Next(gone[1])), TheEnd)
-    assert isinstance(collection.do(Next(gone[2])), TheEnd)
+    assert isinstance(collection.do(Next(gone[1])), SessionEnd)
+    assert isinstance(collection.do(Next(gone[2])), SessionEnd)
     with pytest.raises(Exception, match="does not know"):
         collection.do(Next(gone[0]))
     assert collection.raters().height == 0
@@ -650,9 +647,9 @@ def test_ready_before_the_instructions_is_asked_again(make_study: Make, collect:
 
 
 def test_constants() -> None:
-    assert (steps.RETRY_SECONDS, steps._AWAY, steps._RENEW_BELOW) == (20.0, 1800.0, 2 / 3)
-    assert (listening.ENOUGH, listening._SLACK_SECONDS, listening._SLACK_SHARE) == (0.95, 0.5, 0.05)
-    assert (people._REMEMBERED, work._LONGEST, writer.MOST_AT_ONCE) == (10_000, 20_000, 256)
+    assert (steps.RETRY_SECONDS, steps._AWAY_SECONDS, steps._RENEW_BELOW) == (20.0, 1800.0, 2 / 3)
+    assert (answers.HEARD_ENOUGH, answers._SLACK_SECONDS, answers._SLACK_SHARE) == (0.95, 0.5, 0.05)
+    assert (participants._REMEMBERED, transaction._LONGEST, writer.MOST_AT_ONCE) == (10_000, 20_000, 256)
 
 
 # --- listening --------------------------------------------------------------------------------------------------------
@@ -682,7 +679,7 @@ def test_more_than_the_time_allows_is_impossible_and_what_fits_is_not(
     flags = []
     for passed in (8.99, 9.01):
         clock.now += passed
-        person.answer(heard=Heard(intervals=((0.0, 10.0),), plays=1))
+        person.answer(log=TrialLog(intervals=((0.0, 10.0),), plays=1))
         flags.append(collection.ratings().filter(question="valence").row(-1, named=True))
     assert [row["heard_flag"] for row in flags] == ["impossible", None]
     assert [row["heard"] for row in flags] == [0.999, 1.0]
@@ -696,7 +693,7 @@ def test_how_much_is_enough(clips: Path, collect: Open, clock: Clock, share: flo
     person = Person(collection)
     person.begin()
     clock.now += 60
-    person.answer(heard=Heard(intervals=((0.0, 10.0 * share),), plays=1))
+    person.answer(log=TrialLog(intervals=((0.0, 10.0 * share),), plays=1))
     row = collection.ratings().filter(question="valence").row(-1, named=True)
     assert (row["heard"], row["heard_flag"]) == (pytest.approx(share), flag)
 

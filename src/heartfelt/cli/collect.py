@@ -23,7 +23,7 @@ def snapshot(
     """Freeze what a study has collected so far, without stopping it."""
     from heartfelt.cli.overview import print_overview
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.collect.frozen import collected_snapshot
+    from heartfelt.collect.collection import collected_snapshot
 
     with progress_bar(f"reading {folder}") as report:
         frozen = collected_snapshot(folder, report)
@@ -115,7 +115,7 @@ def erase(
 ) -> None:
     """Delete everything one person said, for good. A count is left; their places open again."""
     from heartfelt.cli import screen
-    from heartfelt.collect.frozen import snapshots_holding
+    from heartfelt.collect.collection import snapshots_holding
     from heartfelt.errors import InputError
 
     if (participant is None) == (rater is None):

@@ -24,21 +24,21 @@ from heartfelt.collect.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
+    CollectOptions,
     Consent,
     Demographics,
     Headphones,
-    Heard,
     Leave,
     Next,
     Ready,
+    SessionEnd,
     ShowInstructions,
     ShowTrial,
     Step,
     TakeBreak,
-    TheEnd,
+    TrialLog,
 )
 from heartfelt.collect.errors import StudyClosed
-from heartfelt.collect.options import CollectOptions
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.progress import Progress
@@ -191,7 +191,7 @@ class _Town:
             self.turned_away += 1
             return
         step: Step = do(Next(rater))
-        while not isinstance(step, TheEnd):
+        while not isinstance(step, SessionEnd):
             if not isinstance(step, ShowTrial):
                 yield 20.0
                 step = self._before(rater, step)
@@ -205,10 +205,10 @@ class _Town:
             yield took
             values = {q: simulated_answer(self._study.scale_of(q), rng) for q in step.questions}
             receipt = do(
-                Answer(rater, step.trial, f"{number}-{step.trial}", values, heard=Heard(seconds=took))
+                Answer(rater, step.trial, f"{number}-{step.trial}", values, log=TrialLog(seconds=took))
             )
-            assert receipt.then is not None
-            step = receipt.then
+            assert receipt.next_step is not None
+            step = receipt.next_step
 
     def _before(self, rater: str, step: Step) -> Step:
         if isinstance(step, AskConsent):

@@ -66,10 +66,10 @@ def _statuses() -> tuple[tuple[type[HeartfeltError], int], ...]:
 
     return (
         (collect.StoreDamaged, 507),
-        (collect.StoreAway, 503),
+        (collect.StoreUnavailable, 503),
         (collect.UnknownRater, 404),
-        (collect.NotYourTrial, 404),
-        (collect.TrialOver, 409),
+        (collect.TrialNotFound, 404),
+        (collect.TrialClosed, 409),
         (collect.StudyClosed, 409),
         (collect.StartedElsewhere, 409),
         (UnknownNameError, 404),

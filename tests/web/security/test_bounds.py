@@ -109,13 +109,13 @@ def test_a_text_too_long_for_a_token_is_not_looked_up(
 ) -> None:
     tokens = Tokens(collection, Clock())
     asked: list[str] = []
-    known = collection.kept
+    known = collection.value
 
     def look_up(name: str) -> str | None:
         asked.append(name)
         return known(name)
 
-    monkeypatch.setattr(collection, "kept", look_up)
+    monkeypatch.setattr(collection, "value", look_up)
     assert tokens.holder("hf_" + "x" * 196 + "_" + "y") is None
     assert asked == []
     assert tokens.holder("hf_" + "x" * 195 + "_" + "y") is None
@@ -271,7 +271,7 @@ def test_logged_out_logins_are_remembered_as_long_as_their_cookies(
     logins.end("session", STUDY_SECONDS)
     assert logins.ended("session")
     assert not logins.ended("sessio")
-    assert "session" not in str(collection.kept_under(""))
+    assert "session" not in str(collection.values_with_prefix(""))
     clock.now += LOOK_SECONDS
     logins.ended("session")
     assert looks == []
@@ -326,12 +326,12 @@ def test_keys_come_from_the_environment_or_are_made_once(
     assert right_password(first.password, first.made)
     assert (again.password, again.made) == (first.password, None), "shown once"
     assert first.made not in repr(first)
-    assert collection.kept("admin_password") == first.password
+    assert collection.value("admin_password") == first.password
     monkeypatch.setenv("HEARTFELT_ADMIN_PASSWORD", "another password")
     given = keys_of(collection)
     assert right_password(given.password, "another password")
     assert given.made is None
-    assert collection.kept("admin_password") == first.password
+    assert collection.value("admin_password") == first.password
     monkeypatch.setenv("HEARTFELT_SECRET", "x" * 16)
     assert keys_of(collection).secret == b"x" * 16
     monkeypatch.setenv("HEARTFELT_SECRET", "x" * 15)

@@ -95,10 +95,10 @@ def test_guessing_tokens_is_slowed_down(collection: Collection) -> None:
 def test_a_damaged_store_is_no_matter_of_a_moment(
     researcher: TestClient, collection: Collection, monkeypatch: object
 ) -> None:
-    from heartfelt.collect.errors import damaged
+    from heartfelt.collect.errors import store_damaged
 
     def broken() -> None:
-        raise damaged(Path("/srv/secret-place/collected.sqlite"), "database disk image is malformed")
+        raise store_damaged(Path("/srv/secret-place/collected.sqlite"), "database disk image is malformed")
 
     collection.coverage = broken  # type: ignore[method-assign,assignment]  # a collection whose file is broken
     told = researcher.get(f"{API}/coverage")

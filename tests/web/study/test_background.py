@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreAway, UnknownRater
+from heartfelt.collect.errors import StoreUnavailable, UnknownRater
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.study import freezing, people
@@ -66,7 +66,7 @@ def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
     reader.call(own_process)
     assert reader._process is not first
     reader._process.stdin.close()  # type: ignore[union-attr]  # it was started with a pipe
-    with pytest.raises((StoreAway, ValueError)):
+    with pytest.raises((StoreUnavailable, ValueError)):
         reader.call(own_process)
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import APIRouter, Path, Query, Request
 
 from heartfelt.collect import Collection
+from heartfelt.collect.collection import snapshots_holding
 from heartfelt.collect.commands import Erased, Exclude, Restore
-from heartfelt.collect.frozen import snapshots_holding
 from heartfelt.web.api.access import Asker, Collected, Figured, Optioned, Read, address_of
 from heartfelt.web.api.data import csv_response
 from heartfelt.web.api.rater_models import (

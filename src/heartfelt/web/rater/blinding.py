@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from heartfelt.collect.errors import OffScale, Unanswered
+from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
 from heartfelt.study import Study
 from heartfelt.study.model import say
 from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
@@ -95,14 +95,14 @@ class Blinding:
         """Answers by question. A name that means nothing in this trial stays one that no question has."""
         return {self.question_of(trial, name) or f"?{name}": value for name, value in given.items()}
 
-    def retold(self, error: OffScale, language: str) -> OffScale:
+    def retold(self, error: InvalidAnswer, language: str) -> InvalidAnswer:
         """A refusal that calls questions by what raters read."""
         texts = [say(self._study.question(name).text, language) for name in error.questions]
-        if isinstance(error, Unanswered) and texts:
-            return Unanswered(f"Not answered: {'; '.join(texts)}", error.fix)
+        if isinstance(error, MissingAnswer) and texts:
+            return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix)
         if texts:
-            return OffScale(f"{texts[0]}: {error.detail}", error.fix)
-        return OffScale(
+            return InvalidAnswer(f"{texts[0]}: {error.detail}", error.fix)
+        return InvalidAnswer(
             "An answer was given to a question that is not asked in this trial.", "Load the page again."
         )
 

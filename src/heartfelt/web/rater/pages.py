@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Next, TheEnd
+from heartfelt.collect.commands import Next, SessionEnd
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.errors import InputError
 from heartfelt.files import inside
@@ -63,7 +63,7 @@ class Pages:
         step = {"kind": "end", "ending": ending, "code": None, "url": None}
         return self._page(request, step, "", status)
 
-    def ending(self, request: Request, end: TheEnd, status: int) -> Response:
+    def ending(self, request: Request, end: SessionEnd, status: int) -> Response:
         """The page of somebody who is turned away with a code, or who has to wait and asks again by themselves."""
         return self._page(request, {"kind": "end", **asdict(end)}, "", status)
 

@@ -10,13 +10,13 @@ import orjson
 
 from heartfelt.collect.commands import (
     Answer,
-    Beat,
     Consent,
     Demographics,
     Flag,
     Headphones,
-    Heard,
+    Heartbeat,
     MediaProblem,
+    TrialLog,
 )
 from heartfelt.web.errors import Refused
 from heartfelt.web.rater.blinding import Blinding
@@ -65,9 +65,9 @@ def answer_of(rater: str, body: Body, blinding: Blinding) -> Answer:
     )
 
 
-def beat_of(rater: str, body: Body) -> Beat:
+def beat_of(rater: str, body: Body) -> Heartbeat:
     """A sign that the rater is still there."""
-    return Beat(rater, _text(body, "trial", LONGEST_ID))
+    return Heartbeat(rater, _text(body, "trial", LONGEST_ID))
 
 
 def consent_of(rater: str, body: Body, _: Blinding) -> Consent:
@@ -201,9 +201,9 @@ def _rows(heard: Body, name: str, width: int) -> list[list[Any]]:
     return rows
 
 
-def _heard(heard: Body, question_of: Callable[[str], str]) -> Heard:
+def _heard(heard: Body, question_of: Callable[[str], str]) -> TrialLog:
     if not heard:
-        return Heard()
+        return TrialLog()
     strange = heard.keys() - _HEARD
     if strange:
         raise _wrong(f"heard.{_short(min(strange))}", f"one of {', '.join(sorted(_HEARD))}")
@@ -219,7 +219,7 @@ def _heard(heard: Body, question_of: Callable[[str], str]) -> Heard:
         if not isinstance(question, str) or not isinstance(value, str) or len(value) > LONGEST_TEXT:
             raise _wrong("heard.changes", "seconds, question and value as texts")
         changes.append((_number(at, "heard.changes"), question_of(question), value))
-    return Heard(
+    return TrialLog(
         seconds=_seconds(heard, "seconds"),
         first_play=_seconds(heard, "first_play"),
         plays=_count(heard, "plays"),

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from heartfelt.collect.commands import Command, Leave, Next, Ready, Step
-from heartfelt.collect.errors import OffScale
+from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.web.errors import Refused
 from heartfelt.web.rater import parse
 from heartfelt.web.rater.blinding import Blinding
@@ -58,9 +58,9 @@ async def answer(request: Request) -> Response:
     command = parse.answer_of(known_rater(request), parse.body_of(await request.body()), blinding)
     try:
         receipt = await state.collection.ask(command)
-    except OffScale as error:
+    except InvalidAnswer as error:
         raise blinding.retold(error, _language(request)) from error
-    then = None if receipt.then is None else step_json(receipt.then, blinding, _language(request))
+    then = None if receipt.next_step is None else step_json(receipt.next_step, blinding, _language(request))
     return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
 
 

@@ -12,11 +12,11 @@ from heartfelt.collect.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
+    SessionEnd,
     ShowInstructions,
     ShowTrial,
     Step,
     TakeBreak,
-    TheEnd,
 )
 from heartfelt.web.rater.blinding import HEADPHONES, Blinding
 
@@ -27,7 +27,7 @@ _KINDS: dict[type[Any], str] = {
     ShowInstructions: "instructions",
     ShowTrial: "trial",
     TakeBreak: "break",
-    TheEnd: "end",
+    SessionEnd: "end",
 }
 
 

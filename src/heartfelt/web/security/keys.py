@@ -25,16 +25,16 @@ class Keys:
 
 def keys_of(collection: Collection) -> Keys:
     """The keys from the environment or the store; made and kept on the first start."""
-    secret = os.environ.get(SECRET) or collection.kept("secret")
+    secret = os.environ.get(SECRET) or collection.value("secret")
     if secret is None:
         secret = secrets.token_hex(32)
-        collection.keep("secret", secret)
+        collection.set_value("secret", secret)
     if len(secret) < 16:
         raise InputError(f"{SECRET} is shorter than 16 characters.", "Set a longer one, or leave it out.")
     given, made = os.environ.get(PASSWORD), None
-    hashed = hash_password(given) if given else collection.kept("admin_password")
+    hashed = hash_password(given) if given else collection.value("admin_password")
     if hashed is None:
         made = make_password()
         hashed = hash_password(made)
-        collection.keep("admin_password", hashed)
+        collection.set_value("admin_password", hashed)
     return Keys(secret.encode(), hashed, made)

@@ -34,7 +34,7 @@ class Logins:
         """End a login for good; ``seconds`` is how long its cookie could live at most."""
         expires = self._clock() + seconds
         self._ended[_key(session)] = expires
-        self._collection.keep(_NAME + _key(session), f"{expires:.0f}")
+        self._collection.set_value(_NAME + _key(session), f"{expires:.0f}")
 
     def ended(self, session: str) -> bool:
         """Whether a login was ended, as far as is known now. Never waits for the database."""
@@ -48,7 +48,7 @@ class Logins:
         # A store that is away is told to whoever asks it for something; here the next look comes soon enough.
         with self._lock, suppress(HeartfeltError):
             now = self._clock()
-            known = self._collection.kept_under(_NAME)
+            known = self._collection.values_with_prefix(_NAME)
             found = {name.removeprefix(_NAME): float(value) for name, value in known.items()}
             self._ended |= {name: expires for name, expires in found.items() if expires > now}
             self._looked = now

@@ -56,8 +56,8 @@ class Tokens:
             )
         plain, now = secrets.token_urlsafe(32), self._clock()
         kept = Token(secrets.token_hex(4), name.strip(), _hash(plain), now, now + days * 86400)
-        self._collection.keep(_entry(kept.id), json.dumps(asdict(kept)))
-        self._collection.keep(_LIST, json.dumps([*(one.id for one in self.all()), kept.id]))
+        self._collection.set_value(_entry(kept.id), json.dumps(asdict(kept)))
+        self._collection.set_value(_LIST, json.dumps([*(one.id for one in self.all()), kept.id]))
         return MadeToken(kept, f"hf_{kept.id}_{plain}")
 
     def all(self) -> list[Token]:
@@ -69,7 +69,7 @@ class Tokens:
         """Make a token worthless."""
         if id not in {one.id for one in self.all()}:
             raise UnknownNameError("There is no such token.", "See the list of tokens for their ids.")
-        self._collection.keep(_entry(id), _REVOKED)
+        self._collection.set_value(_entry(id), _REVOKED)
 
     def holder(self, text: str) -> Token | None:
         """The token a text is, if it is one and still works."""
@@ -83,10 +83,10 @@ class Tokens:
         return found if hmac.compare_digest(found.hash, _hash(plain)) else None
 
     def _ids(self) -> list[str]:
-        return [str(id) for id in json.loads(self._collection.kept(_LIST) or "[]")]
+        return [str(id) for id in json.loads(self._collection.value(_LIST) or "[]")]
 
     def _one(self, id: str) -> Token | None:
-        text = self._collection.kept(_entry(id))
+        text = self._collection.value(_entry(id))
         return Token(**json.loads(text)) if text else None
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Concatenate, ParamSpec, TypeVar
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreAway
+from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.errors import HeartfeltError
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ class BackgroundReader(Reader):
                 worked, answer = self._ask((function, args, kwargs))
             except (OSError, EOFError, ValueError, pickle.PickleError) as error:
                 self._stop()
-                raise StoreAway(
+                raise StoreUnavailable(
                     f"The process for figures and exports has ended ({type(error).__name__}).",
                     "It is started again with the next request; try again in a moment.",
                 ) from error

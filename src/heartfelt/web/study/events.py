@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreAway
+from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.web.errors import Refused
 from heartfelt.web.security.login import session_of
 
@@ -55,7 +55,7 @@ async def _stream(request: Request, pulse: Pulse) -> AsyncIterator[str]:
     while session_of(request) is not None and not await request.is_disconnected():
         try:
             now: int | None = await pulse.number()
-        except StoreAway:
+        except StoreUnavailable:
             now = None
         if now != last:
             yield "event: away\ndata: \n\n" if now is None else f"event: change\ndata: {now}\n\n"
