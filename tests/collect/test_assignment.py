@@ -342,7 +342,7 @@ def test_the_adaptive_option_spends_where_raters_disagree(make_study: Make, coll
     assert sum(counts.values()) == 36, "the budget is the same"
     assert min(counts.values()) >= 2
     assert min(counts["s0"], counts["s1"]) > max(counts[f"s{n}"] for n in range(2, 6)), counts
-    with pytest.raises(Exception, match="all it needs"):
+    with pytest.raises(Exception, match="all the raters it needs"):
         Person(collection)
 
 

@@ -149,7 +149,7 @@ def test_a_failed_headphone_check_is_kept_and_stops_only_if_told_to(
 def test_a_headphone_check_of_another_length_is_refused(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(probes=[CHECK]))
     person = Person(collection)
-    with pytest.raises(InputError, match="6 trials; 3 answers"):
+    with pytest.raises(InputError, match="6 trials, but 3 answers"):
         collection.do(Headphones(person.id, "tones", [1, 1, 1], [1, 1, 1]))
 
 

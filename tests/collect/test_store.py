@@ -18,6 +18,7 @@ import yaml
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import Answer, Arrive, Command, Next, Ready, ShowTrial
 from heartfelt.collect.errors import StoreDamaged, StoreUnavailable, TrialNotFound
+from heartfelt.collect.session.transaction import Transaction
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import HEAD, STORE_FILE, revision, schema_name
 from heartfelt.collect.store.tables import metadata
@@ -130,10 +131,10 @@ def test_a_fault_in_one_command_is_its_own(
     class Broken(Command[None]):
         pass
 
-    def breaks(work: object, command: Broken) -> None:
+    def breaks(work: Transaction, command: Broken) -> None:
         del command
-        work.store("raters", 99, "rx", 0.0, "open", None, "{}", "en", "{}")  # type: ignore[attr-defined]  # the work a command is given
-        work.tell("arrived", 99, words="rx")  # type: ignore[attr-defined]  # the work a command is given
+        work.insert("raters", number=99, rater="rx", person=None, facts="{}", language="en")
+        work.record("arrived", 99, words="rx")
         raise ZeroDivisionError("a fault")
 
     monkeypatch.setitem(HANDLERS, Broken, breaks)
@@ -254,7 +255,7 @@ def test_a_database_that_is_not_there(make_study: Make) -> None:
 def test_somebody_else_holds_the_lock(
     make_study: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heartfelt.collect.store.database._WAIT", 0.2)
+    monkeypatch.setattr("heartfelt.collect.store.database._WAIT_SECONDS", 0.2)
     folder = make_study()
     with Collection.open(folder, clock=clock) as collection:
         holder = sqlite3.connect(folder / STORE_FILE, isolation_level=None)

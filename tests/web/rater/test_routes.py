@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.parse import LONGEST_TEXT
-from heartfelt.web.security.cookies import RATER_COOKIE, Signer
+from heartfelt.web.rater.requests import LONGEST_TEXT
+from heartfelt.web.security.signing import RATER_COOKIE, Signer
 from tests.web.rater.studies import small_study
 
 SECRET = b"a secret for the tests of the routes"
@@ -69,11 +69,11 @@ def test_an_answer_brings_the_next_step(client: TestClient, collection: Collecti
         "seconds": 2.5, "first_play": 0.5, "plays": 1, "intervals": [[0, 0.5]], "focus_losses": 2,
         "changes": [[1.5, "valence", "3"]], "device": "phone", "began": 1.7e9,
     }  # fmt: skip
-    told = client.post("/rate/answer", json=good(step, log=heard, comment="soft")).json()
+    told = client.post("/rate/answer", json=good(step, heard=heard, comment="soft")).json()
     assert (told["status"], told["then"]["kind"], told["then"]["number"]) == ("stored", "trial", 2)
     again = client.post("/rate/answer", json=good(step)).json()
     assert (again["status"], again["then"]["trial"]) == ("already", told["then"]["trial"])
-    quiet = client.post("/rate/answer", json=good(told["then"], wants_next=False)).json()
+    quiet = client.post("/rate/answer", json=good(told["then"], go_on=False)).json()
     assert (quiet["status"], quiet["then"]) == ("stored", None)
     assert client.get("/rate/step").json()["step"]["number"] == 3
     assert (

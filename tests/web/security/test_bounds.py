@@ -16,20 +16,19 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.web import serve as serving
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security import cookies, limits, login, passwords
-from heartfelt.web.security.cookies import (
+from heartfelt.web.security import access, signing
+from heartfelt.web.security.access import LOOK_SECONDS, TOKEN_DAYS, EndedLogins, RateLimit, Tokens
+from heartfelt.web.security.signing import (
     EARLIER_COOKIE,
     RATER_COOKIE,
     STUDY_COOKIE,
     STUDY_SECONDS,
     Signer,
-    drop_cookie,
+    delete_cookie,
+    hash_password,
+    is_password,
+    load_keys,
 )
-from heartfelt.web.security.keys import keys_of
-from heartfelt.web.security.limits import RateLimit
-from heartfelt.web.security.logins import LOOK_SECONDS, Logins
-from heartfelt.web.security.passwords import hash_password, right_password
-from heartfelt.web.security.tokens import DAYS, Tokens
 from heartfelt.web.serve import ServeOptions, web_options
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.security.test_cookies import Clock
@@ -59,20 +58,20 @@ def test_a_token_works_until_the_second_it_expires(collection: Collection) -> No
     clock = Clock()
     tokens = Tokens(collection, clock)
     made = tokens.make("short", days=2)
-    assert (made.kept.made, made.kept.expires) == (1_000_000.0, 1_000_000.0 + 2 * DAY)
-    clock.now = made.kept.expires - 0.001
-    assert tokens.holder(made.token) == made.kept
-    assert [token.id for token in tokens.all()] == [made.kept.id]
-    clock.now = made.kept.expires
-    assert tokens.holder(made.token) is None
+    assert (made.token.made, made.token.expires) == (1_000_000.0, 1_000_000.0 + 2 * DAY)
+    clock.now = made.token.expires - 0.001
+    assert tokens.find(made.text) == made.token
+    assert [token.id for token in tokens.all()] == [made.token.id]
+    clock.now = made.token.expires
+    assert tokens.find(made.text) is None
     assert tokens.all() == []
     with pytest.raises(UnknownNameError):
-        tokens.revoke(made.kept.id)
+        tokens.revoke(made.token.id)
 
 
 def test_a_token_lasts_a_year_unless_told_otherwise(collection: Collection) -> None:
-    made = Tokens(collection, Clock()).make("default").kept
-    assert DAYS == 365
+    made = Tokens(collection, Clock()).make("default").token
+    assert TOKEN_DAYS == 365
     assert made.expires - made.made == 365 * DAY
 
 
@@ -80,28 +79,28 @@ def test_a_new_token_leaves_the_older_ones_working(collection: Collection) -> No
     tokens = Tokens(collection, Clock())
     made = [tokens.make(name) for name in ("one", "two", "three")]
     assert [token.name for token in tokens.all()] == ["one", "two", "three"]
-    assert [tokens.holder(token.token) for token in made] == [token.kept for token in made]
-    tokens.revoke(made[1].kept.id)
+    assert [tokens.find(token.text) for token in made] == [token.token for token in made]
+    tokens.revoke(made[1].token.id)
     assert [token.name for token in tokens.all()] == ["one", "three"]
-    assert tokens.holder(made[1].token) is None
+    assert tokens.find(made[1].text) is None
     four = tokens.make("four")
     assert [token.name for token in tokens.all()] == ["one", "three", "four"]
-    assert [tokens.holder(token.token) is not None for token in (*made, four)] == [True, False, True, True]
+    assert [tokens.find(token.text) is not None for token in (*made, four)] == [True, False, True, True]
     with pytest.raises(UnknownNameError):
-        tokens.revoke(made[1].kept.id)
+        tokens.revoke(made[1].token.id)
 
 
 def test_a_token_is_its_id_and_its_own_secret(collection: Collection) -> None:
     tokens = Tokens(collection, Clock())
     one, two = tokens.make("one"), tokens.make("two")
-    mark, id, secret = one.token.split("_", 2)
-    other = two.token.split("_", 2)[2]
-    assert (mark, id, len(secret)) == ("hf", one.kept.id, 43)
+    mark, id, secret = one.text.split("_", 2)
+    other = two.text.split("_", 2)[2]
+    assert (mark, id, len(secret)) == ("hf", one.token.id, 43)
     wrong = [f"hf_{id}_{other}", f"hx_{id}_{secret}", f"hf_{id}_", f"hf_{id}", f"hf__{secret}", secret, ""]
-    wrong += [f"hf_{id}_{secret[:-1]}", f"hf_{id}_{secret}x", one.token.upper(), f"hf_{id}_{one.kept.hash}"]
-    assert [tokens.holder(text) for text in wrong] == [None] * len(wrong)
-    assert one.kept.hash not in one.token
-    assert len({one.kept.hash, two.kept.hash}) == 2
+    wrong += [f"hf_{id}_{secret[:-1]}", f"hf_{id}_{secret}x", one.text.upper(), f"hf_{id}_{one.token.hash}"]
+    assert [tokens.find(text) for text in wrong] == [None] * len(wrong)
+    assert one.token.hash not in one.text
+    assert len({one.token.hash, two.token.hash}) == 2
 
 
 def test_a_text_too_long_for_a_token_is_not_looked_up(
@@ -116,9 +115,9 @@ def test_a_text_too_long_for_a_token_is_not_looked_up(
         return known(name)
 
     monkeypatch.setattr(collection, "value", look_up)
-    assert tokens.holder("hf_" + "x" * 196 + "_" + "y") is None
+    assert tokens.find("hf_" + "x" * 196 + "_" + "y") is None
     assert asked == []
-    assert tokens.holder("hf_" + "x" * 195 + "_" + "y") is None
+    assert tokens.find("hf_" + "x" * 195 + "_" + "y") is None
     assert asked == ["tokens"]
 
 
@@ -128,8 +127,8 @@ def test_a_text_too_long_for_a_token_is_not_looked_up(
 def test_a_tokens_name_has_1_to_100_characters(collection: Collection, name: str, works: bool) -> None:
     tokens = Tokens(collection, Clock())
     if works:
-        assert tokens.make(name).kept.name == name
-        assert tokens.make(" x ").kept.name == "x"
+        assert tokens.make(name).token.name == name
+        assert tokens.make(" x ").token.name == "x"
         return
     with pytest.raises(InputError, match="1 to 100"):
         tokens.make(name)
@@ -138,8 +137,8 @@ def test_a_tokens_name_has_1_to_100_characters(collection: Collection, name: str
 
 def test_an_expired_token_opens_nothing_of_the_api(collection: Collection, options: WebOptions) -> None:
     app = create_app(collection, options)
-    old = Tokens(collection, lambda: time.time() - 365 * DAY - 60).make("old").token
-    young = Tokens(collection, lambda: time.time() - 365 * DAY + 600).make("young").token
+    old = Tokens(collection, lambda: time.time() - 365 * DAY - 60).make("old").text
+    young = Tokens(collection, lambda: time.time() - 365 * DAY + 600).make("young").text
     door = from_address(app, "192.0.2.1")
     for token, status in ((old, 401), (young, 200)):
         told = door.get(f"{API}/study", headers={"authorization": f"Bearer {token}"})
@@ -150,7 +149,7 @@ def test_an_expired_token_opens_nothing_of_the_api(collection: Collection, optio
 
 
 def test_a_token_may_change_things_without_a_page(collection: Collection, options: WebOptions) -> None:
-    token = Tokens(collection).make("program").token
+    token = Tokens(collection).make("program").text
     door = from_address(create_app(collection, options), "192.0.2.1", authorization=f"Bearer {token}")
     assert door.patch(f"{API}/settings", json={"cap": 7}).json()["cap"] == 7
 
@@ -161,7 +160,7 @@ def test_wrong_tokens_are_counted_by_address_and_right_ones_are_not(
     assert WebOptions(SECRET).wrong_tokens_per_minute == 30
     app = create_app(collection, options)
     app.state.token_limit = RateLimit(3, clock := Clock())
-    right = {"authorization": f"Bearer {Tokens(collection).make('right').token}"}
+    right = {"authorization": f"Bearer {Tokens(collection).make('right').text}"}
     wrong = {"authorization": "Bearer hf_0_0"}
     here, there = from_address(app, "192.0.2.1"), from_address(app, "192.0.2.2")
     assert [here.get(f"{API}/study", headers=right).status_code for _ in range(5)] == [200] * 5
@@ -191,7 +190,7 @@ def test_wrong_passwords_are_counted_by_address(
     collection: Collection, options: WebOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert WebOptions(SECRET).logins_per_minute == 6
-    monkeypatch.setattr(login, "right_password", lambda _, given: given == PASSWORD)
+    monkeypatch.setattr(access, "is_password", lambda _, given: given == PASSWORD)
     app = create_app(collection, options)
     assert app.state.login_limit.per_minute == 6
     app.state.login_limit = RateLimit(6, clock := Clock())
@@ -265,34 +264,34 @@ def test_logged_out_logins_are_remembered_as_long_as_their_cookies(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    logins = Logins(collection, clock)
+    logins = EndedLogins(collection, clock)
     looks: list[float] = []
     monkeypatch.setattr("threading.Thread.start", lambda _: looks.append(clock.now))
     logins.end("session", STUDY_SECONDS)
-    assert logins.ended("session")
-    assert not logins.ended("sessio")
+    assert logins.has_ended("session")
+    assert not logins.has_ended("sessio")
     assert "session" not in str(collection.values_with_prefix(""))
     clock.now += LOOK_SECONDS
-    logins.ended("session")
+    logins.has_ended("session")
     assert looks == []
     clock.now += 0.001
-    logins.ended("session")
-    logins.ended("session")
+    logins.has_ended("session")
+    logins.has_ended("session")
     assert looks == [clock.now], "one look at a time"
     clock.now = 1_000_000.0 + STUDY_SECONDS - 1
-    assert Logins(collection, clock).ended("session")
+    assert EndedLogins(collection, clock).has_ended("session")
     clock.now += 1
-    assert not Logins(collection, clock).ended("session")
+    assert not EndedLogins(collection, clock).has_ended("session")
 
 
 # --- passwords and keys -----------------------------------------------------------------------------------------------
 
 
 def test_passwords_have_eight_characters() -> None:
-    assert passwords.SHORTEST == 8
+    assert signing.SHORTEST_PASSWORD == 8
     with pytest.raises(InputError, match="shorter than 8"):
         hash_password("x" * 7)
-    assert right_password(hash_password("x" * 8), "x" * 8)
+    assert is_password(hash_password("x" * 8), "x" * 8)
 
 
 def test_a_hash_of_nothing_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,12 +305,12 @@ def test_a_hash_of_nothing_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> Non
             checked.append(f"{hashed} {len(password)}")
             return True
 
-    passwords._nobody.cache_clear()
-    monkeypatch.setattr(passwords, "_hasher", Hasher)
-    assert not right_password(None, "anything")
-    assert right_password("known", "x" * 5000)
+    signing._unknown_hash.cache_clear()
+    monkeypatch.setattr(signing, "_hasher", Hasher)
+    assert not is_password(None, "anything")
+    assert is_password("known", "x" * 5000)
     assert checked == ["made up 8", "known 1024"]
-    passwords._nobody.cache_clear()
+    signing._unknown_hash.cache_clear()
 
 
 def test_keys_come_from_the_environment_or_are_made_once(
@@ -319,31 +318,31 @@ def test_keys_come_from_the_environment_or_are_made_once(
 ) -> None:
     monkeypatch.delenv("HEARTFELT_SECRET", raising=False)
     monkeypatch.delenv("HEARTFELT_ADMIN_PASSWORD", raising=False)
-    first, again = keys_of(collection), keys_of(collection)
+    first, again = load_keys(collection), load_keys(collection)
     assert len(first.secret) == 64
     assert first.secret == again.secret
-    assert first.made is not None
-    assert right_password(first.password, first.made)
-    assert (again.password, again.made) == (first.password, None), "shown once"
-    assert first.made not in repr(first)
+    assert first.new_password is not None
+    assert is_password(first.password, first.new_password)
+    assert (again.password, again.new_password) == (first.password, None), "shown once"
+    assert first.new_password not in repr(first)
     assert collection.value("admin_password") == first.password
     monkeypatch.setenv("HEARTFELT_ADMIN_PASSWORD", "another password")
-    given = keys_of(collection)
-    assert right_password(given.password, "another password")
-    assert given.made is None
+    given = load_keys(collection)
+    assert is_password(given.password, "another password")
+    assert given.new_password is None
     assert collection.value("admin_password") == first.password
     monkeypatch.setenv("HEARTFELT_SECRET", "x" * 16)
-    assert keys_of(collection).secret == b"x" * 16
+    assert load_keys(collection).secret == b"x" * 16
     monkeypatch.setenv("HEARTFELT_SECRET", "x" * 15)
     with pytest.raises(InputError, match="shorter than 16"):
-        keys_of(collection)
+        load_keys(collection)
 
 
 # --- cookies ----------------------------------------------------------------------------------------------------------
 
 
 def test_how_long_signed_texts_live() -> None:
-    lives = (cookies.RATER_SECONDS, cookies.STUDY_SECONDS, cookies.INVITE_SECONDS, cookies.RESUME_SECONDS)
+    lives = (signing.RATER_SECONDS, signing.STUDY_SECONDS, signing.INVITE_SECONDS, signing.RESUME_SECONDS)
     assert lives == (90 * DAY, 12 * 3600, 180 * DAY, 14 * DAY)
 
 
@@ -371,7 +370,7 @@ def test_what_is_remembered_of_a_text_is_for_its_purpose_and_its_time() -> None:
 
 
 def test_memory_for_signed_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cookies, "_REMEMBERED", 3)
+    monkeypatch.setattr(signing, "_REMEMBERED", 3)
     signer = Signer(SECRET, Clock())
     for number in range(7):
         assert signer.read("rater", signer.sign("rater", str(number), 60)) == str(number)
@@ -389,7 +388,7 @@ def test_cookies_a_browser_gets(collection: Collection, hashed: str) -> None:
     assert told.startswith(f"{STUDY_COOKIE}=")
     assert all(part in told for part in ("max-age=43200", "samesite=strict", "secure", "httponly", "path=/"))
     response = Response()
-    drop_cookie(response, options, STUDY_COOKIE)
+    delete_cookie(response, options, STUDY_COOKIE)
     assert "max-age=0" in response.headers["set-cookie"].lower()
     assert "secure" in response.headers["set-cookie"].lower()
 
@@ -598,7 +597,7 @@ def test_the_limits_that_are_served() -> None:
 
 
 def test_a_bucket_is_forgotten_only_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_KEYS", 3)
+    monkeypatch.setattr(access, "MOST_KEYS", 3)
     limit = RateLimit(1, Clock())
     for key in "abc":
         assert limit.take(key) == 0.0

@@ -15,8 +15,8 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.web import errors
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.blinding import Blinding
-from heartfelt.web.security.cookies import RATER_COOKIE, STUDY_COOKIE, Signer
+from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.security.signing import RATER_COOKIE, STUDY_COOKIE, Signer
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.studies import INTENTS, SYSTEMS, rate
 

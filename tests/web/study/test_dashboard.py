@@ -15,8 +15,8 @@ import pytest
 import heartfelt
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
-from heartfelt.web.beside import served
 from heartfelt.web.options import WebOptions
+from heartfelt.web.serve import serve_in_thread
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.studies import fill, rate, write_study
 
@@ -73,7 +73,7 @@ def watched(filled_study: Path, tmp_path: Path, browser: Browser, hashed: str) -
     folder = Path(shutil.copytree(filled_study, tmp_path / "study"))
     with Collection.open(folder, options=CollectOptions(seed=2, durable=False)) as collection:
         options = WebOptions(SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
-        with served(create_app(collection, options)) as address:
+        with serve_in_thread(create_app(collection, options)) as address:
             context = browser.new_context(
                 viewport={"width": 1440, "height": 900}, reduced_motion="reduce", accept_downloads=True
             )

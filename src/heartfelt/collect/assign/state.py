@@ -14,7 +14,8 @@ from heartfelt.collect.assign.pool import Errors, Pool
 from heartfelt.collect.commands import Ending
 
 _ACTIVITY = frozenset(
-    "arrived consented told heard ready planned retaken shown answered returned renewed leased resumed".split()
+    {"consented", "told", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
+    | {"renewed", "leased", "resumed"}
 )
 """Events that show the rater is there: they extend the leases."""
 LISTENED = ""

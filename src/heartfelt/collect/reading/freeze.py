@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
-_OPTIONAL = tuple(
-    "kind probe late counts plays first_play focus_losses heard heard_flag device comment study_version shown"
-    " verdict".split()
-)
+_OPTIONAL = (
+    "kind", "probe", "late", "counts", "plays", "first_play", "focus_losses", "heard", "heard_flag", "device",
+    "comment", "study_version", "shown", "verdict",
+)  # fmt: skip
 _LEDGER = dict.fromkeys(("what", "rater", "stimulus", "question", "reason", "stage"), pl.String)
 _ENDS = {"no-consent": "did not agree to take part", "screened-out": "screened out before rating"}
 
@@ -117,16 +117,22 @@ def _ledger(rows: Sequence[Mapping[str, str | None]]) -> pl.DataFrame:
 
 
 def _ledger_rows(people: pl.DataFrame, unknown: pl.DataFrame, material: Material) -> pl.DataFrame:
-    rows: list[dict[str, str | None]] = []
-    for row in people.filter("excluded").iter_rows(named=True):
-        reason = f"left out by a researcher: {row['reason']}"
-        rows.append({"what": "rater", "rater": row["rater"], "reason": reason})
-    for row in people.filter(pl.col("state").is_in(list(_ENDS))).iter_rows(named=True):
-        rows.append({"what": "rater", "rater": row["rater"], "reason": _ENDS[row["state"]]})
-    for stimulus, problem in material.missing:
-        rows.append({"what": "stimulus", "stimulus": stimulus, "reason": f"media: {problem}"})
-    for row in unknown.select("rater", "stimulus", "question").iter_rows(named=True):
-        rows.append({"what": "rating", **row, "reason": "the study no longer asks this"})
+    rows: list[dict[str, str | None]] = [
+        {"what": "rater", "rater": row["rater"], "reason": f"left out by a researcher: {row['reason']}"}
+        for row in people.filter("excluded").iter_rows(named=True)
+    ]
+    rows += [
+        {"what": "rater", "rater": row["rater"], "reason": _ENDS[row["state"]]}
+        for row in people.filter(pl.col("state").is_in(list(_ENDS))).iter_rows(named=True)
+    ]
+    rows += [
+        {"what": "stimulus", "stimulus": stimulus, "reason": f"media: {problem}"}
+        for stimulus, problem in material.missing
+    ]
+    rows += [
+        {"what": "rating", **row, "reason": "the study no longer asks this"}
+        for row in unknown.select("rater", "stimulus", "question").iter_rows(named=True)
+    ]
     return _ledger(rows)
 
 

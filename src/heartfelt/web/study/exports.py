@@ -1,4 +1,4 @@
-"""Freezing a running study to a snapshot, and taking its data away."""
+"""Snapshots and exports of a running study."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import tempfile
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -17,38 +16,29 @@ from heartfelt.formats import FORMATS
 from heartfelt.formats import export as export_snapshot
 from heartfelt.formats.delimited import spreadsheet_safe
 from heartfelt.snapshot.folder import MANIFEST, is_snapshot
+from heartfelt.web.api.models import RatingsPage, SnapshotInfo
 
 FOLDER = "snapshots"
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 
 
-def freeze(collection: Collection) -> dict[str, Any]:
+def freeze(collection: Collection) -> SnapshotInfo:
     """Write the study as it is now to ``snapshots/<time>`` in its folder."""
     name = datetime.now(UTC).strftime(_NAME)
     target = collection.folder / FOLDER / name
     if target.exists():
-        raise InputError("A snapshot of this second is there already.", "Wait a second and freeze again.")
+        raise InputError("A snapshot of this second already exists.", "Wait a second and freeze again.")
     collection.snapshot(excluded=False).write(target)
     return _described(target)
 
 
-def snapshots(collection: Collection) -> list[dict[str, Any]]:
+def snapshots(collection: Collection) -> list[SnapshotInfo]:
     """Every snapshot in the study's folder, latest first."""
     home = collection.folder / FOLDER
     if not home.is_dir():
         return []
-    found = [one for one in home.iterdir() if _moment(one.name) is not None and is_snapshot(one)]
-    return [_described(one) for one in sorted(found, reverse=True)]
-
-
-def folder_of(collection: Collection, name: str) -> Path:
-    """The folder of a snapshot."""
-    target = collection.folder / FOLDER / name
-    if _moment(name) is None or not is_snapshot(target):
-        raise UnknownNameError(
-            f"There is no snapshot '{name}'.", "See the list of snapshots for their names."
-        )
-    return target
+    folders = [path for path in home.iterdir() if _moment(path.name) is not None and is_snapshot(path)]
+    return [_described(folder) for folder in sorted(folders, reverse=True)]
 
 
 def zipped(folder: Path) -> Path:
@@ -65,20 +55,27 @@ def exported(collection: Collection, format: str) -> Path:
     """The ratings of this moment in a format, as a ZIP file."""
     if not FORMATS[format].writes:
         raise InputError(f"The format '{format}' can be read but not written.", "See the list of formats.")
-    with tempfile.TemporaryDirectory(prefix="heartfelt-") as room:
-        return zipped(export_snapshot(collection.snapshot(excluded=False), format, Path(room) / format))
+    with tempfile.TemporaryDirectory(prefix="heartfelt-") as temporary:
+        folder = Path(temporary) / format
+        return zipped(export_snapshot(collection.snapshot(excluded=False), format, folder))
 
 
 def zipped_snapshot(collection: Collection, name: str) -> Path:
     """A snapshot as a ZIP file."""
-    return zipped(folder_of(collection, name))
+    folder = collection.folder / FOLDER / name
+    if _moment(name) is None or not is_snapshot(folder):
+        raise UnknownNameError(
+            f"There is no snapshot '{name}'.", "See the list of snapshots for their names."
+        )
+    return zipped(folder)
 
 
-def ratings_page(collection: Collection, offset: int, limit: int) -> dict[str, Any]:
+def ratings_page(collection: Collection, offset: int, limit: int) -> RatingsPage:
     """A page of ratings, and where the next begins."""
     frame = collection.ratings()
     following = offset + limit if offset + limit < frame.height else None
-    return {"total": frame.height, "next": following, "ratings": frame.slice(offset, limit).to_dicts()}
+    rows = frame.slice(offset, limit).to_dicts()
+    return RatingsPage(total=frame.height, next=following, ratings=rows)
 
 
 def ratings_file(collection: Collection, form: str) -> Path:
@@ -110,12 +107,9 @@ def _moment(name: str) -> datetime | None:
         return None
 
 
-def _described(folder: Path) -> dict[str, Any]:
+def _described(folder: Path) -> SnapshotInfo:
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    counts = manifest["counts"]
-    return {
-        "name": folder.name,
-        "made": _moment(folder.name),
-        "hash": manifest["hash"],
-        **{name: counts[name] for name in ("ratings", "raters", "stimuli")},
-    }
+    counts = {name: manifest["counts"][name] for name in ("ratings", "raters", "stimuli")}
+    made = _moment(folder.name)
+    assert made is not None
+    return SnapshotInfo(name=folder.name, made=made, hash=manifest["hash"], **counts)

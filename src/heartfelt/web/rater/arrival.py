@@ -1,4 +1,4 @@
-"""People at the door: by the open link, a personal link, or from a recruiter who says who they are."""
+"""How raters come in: by the open link, a personal link, a link to continue, or from a recruiter with their id."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from starlette.routing import Route
 
 from heartfelt.collect.commands import Arrive, Next, Recruiter
 from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
-from heartfelt.web.rater.language import language_of
-from heartfelt.web.rater.pages import Pages
-from heartfelt.web.security.cookies import (
+from heartfelt.web.rater.pages import Pages, language_of
+from heartfelt.web.security.signing import (
     EARLIER_COOKIE,
     RATER_COOKIE,
     RATER_SECONDS,
@@ -30,7 +29,7 @@ _ROBOTS = re.compile(
     r"iframely|outbrain|quora link|headlesschrome-lighthouse|lighthouse|bingpreview|google-?(safety|read|pagerenderer)",
     re.IGNORECASE,
 )
-"""What previews of links and robots call themselves. One that lies is let in, but holds no place until it does something."""
+"""User agents of link previews and robots. Others may slip in, but take no place until they do something."""
 _UNACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _RECRUITERS: Mapping[Recruiter, tuple[str, Mapping[str, str]]] = {
     "prolific": ("PROLIFIC_PID", {"study": "STUDY_ID", "session": "SESSION_ID"}),
@@ -49,14 +48,16 @@ def routes() -> list[Route]:
 
 async def open_link(request: Request) -> Response:
     """The study's own address, with whatever a recruiter put behind it."""
-    if request.query_params.get("assignmentId") == _UNACCEPTED or only_looks(request):
+    if request.query_params.get("assignmentId") == _UNACCEPTED or is_preview(request):
         pages: Pages = request.app.state.rater_pages
         return pages.notice(request, "preview", 200)
     for recruiter, (person, facts) in _RECRUITERS.items():
         if request.query_params.get(person):
-            told = {name: _told(request, key) for name, key in facts.items() if request.query_params.get(key)}
-            return await _enter(request, recruiter, _told(request, person), told)
-    if not request.app.state.options.preview and await _known(request):
+            passed = {
+                name: _parameter(request, key) for name, key in facts.items() if request.query_params.get(key)
+            }
+            return await _enter(request, recruiter, _parameter(request, person), passed)
+    if not request.app.state.options.preview and await _is_known(request):
         return _to_the_page(request)
     return await _enter(request, "open", None, {})
 
@@ -67,7 +68,7 @@ async def personal_link(request: Request) -> Response:
     pages: Pages = request.app.state.rater_pages
     if invitation is None:
         return pages.notice(request, "stranger", 404)
-    if only_looks(request):
+    if is_preview(request):
         return pages.notice(request, "preview", 200)
     return await _enter(request, "link", invitation, {})
 
@@ -79,7 +80,7 @@ async def resume_link(request: Request) -> Response:
     rater = state.signer.read("resume", request.path_params["signed"])
     if rater is None:
         return pages.notice(request, "stranger", 404)
-    if only_looks(request):
+    if is_preview(request):
         return pages.notice(request, "preview", 200)
     try:
         await state.collection.ask(Next(rater))
@@ -88,7 +89,7 @@ async def resume_link(request: Request) -> Response:
     return _signed_in(request, rater)
 
 
-def only_looks(request: Request) -> bool:
+def is_preview(request: Request) -> bool:
     """Whether a request fetches the page without anybody there: link previews, prefetching, robots, HEAD."""
     if request.method == "HEAD":
         return True
@@ -98,7 +99,7 @@ def only_looks(request: Request) -> bool:
     return _ROBOTS.search(request.headers.get("user-agent", "")) is not None
 
 
-async def _known(request: Request) -> bool:
+async def _is_known(request: Request) -> bool:
     """Whether the cookie is that of a rater the study has; one from another database is not."""
     rater = rater_of(request)
     if rater is None:
@@ -134,9 +135,9 @@ def _signed_in(request: Request, rater: str) -> Response:
     response = _to_the_page(request)
     signed = state.signer.sign("rater", rater, RATER_SECONDS)
     set_cookie(response, state.options, RATER_COOKIE, signed, RATER_SECONDS)
-    been = [rater, *(name for name in earlier_raters(request) if name != rater)][:MOST_RATERS]
-    if len(been) > 1:
-        earlier = state.signer.sign("earlier", " ".join(been), RATER_SECONDS)
+    raters = [rater, *(name for name in earlier_raters(request) if name != rater)][:MOST_RATERS]
+    if len(raters) > 1:
+        earlier = state.signer.sign("earlier", " ".join(raters), RATER_SECONDS)
         set_cookie(response, state.options, EARLIER_COOKIE, earlier, RATER_SECONDS)
     return response
 
@@ -146,7 +147,7 @@ def _to_the_page(request: Request) -> Response:
     return RedirectResponse(f"{request.scope.get('root_path', '')}/rate", 303, {"cache-control": "no-store"})
 
 
-def _told(request: Request, key: str) -> str:
+def _parameter(request: Request, key: str) -> str:
     return request.query_params[key][:LONGEST_ID]
 
 
