@@ -47,8 +47,8 @@ from heartfelt.collect.commands import (
 from heartfelt.collect.errors import StudyClosed
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
-from heartfelt.snapshot.media import AT_HAND
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
 
