@@ -39,8 +39,8 @@ def main() -> None:
     from heartfelt.collect import Collection
     from heartfelt.make.starter import StarterOptions, start_study
     from heartfelt.web.app import create_app
-    from heartfelt.web.serve import serve_in_thread
     from heartfelt.web.options import WebOptions
+    from heartfelt.web.serve import serve_in_thread
 
     with tempfile.TemporaryDirectory() as room:
         folder = Path(room) / "study"
