@@ -50,7 +50,7 @@ class StoreState:
         secret = named_value(connection, STORE_SECRET)
         if secret is None:
             secret = secrets.token_hex(32)
-            self.database.insert(connection, tables.named_values, [{"name": STORE_SECRET, "value": secret}])
+            self.database.insert(connection, tables.named_values, ("name", "value"), [(STORE_SECRET, secret)])
         quota = named_value(connection, RAISED_QUOTA)
         if quota is not None and int(quota) > self.opened.study.design.ratings_per_item:
             self.opened = replace(self.opened, study=with_quota(self.opened.study, int(quota)))
@@ -60,7 +60,7 @@ class StoreState:
         self._store_facts = (bytes.fromhex(secret), numbers, version)
         if connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() is None:
             event = Event(1, now, "set", words=json.dumps(first_settings()))
-            self.database.insert(connection, tables.journal, [event._asdict()])
+            self.database.insert(connection, tables.journal, Event._fields, [event])
 
     def load_material(self) -> None:
         """Prepare what is shown. This takes seconds for a large study, and no lock is held meanwhile."""
@@ -80,8 +80,8 @@ class StoreState:
         first = max(numbers.values(), default=0) + 1
         names = [name for name in unit_names(self.opened) if name not in numbers]
         added = {name: first + place for place, name in enumerate(names)}
-        new_rows = [{"unit": n, "stimulus": name[0], "question": name[1]} for name, n in added.items()]
-        self.database.insert(connection, tables.units, new_rows)
+        new_rows = [(number, *name) for name, number in added.items()]
+        self.database.insert(connection, tables.units, ("unit", "stimulus", "question"), new_rows)
         return {**numbers, **added}
 
     def _version_number(self, connection: Connection, now: float) -> int:
@@ -106,7 +106,7 @@ class StoreState:
             "study": study_text(study),
             "changes": changes,
         }
-        self.database.insert(connection, tables.versions, [row])
+        self.database.insert(connection, tables.versions, tuple(row), [tuple(row.values())])
         return number
 
     def _edits_since(self, text: str) -> list[Edit]:
@@ -197,16 +197,16 @@ class StoreState:
         """Write all of a transaction's events and rows."""
         from sqlalchemy import text
 
-        by_table: dict[str, list[Mapping[str, Any]]] = {}
+        groups: dict[tuple[str, tuple[str, ...]], list[Sequence[Any]]] = {}
         for name, row in work.rows:
-            by_table.setdefault(name, []).append(row)
+            groups.setdefault((name, tuple(row)), []).append(tuple(row.values()))
         if work.events:
-            by_table["journal"] = [event._asdict() for event in work.events]
+            groups["journal", Event._fields] = list(work.events)
         with self.database.together(connection):
             for statement, values in work.before_rows:
                 connection.execute(text(statement), values)
-            for name, rows in by_table.items():
-                self.database.insert(connection, tables.metadata.tables[name], rows)
+            for (name, columns), rows in groups.items():
+                self.database.insert(connection, tables.metadata.tables[name], columns, rows)
             for statement, values in work.after_rows:
                 connection.execute(text(statement), values)
 

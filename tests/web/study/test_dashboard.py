@@ -159,7 +159,7 @@ def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     assert "36 of 252 ratings would no longer count" in words
     assert "α valence" in words
     assert serious(page) == []
-    dialog.get_by_label("Reason, kept with the data").fill("always the middle")
+    dialog.get_by_label("Reason (stored with the data)").fill("always the middle")
     dialog.get_by_role("button", name="Exclude").click()
     until(page, "document.querySelector('#facts dd').textContent.startsWith('108')")
     assert "18 slots are open again" in page.locator("#said").inner_text()
@@ -214,7 +214,7 @@ def test_the_study_is_closed_and_people_invited(watched: Watched) -> None:
     page.get_by_role("button", name="Recruit").click()
     dialog = page.locator("#recruiting")
     dialog.get_by_label("Open to raters").uncheck()
-    dialog.get_by_label("Most raters").fill("40")
+    dialog.get_by_label("Maximum number of raters").fill("40")
     dialog.get_by_label("Code: complete").fill("WELL-DONE")
     assert serious(page) == []
     dialog.get_by_role("button", name="Save").click()

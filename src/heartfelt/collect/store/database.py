@@ -11,9 +11,8 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +58,7 @@ class Database:
         self.schema = schema_name(study)
         self._durable = durable
         self._engine = self._make_engine()
-        self._statements: dict[tuple[str, int], str] = {}
+        self._statements: dict[tuple[str, tuple[str, ...], int], str] = {}
 
     @property
     def lock_number(self) -> int:
@@ -210,32 +209,32 @@ class Database:
         with raw.pipeline():
             yield
 
-    def insert(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert rows by column name, in as few statements as fit.
+    def insert(
+        self, connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Insert rows, each with a value for every column in ``names``, in as few statements as fit.
 
         One statement for many rows: the driver lets other threads in between two statements, and under load each of
         those costs a turn. PostgreSQL gets the rows as one JSON parameter, because its driver parses every placeholder
         anew each time.
         """
-        names = table.columns.keys()
-        values = [itemgetter(*names)(row) for row in rows]
         if self.kind == "postgresql":
-            statement = self._statement(table, 0)
-            connection.exec_driver_sql(statement, (json.dumps(values, allow_nan=False),))
+            statement = self._statement(table, names, 0)
+            connection.exec_driver_sql(statement, (json.dumps(rows, allow_nan=False),))
             return
         most = max(1, _MOST_PARAMETERS // len(names))
-        for begin in range(0, len(values), most):
-            chunk = values[begin : begin + most]
+        for begin in range(0, len(rows), most):
+            chunk = rows[begin : begin + most]
             parameters = tuple(itertools.chain.from_iterable(chunk))
-            connection.exec_driver_sql(self._statement(table, len(chunk)), parameters)
+            connection.exec_driver_sql(self._statement(table, names, len(chunk)), parameters)
 
-    def _statement(self, table: Table, rows: int) -> str:
+    def _statement(self, table: Table, names: tuple[str, ...], rows: int) -> str:
         """The statement that inserts so many rows, or rows from a JSON parameter if 0; remembered for the next time."""
-        statement = self._statements.get((table.name, rows))
+        statement = self._statements.get((table.name, names, rows))
         if statement is None:
-            columns = list(table.columns)
-            names = ", ".join(f'"{each.name}"' for each in columns)
-            into = f'INSERT INTO "{table.name}" ({names})'
+            columns = [table.columns[name] for name in names]
+            quoted = ", ".join(f'"{name}"' for name in names)
+            into = f'INSERT INTO "{table.name}" ({quoted})'
             if rows:
                 placeholders = f"({','.join('?' * len(columns))})"
                 statement = f"{into} VALUES {','.join([placeholders] * rows)}"
@@ -243,7 +242,7 @@ class Database:
                 casts = ", ".join(f"(e->>{k})::{each.type.compile()}" for k, each in enumerate(columns))
                 statement = f"{into} SELECT {casts} FROM jsonb_array_elements(%s::jsonb) AS rows(e)"
             if len(self._statements) < _MOST_STATEMENTS:
-                self._statements[table.name, rows] = statement
+                self._statements[table.name, names, rows] = statement
         return statement
 
     def close(self) -> None:

@@ -6,7 +6,8 @@ that an older page still works; what a scale allows is for the collection to say
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import Annotated, TypeAlias, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -176,10 +177,10 @@ class AnswerRequest(RaterRequest):
 
     def command(self, rater: str, blinding: Blinding) -> Answer:
         """The command for this rater, with the questions' own names."""
-        fields: dict[str, Any] = {} if self.heard is None else dict(self.heard)
-        if fields.get("changes"):
-            names = {name: blinding.question_of(self.trial, name) or name for _, name, _ in fields["changes"]}
-            fields["changes"] = tuple((at, names[name], value) for at, name, value in fields["changes"])
+        log = TrialLog() if self.heard is None else TrialLog(**self.heard.__dict__)
+        if log.changes:
+            names = {name: blinding.question_of(self.trial, name) or name for _, name, _ in log.changes}
+            log = replace(log, changes=tuple((at, names[name], value) for at, name, value in log.changes))
         return Answer(
             rater,
             self.trial,
@@ -187,6 +188,6 @@ class AnswerRequest(RaterRequest):
             blinding.by_question(self.trial, self.values or {}),
             blinding.by_question(self.trial, self.verdicts or {}),
             self.comment or None,
-            TrialLog(**fields),
+            log,
             self.go_on,
         )
