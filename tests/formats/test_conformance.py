@@ -58,7 +58,7 @@ def test_writing_and_reading_again_loses_nothing(name: str, tmp_path: Path) -> N
     assert again.table_hashes["ratings"] == snapshot.table_hashes["ratings"]
     assert again.table_hashes["means"] == snapshot.table_hashes["means"]
     assert again.table_hashes["fields"] == snapshot.table_hashes["fields"]
-    assert set(again.stimuli["stimulus"]) >= set(snapshot.found.stimuli)
+    assert set(again.stimuli["stimulus"]) >= set(snapshot.survey.stimuli)
 
 
 @every_format

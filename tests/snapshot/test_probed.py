@@ -13,7 +13,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.snapshot import media
-from heartfelt.snapshot.probed import CACHE_FILE
+from heartfelt.snapshot.media import CACHE_FILE
 from tests.web.studies import write_study
 
 

@@ -20,7 +20,7 @@ def coded_answers(
 ) -> tuple[Spooled, dict[str, AnyScale]]:
     """Answers in words get the code of their category; a question answered in numbers and in words is a mistake."""
     lazy = spooled.lazy()
-    facts = spooled.found.questions
+    facts = spooled.survey.questions
     if "answer" not in lazy.collect_schema():
         return spooled, {q: stated[q] or UNSTATED for q in facts}
     words = (

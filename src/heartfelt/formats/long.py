@@ -47,15 +47,12 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool
-from heartfelt.snapshot.survey import get_ready
 from heartfelt.study import study_text
 from heartfelt.tables import RATERS, STIMULI, number_schema
 
 ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 OWN_COLUMNS = {"rater", "stimulus", "question", "value"}
 """In a table with these very columns, as this format writes them, ``answer`` is the answer in words."""
-LARGE = 1 << 26
-"""Bytes of a table from which the survey's compiled kernels are loaded while the file is still being looked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +123,18 @@ class Long(Format):
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; the study beside it is used if there is one, else one is described from the data."""
         path = locate(source, ("ratings.csv", "ratings.parquet"))
-        if path.stat().st_size > LARGE:
-            get_ready()
         table = opened(path, options)
         roles = _roles(table.columns, options, str(path))
         table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
         spooled, notes = _spooled(table, roles, _renamed(table, roles, options))
-        if not spooled.found.ratings:
+        if not spooled.survey.ratings:
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
-        scales = {q: stated_scale(q, options) or tagged for q in spooled.found.questions}
+        scales = {q: stated_scale(q, options) or tagged for q in spooled.survey.questions}
         references = stated_references(options, path.parent)
         stated = any(scales.values()) or references
-        known = None if stated else study_beside(path, spooled.found.questions)
+        known = None if stated else study_beside(path, spooled.survey.questions)
         if known is not None:
-            scales = {q: known.scales[known.question(q).scale] for q in spooled.found.questions}
+            scales = {q: known.scales[known.question(q).scale] for q in spooled.survey.questions}
         spooled, inferred = coded_answers(spooled, scales, str(path))
         stimuli = _stimuli(table.rows, roles, spooled, path, options)
         raters = _raters(table.rows, roles, spooled, path, options)
@@ -240,7 +235,7 @@ def _spooled(table: SourceTable, roles: Roles, renamed: Mapping[str, str]) -> tu
         spooled = spool(_shaped(parsed, roles, renamed, strict=True), where)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
             unparsed_moment(table.rows, roles.others["at"], where)
-        names = pl.Series([*spooled.found.raters, *spooled.found.stimuli], dtype=pl.String)
+        names = pl.Series([*spooled.survey.raters, *spooled.survey.stimuli], dtype=pl.String)
         if not names.str.contains(r"^\s|\s$").any():
             return spooled, []
     except pl.exceptions.PolarsError:
@@ -385,7 +380,7 @@ def _described(
 def _stimuli(
     table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]
 ) -> pl.DataFrame:
-    base = pl.DataFrame({"stimulus": spooled.found.stimuli}, schema={"stimulus": pl.String})
+    base = pl.DataFrame({"stimulus": spooled.survey.stimuli}, schema={"stimulus": pl.String})
     columns = {role: roles.others[role] for role in ABOUT_STIMULUS if role in roles.others} | {
         n: n for n in roles.stimulus_columns
     }
@@ -414,9 +409,9 @@ def _raters(
     beside = path.parent / options.get("raters", "raters.csv")
     if "raters" in options or (path.name.startswith("ratings.") and beside.is_file()):
         listed = side_table(beside, "rater", options.get("raters_id"), roles.rater)
-        if listed.height and spooled.found.raters and not set(listed["rater"]) & set(spooled.found.raters):
+        if listed.height and spooled.survey.raters and not set(listed["rater"]) & set(spooled.survey.raters):
             raise InputError(
-                f"No rater of {path.name} is in {beside.name}: '{spooled.found.raters[0]}' here, '{listed['rater'][0]}' there.",
+                f"No rater of {path.name} is in {beside.name}: '{spooled.survey.raters[0]}' here, '{listed['rater'][0]}' there.",
                 f"Use the same ids in both files, or name the id's column in {beside.name} with --map raters_id=COLUMN.",
             )
         return RATERS.check(listed, str(beside))

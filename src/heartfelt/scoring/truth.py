@@ -13,7 +13,7 @@ from heartfelt.labels.buckets import Buckets, buckets, forced, has_sides
 from heartfelt.scoring.options import ScoreOptions, Selection
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import AT_HAND
-from heartfelt.snapshot.published_split import published_part
+from heartfelt.snapshot.snapshot import published_part
 from heartfelt.study import Study
 from heartfelt.tables import LEDGER
 

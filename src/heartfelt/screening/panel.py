@@ -153,7 +153,7 @@ class Panel:
             "dropped": len(self.dropped),
             "flagged": len(self.flagged()),
             "flagged_by_standards": len(self.flagged_by_standards()),
-            "ratings": self.source.found.ratings,
+            "ratings": self.source.survey.ratings,
             "ratings_kept": kept,
         }
 

@@ -168,7 +168,7 @@ def _view(snapshot: Snapshot) -> RatingsView:
     numeric = [question.id for question in study.asked if study.scale_of(question.id).level != "text"]
     table = snapshot.scan_ratings()
     have = table.collect_schema().names()
-    unknown = snapshot.found.unknown_raters
+    unknown = snapshot.survey.unknown_raters
     usable = table.filter(
         pl.col("rater").is_not_null() & pl.col("value").is_finite() & pl.col("question").is_in(numeric)
     )
@@ -210,7 +210,7 @@ def _view(snapshot: Snapshot) -> RatingsView:
         seconds,
         batch,
         unknown,
-        tuple(question.id for question in study.asked if question.id not in snapshot.found.questions),
+        tuple(question.id for question in study.asked if question.id not in snapshot.survey.questions),
         frame["heard"].cast(pl.Float64).fill_null(np.nan).to_numpy()
         if "heard" in have and frame["heard"].count()
         else None,

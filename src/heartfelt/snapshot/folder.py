@@ -46,7 +46,7 @@ def manifest(snapshot: Snapshot) -> dict[str, Any]:
         "study": {"name": snapshot.study.name, "hash": snapshot.study.hash},
         "counts": snapshot.counts,
         "tables": {
-            name: {"rows": rows.get(name, snapshot.found.ratings), "hash": value}
+            name: {"rows": rows.get(name, snapshot.survey.ratings), "hash": value}
             for name, value in sorted(snapshot.table_hashes.items())
         },
         "source": snapshot.source.to_json(),
@@ -117,7 +117,7 @@ def load(folder: Path | str) -> Snapshot:
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
     )
-    snapshot = Snapshot(study, tables, spooled.ratings, spooled.found, source)
+    snapshot = Snapshot(study, tables, spooled.ratings, spooled.survey, source)
     for name, entry in expected["tables"].items():
         if snapshot.table_hashes.get(name) != entry["hash"]:
             raise DamagedError(

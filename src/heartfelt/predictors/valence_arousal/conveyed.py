@@ -192,7 +192,7 @@ def _rated(snapshot: Snapshot, given: Path | None, questions: list[str]) -> pl.D
                 f"Name clips as the folder does, such as '{snapshot.stimuli['stimulus'][0]}'.",
             )
         return table
-    if not snapshot.found.ratings:
+    if not snapshot.survey.ratings:
         return None
     return first_answers(screen(snapshot, "default").snapshot()).filter(pl.col("known")).drop("known")
 

@@ -194,7 +194,7 @@ def _maps(found: Conveyed, figures: dict[str, Any]) -> list[Section]:
         )
         for (question,), rows in answered.group_by("question")
     }
-    rated = va_map(found.snapshot) if found.snapshot.found.ratings else None
+    rated = va_map(found.snapshot) if found.snapshot.survey.ratings else None
     predicted = va_map(found.snapshot, means, "predicted")
     if predicted is None:
         return []
