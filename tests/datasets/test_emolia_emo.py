@@ -231,7 +231,7 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
             "own id",
         ),
         ([HEAD, row(queried_emotion="x" * 130)], "column 'queried_emotion'", "at most 120"),
-        ([HEAD + ",stimulus", row() + ",x"], "a column 'stimulus', a name that is kept", "Rename"),
+        ([HEAD + ",stimulus", row() + ",x"], "a column 'stimulus', a name that is reserved", "Rename"),
         ([HEAD], "has a header but no rows", "Point to"),
         ([HEAD, row()[:-30]], "fields where the header has 10", "complete copy"),
     ],

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.files import write_text
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
 
 KEYED_OPTIONS = ("scale", "rename", "reference")
 """Options that may be given once per question or intent, as ``scale.valence``."""
-"""Called with what is being done, how much is done, and how much there is."""
 
 
 class Format(ABC):
@@ -55,6 +55,12 @@ class Format(ABC):
     @abstractmethod
     def example(self, folder: Path) -> Path:
         """Write a small valid example below ``folder`` and return what to read; the conformance suite uses it."""
+
+    def example_file(self, folder: Path, name: str, text: str) -> Path:
+        """Write the one file of an example."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / name, text)
+        return folder / name
 
     def example_options(self) -> Mapping[str, str]:
         """The options with which the example is read."""

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING, read_table
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.lines import read_jsonl
-from heartfelt.formats.tabular import SYNONYMS
+from heartfelt.formats.json_files import read_jsonl
+from heartfelt.formats.source_table import SYNONYMS
 
 Row: TypeAlias = Mapping[str, Any]
 Answers: TypeAlias = dict[tuple[str, str], Row]

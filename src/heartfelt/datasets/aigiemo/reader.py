@@ -23,7 +23,7 @@ from heartfelt.files import write_text
 from heartfelt.formats.columns import moment_expr, moments, read_table
 from heartfelt.formats.delimited import line_ends
 from heartfelt.formats.format import Format
-from heartfelt.formats.lines import parse_json, read_jsonl
+from heartfelt.formats.json_files import parse_json, read_jsonl
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import IMAGES, find_media, probe_stimuli

@@ -37,7 +37,7 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import with_line_ends
 from heartfelt.formats.format import Format
-from heartfelt.formats.lines import read_json
+from heartfelt.formats.json_files import read_json
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli

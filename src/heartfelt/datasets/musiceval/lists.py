@@ -23,7 +23,7 @@ from heartfelt.formats.columns import (
     whole_numbers,
 )
 from heartfelt.formats.delimited import read_delimited
-from heartfelt.formats.lines import numbered_lines
+from heartfelt.formats.json_files import numbered_lines
 from heartfelt.snapshot.media import AUDIO
 from heartfelt.tables import lossless_types
 

@@ -31,7 +31,7 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import line_ends, open_delimited
 from heartfelt.formats.format import Format
-from heartfelt.formats.lines import numbered_lines
+from heartfelt.formats.json_files import numbered_lines
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.media import probe_stimuli
