@@ -373,9 +373,12 @@ def test_a_json_file_is_parsed_once_and_again_when_it_changes(
 
     parsed: list[Path] = []
     records = json_files._records
-    monkeypatch.setattr(
-        json_files, "_records", lambda text, path: (parsed.append(path), records(text, path))[1]
-    )
+
+    def counted(text: str, source: Path) -> list[Any]:
+        parsed.append(source)
+        return records(text, source)
+
+    monkeypatch.setattr(json_files, "_records", counted)
     path = tmp_path / "r.json"
     rows = [{"rater": "p", "stimulus": "a", "question": "q", "value": 1}]
     path.write_text(json.dumps(rows))

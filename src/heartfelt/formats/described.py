@@ -16,9 +16,9 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import ids, numbers, read_table
 from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
+from heartfelt.media.probe import AUDIO, IMAGES, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import AUDIO, IMAGES, find_media, probe_stimuli
 from heartfelt.snapshot.snapshot import Source, Spooled
 from heartfelt.study import Intent, Question, Study, System
 from heartfelt.study.probe import AnchorProbe

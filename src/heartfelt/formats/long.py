@@ -39,9 +39,9 @@ from heartfelt.formats.source_table import (
     pick_optional,
     side_table,
 )
+from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.study import Study, load_study, study_text
 from heartfelt.study.load import STUDY_FILE

@@ -20,9 +20,9 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick
+from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import PROBED
 from heartfelt.tables import number_types
 
 ONE_QUESTION = "rating"

@@ -17,8 +17,8 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import TemporaryFolder
+from heartfelt.media.probe import AT_HAND
 from heartfelt.snapshot.fingerprint import table_hash
-from heartfelt.snapshot.media import AT_HAND
 from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
 from heartfelt.study import Study
 from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
