@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,6 +29,8 @@ class Format(ABC):
     writes: ClassVar[bool] = True
     answer_columns: ClassVar[Mapping[str, str]] = {}
     """What its own lists of answers, which have no header, call their columns of scores; each with its question."""
+    example_data: ClassVar[str] = ""
+    """A file or folder with a small valid example, relative to the package of the format's module."""
     prediction_keys: ClassVar[tuple[tuple[str, ...], tuple[str, ...]] | None] = None
     """The columns of its own prediction files that name the stimulus and, joined with ``/``, the question."""
 
@@ -52,9 +56,17 @@ class Format(ABC):
         del path
         return None
 
-    @abstractmethod
     def example(self, folder: Path) -> Path:
-        """Write a small valid example below ``folder`` and return what to read; the conformance suite uses it."""
+        """Write a small valid example below ``folder`` and return what to read; the conformance suite uses it.
+
+        Unless a format makes one up, it is the data in ``example_data`` next to the format's module.
+        """
+        source = files(type(self).__module__.rpartition(".")[0]) / self.example_data
+        folder.mkdir(parents=True, exist_ok=True)
+        with as_file(source) as path:
+            copy = shutil.copytree if path.is_dir() else shutil.copyfile
+            copy(path, folder / path.name)
+        return folder / path.name
 
     def example_file(self, folder: Path, name: str, text: str) -> Path:
         """Write the one file of an example."""

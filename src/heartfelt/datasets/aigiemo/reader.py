@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 import polars as pl
 
 from heartfelt.datasets.aigiemo.records import EMOTIONS, EMPTY, FIELDS, Record, canonical, flat_part, parse
-from heartfelt.datasets.aigiemo.writer import jsonl_line, write_records
+from heartfelt.datasets.aigiemo.writer import write_records
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import write_text
 from heartfelt.formats.columns import moment_expr, moments, read_table
 from heartfelt.formats.delimited import line_ends
 from heartfelt.formats.format import Format
@@ -51,6 +50,8 @@ class AigiemoFormat(Format):
         "range": "lowest and highest valence and arousal, such as 1..9; 0..1 if left out",
         "media": "folder of the images, images/ or the annotations' folder if left out",
     }
+
+    example_data: ClassVar[str] = "example/annotations.jsonl"
 
     def recognises(self, source: Path) -> bool:
         """A file with image, emotion, valence and arousal, and at least one of the machine's fields."""
@@ -91,66 +92,6 @@ class AigiemoFormat(Format):
         """Write ``annotations.jsonl``, or ``annotations.csv`` where that is what was read."""
         own = snapshot.source.format == self.name
         write_records(snapshot, target, snapshot.source.layout if own else {})
-
-    def example(self, folder: Path) -> Path:
-        """Three images, two annotators on one; fields accepted, fixed, rejected, and one nobody verified."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / JSONL, "".join(jsonl_line(record) for record in _EXAMPLE))
-        return folder / JSONL
-
-
-_ACCEPTED = {
-    "machine": "oil painting",
-    "source": "Qwen2-VL-7B",
-    "verdict": "accepted",
-    "final": "oil painting",
-}
-_STORM = {"system": "SDXL", "prompt": "a storm at sea", "split": "train"}
-_EXAMPLE: list[dict[str, Any]] = [
-    {
-        "image": "a/0001.png",
-        "annotator": "7",
-        **_STORM,
-        "emotion": "fear",
-        "valence": 0.2,
-        "arousal": 0.85,
-        "caption": "A ship in a storm; waves “like walls”.",
-        "reason": "The ship looks lost.",
-        "seconds": 41.5,
-        "at": "2026-01-05T10:00:00+00:00",
-        "fields": {
-            "style": _ACCEPTED,
-            "objects": {
-                "machine": ["ship", "wave", "dog"],
-                "source": "Qwen2-VL-7B",
-                "verdict": "fixed",
-                "final": ["ship", "wave"],
-            },
-            "facial_expression": {"machine": "smile", "source": "Qwen2-VL-7B", "verdict": "rejected"},
-            "brightness": {"machine": "0.31", "source": "opencv"},
-        },
-    },
-    {
-        "image": "a/0001.png",
-        "annotator": "8",
-        **_STORM,
-        "emotion": "awe",
-        "valence": 0.5,
-        "arousal": 0.9,
-        "reason": "Nature is strong.",
-        "fields": {"style": _ACCEPTED},
-    },
-    {
-        "image": "a/0002.png",
-        "system": "Flux",
-        "emotion": "amusement",
-        "valence": 1.0,
-        "arousal": 0.0,
-        "caption": "A cat in a hat",
-        "fields": {"colour": "red;white", "scene": "kitchen"},
-    },
-    {"image": "a/0003.png", "system": "Flux", "emotion": "sadness", "valence": 0.0, "arousal": 0.25},
-]
 
 
 def _file(source: Path) -> Path:

@@ -54,6 +54,8 @@ class AimoclipsFormat(Format):
         "media": "folder of the audio, music_clips/ beside the files if left out"
     }
 
+    example_data: ClassVar[str] = "example/aimoclips"
+
     def recognises(self, source: Path) -> bool:
         """A folder with the three files."""
         return all((source / name).is_file() for name in (CLIPS, RATINGS, INTENTS))
@@ -95,33 +97,6 @@ class AimoclipsFormat(Format):
         layout = {**PUBLISHED_LAYOUT, **snapshot.source.layout}
         for name, frame in ((CLIPS, _clip_rows(snapshot, ratings)), (RATINGS, ratings), (INTENTS, intents)):
             write_text(target / name, with_line_ends(csv_text(frame), layout[name]))
-
-    def example(self, folder: Path) -> Path:
-        """Two systems, two intents, three clips a cell, four raters."""
-        source = folder / "aimoclips"
-        source.mkdir(parents=True)
-        write_text(
-            source / INTENTS,
-            "quadrant,emotion,gt_valence,gt_arousal\nhv_ha,happy,8.47,6.05\nlv_la,sad,2.1,3.49",
-        )
-        names = [
-            (s, e, i)
-            for s in ("One", "Two")
-            for e in ("happy", "sad")
-            for i in (1, 2, 3)
-            if (s, e, i) != ("Two", "sad", 3)
-        ]
-        lines, means = [], []
-        for place, (s, e, i) in enumerate(names, 1):
-            file = f"{s}_{e}_{i}_crop.wav"
-            scores = [(1 + (place * 2 + r) % 9, 1 + (place + r * 3) % 9) for r in range(4)]
-            lines += [f"P{r + 1},{file},{v},{a}" for r, (v, a) in enumerate(scores)]
-            v, a = (round(sum(x) / 4, 3) for x in zip(*scores, strict=True))
-            means.append(f"{place},{file},{s},{e},{i},{v},{a},4")
-        lines.sort(key=lambda line: line.split(",")[0])
-        write_text(source / RATINGS, "user,audio_file,valence,arousal\n" + "\n".join(lines) + "\n")
-        write_text(source / CLIPS, ",".join(CLIP_COLUMNS) + "\n" + "\n".join(means) + "\n")
-        return source
 
 
 def _intents(path: Path) -> pl.DataFrame:

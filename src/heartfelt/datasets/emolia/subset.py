@@ -14,8 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from heartfelt.datasets.emolia.dim import DIM
-from heartfelt.datasets.emolia.emo import AFFIRMATIVE, EMO
+from heartfelt.datasets.emolia.formats import AFFIRMATIVE, DIM, EMO
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Ordered, Scale, YesNo

@@ -28,7 +28,6 @@ from heartfelt.datasets.musiceval.lists import (
 )
 from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, write_release
 from heartfelt.errors import InputError
-from heartfelt.files import write_text
 from heartfelt.formats.delimited import line_ends, open_delimited
 from heartfelt.formats.format import Format
 from heartfelt.formats.json_files import numbered_lines
@@ -55,6 +54,7 @@ class MusicEvalFormat(Format):
     )
     options: ClassVar[Mapping[str, str]] = {"media": "folder of the audio, wav/ beside the lists if left out"}
     answer_columns: ClassVar[Mapping[str, str]] = QUESTIONS
+    example_data: ClassVar[str] = "example/MusicEval"
 
     def recognises(self, source: Path) -> bool:
         """A folder with MusicEval's lists, or one of them."""
@@ -104,34 +104,6 @@ class MusicEvalFormat(Format):
             question: {system: scores[column] for system, scores in listed.items() if column in scores}
             for column, question in QUESTIONS.items()
         }
-
-    def example(self, folder: Path) -> Path:
-        """Three systems, means of two splits, ratings of three experts, a real clip and a repeat."""
-        root = folder / "MusicEval"
-        (root / "sets").mkdir(parents=True)
-        (root / "system_mos").mkdir()
-        clip = "audiomos2025-track1-"
-        train = "{0}S002_P001.wav,3.5,4.0\n{0}S003_P001.wav,2.25,2.0\n{0}S001_P001.wav,4.0,3.0\n"
-        write_text(root / "sets/train_mos_list.txt", train.format(clip))
-        write_text(root / "sets/dev_mos_list.txt", f"{clip}S002_P002.wav,3.0,3.0\n")
-        write_text(root / "system_mos/system_mos_phase1.csv", "S001,4.0,3.0\nS002,3.25,3.5\nS003,2.25,2.0\n")
-        write_text(root / PROMPTS, 'id\ttext\nP001\tA "bright" piano piece, fast\nP002\tSlow strings\n')
-        write_text(root / DEMO_PROMPTS, f"id\ttext\n{clip}S001_P001.wav\tWaltz for harp\n")
-        write_text(root / RATINGS, _EXAMPLE_RATINGS.replace("S0", f"{clip}S0"))
-        return root
-
-
-_EXAMPLE_RATINGS = """\
-expert,wavname,overall,textual,batch,position
-1,S002_P001.wav,4,4,1,1
-1,real_1.wav,5,5,1,2
-1,S003_P001.wav,2,2,1,3
-1,S002_P001.wav,3,4,1,4
-2,S002_P001.wav,3,4,1,1
-2,S002_P002.wav,3,3,2,1
-3,S001_P001.wav,4,3,1,1
-3,S003_P001.wav,2,2,1,2
-"""
 
 
 @dataclass(frozen=True, slots=True)
