@@ -19,8 +19,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.progress import Progress
-from heartfelt.report.bench.told import FILE
-from heartfelt.report.bench.write import PAGE, fill_bench
+from heartfelt.report.bench.write import FILE, PAGE, fill_bench
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.scoring.truth import ITEM
@@ -73,14 +72,14 @@ def run_bench(
     asked = _asked(truth, options.questions)
     # All are made before any is asked: a mistake in the last name costs nothing.
     made = [predictor_from(name) for name in models]
-    _check_names([predictor.label or predictor.asked for predictor in made])
+    _check_names([predictor.label or predictor.spec for predictor in made])
     put = cases(source, items=asked)
     known = source.items if isinstance(source, Benchmark) else labels(source).table
     runs, about = [], {}
     for predictor in made:
         with predictor:
             predictor.learn(source, known)
-            place = target / RUNS / re.sub(r"[^\w.-]+", "_", predictor.asked)[:120]
+            place = target / RUNS / re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
             done = run(predictor, put, place, options.run, progress)
             runs.append(done)
             about[done.model] = model_info(predictor, done)
