@@ -3,8 +3,8 @@
 JSON Lines or CSV, one record per image (the final human annotation) or per image and annotator. What a person judged
 (emotion, valence, arousal, caption, reason) becomes ratings. What a machine filled in goes to the table of fields
 with the machine's value, which machine it was, the verdict (accepted, fixed, rejected), the final value and who
-verified it. No file of the data set was at hand when this was written: the layout is this project's own, see
-``docs/formats/aigiemo.md``.
+verified it. No file of the dataset was available when this was written: the layout is this project's own, see
+``docs/datasets/aigiemo.md``.
 """
 
 from __future__ import annotations
