@@ -19,7 +19,7 @@ from heartfelt.files import write_text
 from heartfelt.formats.columns import need, numbers, read_table, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
 from heartfelt.formats.format import Format
-from heartfelt.media.probe import find_media, probe_stimuli
+from heartfelt.media.probe import AT_HAND, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -33,16 +33,7 @@ RATINGS = "ratings_metadata.csv"
 INTENTS = "emotion_intents_metadata.csv"
 QUESTIONS = ("valence", "arousal")
 PUBLISHED_LAYOUT = {CLIPS: "lf", RATINGS: "crlf", INTENTS: "lf, none at the end"}
-CLIP_COLUMNS = (
-    "index",
-    "audio_file",
-    "model",
-    "emotion",
-    "file_index",
-    "valence",
-    "arousal",
-    "num_annotators",
-)
+CLIP_COLUMNS = ("index", "audio_file", "model", "emotion", "file_index", *QUESTIONS, "num_annotators")
 
 
 class AimoclipsFormat(Format):
@@ -70,7 +61,7 @@ class AimoclipsFormat(Format):
         intents = _intents(source / INTENTS)
         clips = _clips(source / CLIPS)
         ratings = _ratings(source / RATINGS)
-        _hold_together(clips, ratings, source)
+        _check_same_clips(clips, ratings, source)
         stimuli, ledger = _grid(clips)
         root = source / options.get("media", "music_clips")
         stimuli = _with_paths(stimuli, root)
@@ -124,7 +115,7 @@ def _ratings(path: Path) -> pl.DataFrame:
     return frame.with_columns(numbers(frame, name, str(path)) for name in QUESTIONS)
 
 
-def _hold_together(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> None:
+def _check_same_clips(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> None:
     """The two files must describe the same clips; a file cut off between two lines shows here."""
     strangers = ratings.filter(~pl.col("audio_file").is_in(clips["audio_file"].implode()))
     if strangers.height:
@@ -178,11 +169,11 @@ def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
-    found = find_media(root) if root.is_dir() else {}
+    files = find_media(root) if root.is_dir() else {}
     paths = []
     for name, system in stimuli.select("stimulus", "system").iter_rows():
         stem = name.removesuffix(".wav").removesuffix("_crop")
-        paths.append(found.get(stem, f"{system}/{stem}.wav"))
+        paths.append(files.get(stem, f"{system}/{stem}.wav"))
     return stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
 
 
@@ -251,18 +242,6 @@ def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
     for name in QUESTIONS:
         if f"mean_{name}" in joined.columns:
             joined = joined.with_columns(pl.col(f"mean_{name}").fill_null(pl.col(name)).alias(name))
-    own = {
-        "mean_valence",
-        "mean_arousal",
-        "path",
-        "found",
-        "duration",
-        "rate",
-        "channels",
-        "bytes",
-        "media_problem",
-        "prompt",
-        *CLIP_COLUMNS,
-    }
+    own = {"mean_valence", "mean_arousal", "prompt", *AT_HAND, *CLIP_COLUMNS}
     extras = [name for name in joined.columns if name not in own]
     return joined.sort("index").select(*CLIP_COLUMNS, *extras)

@@ -65,18 +65,18 @@ class MusicEvalFormat(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read whatever of the release is there."""
-        found = _find(source)
+        release = _find(source)
         clips = _Clips()
-        means = _lists(found.means, clips, ("wavname", "overall", "textual"), read_means)
-        person = _lists(found.person, clips, ("wavname", "expert", "overall", "textual"), read_person)
-        single = None if found.ratings is None else read_ratings(found.ratings)
+        means = _lists(release.means, clips, ("wavname", "overall", "textual"), read_means)
+        person = _lists(release.person, clips, ("wavname", "expert", "overall", "textual"), read_person)
+        single = None if release.ratings is None else read_ratings(release.ratings)
         if single is not None:
             clips.add(single["wavname"], None)
-        ratings = _one_source(person, single, found)
-        systems = {path.stem: read_systems(path) for path in found.systems}
-        prompts, own = read_prompts(found.root / PROMPTS), read_prompts(found.root / DEMO_PROMPTS)
+        ratings = _one_source(person, single, release)
+        systems = {path.stem: read_systems(path) for path in release.systems}
+        prompts, own = read_prompts(release.root / PROMPTS), read_prompts(release.root / DEMO_PROMPTS)
         stimuli = _stimuli(clips, prompts, own)
-        media = found.root / options.get("media", "wav")
+        media = release.root / options.get("media", "wav")
         if "media" in options and not media.is_dir():
             raise InputError(
                 f"There is no folder {media} (option 'media').",
@@ -85,7 +85,7 @@ class MusicEvalFormat(Format):
         if media.is_dir():
             stimuli = probe_stimuli(stimuli, media, str(source), progress)
         where = Source(
-            self.name, source.name, dict(options), media if media.is_dir() else None, found.layout()
+            self.name, source.name, dict(options), media if media.is_dir() else None, release.layout()
         )
         study = _study(stimuli, systems, {**prompts, **own}, single)
         return Snapshot.build(
@@ -107,7 +107,7 @@ class MusicEvalFormat(Format):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Release:
     """The files of a release that are there."""
 
     root: Path
@@ -145,14 +145,14 @@ class _Clips:
                 self.splits[name] = split
 
 
-def _find(source: Path) -> _Found:
+def _find(source: Path) -> _Release:
     if source.is_file():
         root = source.parent.parent if source.parent.name in {"sets", "person_mos"} else source.parent
         if source.name.endswith(PERSON_END):
-            return _Found(root, person={source.name.removesuffix(PERSON_END): source})
+            return _Release(root, person={source.name.removesuffix(PERSON_END): source})
         if source.name.endswith(MEANS_END):
-            return _Found(root, means={source.name.removesuffix(MEANS_END): source})
-        return _Found(root, ratings=source)
+            return _Release(root, means={source.name.removesuffix(MEANS_END): source})
+        return _Release(root, ratings=source)
     means = {path.name.removesuffix(MEANS_END): path for path in sorted(source.glob(f"sets/*{MEANS_END}"))}
     person = {
         path.name.removesuffix(PERSON_END): path for path in sorted(source.glob(f"person_mos/*{PERSON_END}"))
@@ -164,7 +164,7 @@ def _find(source: Path) -> _Found:
             f"{source} holds none of sets/*{MEANS_END}, person_mos/*{PERSON_END} and {RATINGS}.",
             "Point to the folder of the release (with sets/ and wav/), or to one of its lists.",
         )
-    return _Found(source, means, person, ratings, systems)
+    return _Release(source, means, person, ratings, systems)
 
 
 def _is_ratings(path: Path) -> bool:
@@ -215,12 +215,12 @@ def _lists(
 
 
 def _one_source(
-    person: pl.DataFrame | None, single: pl.DataFrame | None, found: _Found
+    person: pl.DataFrame | None, single: pl.DataFrame | None, release: _Release
 ) -> pl.DataFrame | None:
     if person is not None and single is not None:
         raise InputError(
-            f"{found.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
-            f"Point to the one to read: {found.ratings} or one of person_mos/*{PERSON_END}.",
+            f"{release.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
+            f"Point to the one to read: {release.ratings} or one of person_mos/*{PERSON_END}.",
         )
     return person if single is None else single
 
