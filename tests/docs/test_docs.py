@@ -70,7 +70,7 @@ def test_every_rule_has_its_section() -> None:
     text = "\n".join(
         page.read_text(encoding="utf-8")
         for page in PAGES
-        if "panel" in page.name or page.parent.name == "rules"
+        if "screening" in page.name or page.parent.name == "rules"
     )
     assert set(RULES) <= headings(text)
 

@@ -129,7 +129,7 @@ class Long(Format):
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
         scales = {question: stated_scale(question, options) or tagged for question in questions}
         stated = any(scales.values()) or stated_references(options, path.parent)
-        known = None if stated else _study_beside(path, set(questions))
+        known = None if stated else _study_next_to(path, set(questions))
         if known is not None:
             scales = {question: known.scales[known.question(question).scale] for question in questions}
         spooled, coded = coded_answers(spooled, scales, str(path))
@@ -170,7 +170,7 @@ class Long(Format):
         )
 
 
-def _study_beside(table: Path, questions: set[str]) -> Study | None:
+def _study_next_to(table: Path, questions: set[str]) -> Study | None:
     """The study that lies beside a table, if it asks these questions."""
     path = table.parent / STUDY_FILE
     if not path.is_file():
@@ -361,9 +361,9 @@ def _stimuli(
     if columns:
         facts = _facts(table, roles.stimulus, columns, str(path), "stimulus")
         base = base.join(facts, on="stimulus", how="left", maintain_order="left")
-    beside = _beside(path, options, "stimuli")
-    if beside is not None:
-        listed = side_table(beside, "stimulus", options.get("stimuli_id"), roles.stimulus)
+    companion = _companion(path, options, "stimuli")
+    if companion is not None:
+        listed = side_table(companion, "stimulus", options.get("stimuli_id"), roles.stimulus)
         new = base.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
         base = pl.concat([listed, new], how="diagonal_relaxed") if new.height else listed
     return STIMULI.check(base, str(path))
@@ -376,23 +376,25 @@ def _raters(
         return None
     if roles.rater_columns:
         return _facts(table, roles.rater, {name: name for name in roles.rater_columns}, str(path), "rater")
-    beside = _beside(path, options, "raters")
-    if beside is None:
+    companion = _companion(path, options, "raters")
+    if companion is None:
         return None
-    listed = side_table(beside, "rater", options.get("raters_id"), roles.rater)
+    listed = side_table(companion, "rater", options.get("raters_id"), roles.rater)
     raters = spooled.survey.raters
     if listed.height and raters and not set(listed["rater"]) & set(raters):
         raise InputError(
-            f"No rater of {path.name} is in {beside.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
-            f"Use the same ids in both files, or name the id's column in {beside.name} with --map raters_id=COLUMN.",
+            f"No rater of {path.name} is in {companion.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
+            f"Use the same ids in both files, or name the id's column in {companion.name} with --map raters_id=COLUMN.",
         )
-    return RATERS.check(listed, str(beside))
+    return RATERS.check(listed, str(companion))
 
 
-def _beside(path: Path, options: Mapping[str, str], what: str) -> Path | None:
+def _companion(path: Path, options: Mapping[str, str], what: str) -> Path | None:
     """The table of stimuli or raters that goes with the ratings: the one named, or the one this format writes."""
-    beside = path.parent / options.get(what, f"{what}.csv")
-    return beside if what in options or (path.name.startswith("ratings.") and beside.is_file()) else None
+    companion = path.parent / options.get(what, f"{what}.csv")
+    return (
+        companion if what in options or (path.name.startswith("ratings.") and companion.is_file()) else None
+    )
 
 
 FORMATS.add(Long.name, Long())

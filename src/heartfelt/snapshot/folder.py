@@ -1,6 +1,6 @@
-"""A snapshot on disk: a folder of Parquet tables, the study, and a manifest that says what must be there.
+"""A snapshot on disk: a folder of Parquet tables, the study, and a manifest of what must be there.
 
-``manifest.json`` holds the schema version, the content hash, a hash and row count a table, the counts, the source and
+``manifest.json`` holds the schema version, the content hash, a hash and a row count per table, the counts, the source and
 the exclusions so far. Loading checks all of it: a table that was changed, cut off or lost is named.
 """
 
@@ -55,7 +55,7 @@ def manifest(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def write(snapshot: Snapshot, folder: Path, *, replace: bool = False) -> Path:
-    """Write ``snapshot`` to ``folder``, whole or not at all."""
+    """Write ``snapshot`` to ``folder``, which is either complete or absent."""
     with whole_folder(folder, replace=replace) as scratch:
         write_text(scratch / "study.yaml", study_text(snapshot.study))
         for contract in SMALL_TABLES:
@@ -84,7 +84,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def load(folder: Path | str) -> Snapshot:
-    """Read a snapshot folder and hold it to its manifest."""
+    """Read a snapshot folder and check it against its manifest."""
     folder = Path(folder)
     expected = _manifest(folder)
     try:
@@ -134,9 +134,9 @@ def load(folder: Path | str) -> Snapshot:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        version = found["heartfelt_snapshot"]
-        _ = found["tables"], found["hash"], found["source"]
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        version = content["heartfelt_snapshot"]
+        _ = content["tables"], content["hash"], content["source"]
     except (FileNotFoundError, NotADirectoryError) as error:
         if folder.is_file():
             raise InputError(
@@ -158,7 +158,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
             f"{folder} was written in layout {version}; this heartfelt reads layout {SCHEMA_VERSION}.",
             "Use the version of heartfelt that wrote it, or import the data again.",
         )
-    return dict(found)
+    return dict(content)
 
 
 def _parquet(path: Path, folder: Path) -> pl.DataFrame:

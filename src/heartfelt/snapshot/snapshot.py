@@ -236,7 +236,7 @@ class Snapshot:
         }
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
-        """Write the snapshot as a folder of Parquet files; it is there whole, or not at all."""
+        """Write the snapshot as a folder of Parquet files; it is either complete or absent."""
         from heartfelt.snapshot.folder import write
 
         return write(self, Path(folder), replace=replace)

@@ -156,8 +156,8 @@ def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
     try:
         register_io_source(passing, schema=ratings.collect_schema()).sink_parquet(path, compression="snappy")
     finally:
-        found = surveyor.finish()
-    return found
+        surveyed = surveyor.finish()
+    return surveyed
 
 
 _ANSWERS = pl.DataFrame(
