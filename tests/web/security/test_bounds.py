@@ -16,8 +16,9 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.web import serve as serving
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security import access, signing
-from heartfelt.web.security.access import LOOK_SECONDS, TOKEN_DAYS, EndedLogins, RateLimit, Tokens
+from heartfelt.web.security import access, guard, signing
+from heartfelt.web.security.access import LOOK_SECONDS, TOKEN_DAYS, EndedLogins, Tokens
+from heartfelt.web.security.guard import RateLimit
 from heartfelt.web.security.signing import (
     EARLIER_COOKIE,
     RATER_COOKIE,
@@ -597,7 +598,7 @@ def test_the_limits_that_are_served() -> None:
 
 
 def test_a_bucket_is_forgotten_only_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "MOST_KEYS", 3)
+    monkeypatch.setattr(guard, "MOST_KEYS", 3)
     limit = RateLimit(1, Clock())
     for key in "abc":
         assert limit.take(key) == 0.0
