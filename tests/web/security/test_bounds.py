@@ -241,11 +241,11 @@ def test_a_page_of_one_login_does_not_speak_for_another(collection: Collection, 
     assert two.get(f"{API}/study", headers=foreign).status_code == 200, "reading needs no page"
 
 
-@pytest.mark.parametrize("page", ["", "x", Signer(SECRET).sign("page", "a session", 60)])
-def test_a_login_comes_from_the_login_page(stranger: TestClient, page: str) -> None:
-    told = stranger.post("/study/login", data={"password": PASSWORD, "page": page})
-    assert told.status_code == 403
-    assert STUDY_COOKIE not in stranger.cookies
+def test_a_login_comes_from_the_login_page(stranger: TestClient) -> None:
+    for page in ("", "x", Signer(SECRET).sign("page", "a session", 60)):
+        told = stranger.post("/study/login", data={"password": PASSWORD, "page": page})
+        assert told.status_code == 403
+        assert STUDY_COOKIE not in stranger.cookies
 
 
 def test_the_login_form_is_open_for_twelve_hours(collection: Collection, options: WebOptions) -> None:
