@@ -458,6 +458,8 @@ def test_without_a_public_address_only_the_host_itself_is_home(origin: str) -> N
         ("[::1]:8000", "http://[::1]:8000", True),
         ("study.test", "http://study.test", True),
         ("public.example", "https://public.example", True),
+        ("public.example", "http://public.example", False),
+        ("", "null", False),
     ],
 )
 def test_the_port_is_part_of_the_origin(host: str, origin: str, passes: bool) -> None:

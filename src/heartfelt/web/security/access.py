@@ -23,13 +23,12 @@ from starlette.responses import Response
 from heartfelt.collect import Collection
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.web.errors import Refused
-from heartfelt.web.security.guard import RateLimit
+from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
 from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, Signer, is_password, set_cookie
 
 TOKEN_DAYS = 365
 TOKEN_HEADER = "x-heartfelt-token"
 LOOK_SECONDS = 2.0
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _TOKEN_LIST = "tokens"
 _REVOKED = ""
 _ENDED = "logged out "
@@ -153,7 +152,7 @@ def researcher(request: Request) -> str:
     session = login_of(request)
     if session is None:
         raise Refused(401, headers={"www-authenticate": "Bearer"})
-    if request.method not in _SAFE_METHODS:
+    if request.method not in SAFE_METHODS:
         check_form_token(request, session, request.headers.get(TOKEN_HEADER))
     return "researcher"
 

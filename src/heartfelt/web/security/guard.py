@@ -32,7 +32,7 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 MOST_KEYS = 50_000
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _JSON = b"application/json"
 _FORM = b"application/x-www-form-urlencoded"
 _FORM_PATHS = frozenset({"/study/login", "/study/logout"})
@@ -147,7 +147,7 @@ class Guard:
     def _admit(self, scope: Scope, route: str, receive: Receive) -> Receive:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         self._check_rate(scope, headers, route)
-        if scope["method"] in _SAFE_METHODS:
+        if scope["method"] in SAFE_METHODS:
             return receive
         if not headers.get(b"authorization", b"").lower().startswith(b"bearer "):
             self._check_origin(headers)
@@ -190,8 +190,10 @@ class Guard:
         if site is not None:
             same = site in {b"same-origin", b"none"}
         else:
+            # At the public address the whole origin must match below, its scheme included.
             host = headers.get(b"host", b"").decode("latin-1")
-            same = not origin or (host != "" and _network_location(origin) == host)
+            local = host not in {"", _network_location(self._options.origin or "")}
+            same = not origin or (local and _network_location(origin) == host)
         if not same and not (origin and origin == self._options.origin):
             raise Refused(403, "The request comes from another site.", "Reload the page and try again.")
 
