@@ -173,7 +173,7 @@ def _by_coverage(votes: pl.DataFrame, sizes: pl.DataFrame) -> dict[str, dict[str
         exact = exact_agreement(*_columns(votes.join(part, on="item", how="semi", maintain_order="left")))
         out[str(n)] = {
             "items": part.height,
-            "exact_binary": exact.unanimous.to_json(),
-            "pairwise_exact_binary": exact.pairwise.to_json(),
+            "exact_binary": exact.unanimous,
+            "pairwise_exact_binary": exact.pairwise,
         }
     return out

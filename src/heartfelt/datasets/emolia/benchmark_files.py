@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from heartfelt.datasets.emolia.labels_table import gather, spelt
-from heartfelt.datasets.emolia.report import number
 from heartfelt.datasets.emolia.report import table as markdown
 from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, subsets_of
 from heartfelt.files import write_text
@@ -30,6 +29,7 @@ from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import accuracy, auroc, balanced_accuracy, f1, precision, recall
 from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval
 
 FOLDER = "benchmark_outputs"
 BANDS = ((0.55, "bad"), (0.65, "weak"), (0.75, "medium"), (0.85, "good"))
@@ -169,16 +169,16 @@ def _summary(
         **counts,
         **{name: value.value for name, value in estimates.items()},
         "band": band(metrics["balanced_accuracy_with_failures"].value),
-        "estimates": {name: value.to_json() for name, value in estimates.items()},
+        "estimates": estimates,
     }
     if own is not None:
-        out["balanced_accuracy_resampled_over_stimuli"] = own.estimate.to_json()
-        out["ceiling"] = own.ceiling.to_json()
-        out["share_of_ceiling"] = own.of_ceiling.to_json()
-        out["chance"] = own.chance.to_json()
-        out["p_chance"] = own.p_chance.to_json()
+        out["balanced_accuracy_resampled_over_stimuli"] = own.estimate
+        out["ceiling"] = own.ceiling
+        out["share_of_ceiling"] = own.of_ceiling
+        out["chance"] = own.chance
+        out["p_chance"] = own.p_chance
     if held is not None:
-        out["balanced_accuracy_at_held_out_threshold"] = held.estimate.to_json()
+        out["balanced_accuracy_at_held_out_threshold"] = held.estimate
     errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)
     return out | {"errors": {str(text): int(n) for text, n in errors.iter_rows()}}
 
@@ -188,19 +188,19 @@ def _report(summary: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
     parts = [
         f"# {summary['subset']}: {summary['model']}",
         f"Balanced accuracy on `majority_present` at threshold {summary['threshold']:g}: "
-        f"**{number(estimates['balanced_accuracy_with_failures'])}** with failures counted as wrong"
+        f"**{interval(estimates['balanced_accuracy_with_failures'], 3)}** with failures counted as wrong"
         f" ({summary['band'] or 'no band'}); "
-        f"{number(estimates['balanced_accuracy'])} on the rows that were answered.",
+        f"{interval(estimates['balanced_accuracy'], 3)} on the rows that were answered.",
         f"{summary['n']:,} items were asked; {summary['n_tied']:,} are tied and in no figure, {summary['n_failed']:,} failed, "
         f"{summary['n_scored']:,} are scored.",
     ]
     if "ceiling" in summary:
-        parts.append(f"Ceiling of these labels: {number(summary['ceiling'])}.")
+        parts.append(f"Ceiling of these labels: {interval(summary['ceiling'], 3)}.")
     if "balanced_accuracy_at_held_out_threshold" in summary:
-        held = number(summary["balanced_accuracy_at_held_out_threshold"])
+        held = interval(summary["balanced_accuracy_at_held_out_threshold"], 3)
         parts.append(f"At a threshold chosen on other stimuli: {held}.")
     names = ("accuracy", "precision", "recall", "f1", "auroc")
-    parts.append(markdown(("figure", "value"), [(name, number(estimates[name])) for name in names]))
+    parts.append(markdown(("figure", "value"), [(name, interval(estimates[name], 3)) for name in names]))
     for name, table in tables.items():
         shown = (name, "n", "n_failed", "n_scored", "balanced_accuracy", "accuracy", "auroc")
         parts.append(f"## By {name.replace('_', ' ')}")

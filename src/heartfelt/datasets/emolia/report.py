@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval
+
 FIXED = (
     "A pair of raters who share no item is missing, not a disagreement: every pairwise figure is over votes that exist.",
     "A tie has no majority. Tied items have a bucket of their own, `tied`; they are left out of majority and match rates "
@@ -43,14 +46,9 @@ def report(summaries: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def number(estimate: dict[str, Any], digits: int = 3) -> str:
-    """An estimate with its interval, or why there is none."""
-    if estimate["value"] is None:
-        return f"n/a ({estimate['why_missing']})"
-    text = f"{estimate['value']:.{digits}f}"
-    if estimate.get("low") is None or estimate.get("high") is None:
-        return text
-    return f"{text} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+def number(estimate: Estimate) -> str:
+    """An estimate with its interval, or why there is none, to three places."""
+    return interval(estimate, 3)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -115,7 +113,7 @@ def _methods(summary: dict[str, Any]) -> str:
         + ".",
     ]
     prior = estimates["gemini_vs_human_consensus_accuracy"]
-    if prior["value"] is not None:
+    if prior.value is not None:
         parts.append(
             _sentence("The prior that chose the items matches the majority of the raters with", prior) + "."
         )
@@ -126,7 +124,7 @@ def _tied(items: int) -> str:
     return "one is tied and has" if items == 1 else f"{items:,} are tied and have"
 
 
-def _sentence(words: str, estimate: dict[str, Any]) -> str:
+def _sentence(words: str, estimate: Estimate) -> str:
     return f"{words} {number(estimate)}"
 
 

@@ -35,8 +35,7 @@ def summary(material: Material, figures: Figures, tables: dict[str, pl.DataFrame
     """What ``summary.json`` says of a subset."""
     rates = overall(material)
     everything = {**figures.agreement, **figures.augmented, **rates}
-    estimates = {name: estimate.to_json() for name, estimate in everything.items()}
-    estimates |= {name: estimates[other] for name, other in _ALIASES.items()}
+    estimates = everything | {name: everything[other] for name, other in _ALIASES.items()}
     compared = _count(figures.agreement["human_loo_accuracy"], "compared")
     out: dict[str, Any] = {
         "heartfelt": heartfelt.__version__,

@@ -107,11 +107,8 @@ def write_musiceval(scores: Scores, folder: Path) -> list[Path]:
                         name: getattr(scores.coverage[model][task], name)
                         for name in ("items", "answered", "share")
                     },
-                    **{name: estimate.to_json() for name, estimate in own.items()},
-                    "with_failures": {
-                        name: estimate.to_json()
-                        for name, estimate in _figures(scores, model, task, counted=True).items()
-                    },
+                    **own,
+                    "with_failures": _figures(scores, model, task, counted=True),
                 }
                 for task, own in tasks.items()
             }
