@@ -10,7 +10,6 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import association
-from heartfelt.stats._metrics import METRICS, rows
 from heartfelt.stats.jackknife import (
     Basis,
     Spread,
@@ -20,6 +19,7 @@ from heartfelt.stats.jackknife import (
     metric_spread,
     spread_of,
 )
+from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.paired_metrics import metric_difference
 from heartfelt.streams import stream
 

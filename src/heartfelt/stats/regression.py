@@ -16,16 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import is_constant
-from heartfelt.stats._paired import Column, Pairs, coded, pairs
+from heartfelt.stats._paired import Column, Pairs, cluster_codes, coded, is_constant, pairs
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints, as_array
+from heartfelt.stats.triples import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +41,6 @@ class ShrinkageSlope:
     df: float | None
     p_no_relation: float | None
     p_no_shrinkage: float | None
-
-    @property
-    def value(self) -> float | None:
-        """The slope."""
-        return self.slope.value
-
-    @property
-    def low(self) -> float | None:
-        """Its lower bound."""
-        return self.slope.low
-
-    @property
-    def high(self) -> float | None:
-        """Its upper bound."""
-        return self.slope.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        numbers = ("neutral", "r_squared", "standard_error", "df", "p_no_relation", "p_no_shrinkage")
-        return {
-            "slope": self.slope.to_json(),
-            "intercept": self.intercept.to_json(),
-            **{name: getattr(self, name) for name in numbers},
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +95,7 @@ def _clusters(cluster: Column | Mapping[str, Column] | None, data: Pairs) -> dic
     named = dict(cluster) if isinstance(cluster, Mapping) else {"clusters": cluster}
     if len(named) > 2:
         raise InputError(f"{len(named)} clusterings were given.", "Pass one or two.")
-    out = {}
-    for name, column in named.items():
-        ids = as_array(column)
-        if ids.size != data.kept.size:
-            raise InputError(
-                f"'{name}' has {ids.size} rows, the others {data.kept.size}.", "Pass one id per row."
-            )
-        _, codes, there = coded(ids[data.kept], name)
-        if not there.all():
-            raise InputError(
-                f"A row has no id in '{name}'.", "Give every row an id, or leave out those without."
-            )
-        out[name] = codes
-    return out
+    return {name: cluster_codes(column, data.used, name)[0] for name, column in named.items()}
 
 
 def _fit(data: Pairs) -> _Line:

@@ -18,8 +18,7 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import is_constant
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import least_squares
 from heartfelt.stats.inference.model_matrix import Interactions, ModelData, contrast_rows, model_data
