@@ -1,5 +1,7 @@
 # make demo   run the whole loop on embedded defaults; ends with demo/report.html
 # make test   set up, lint, type-check and test
+# make check  lint, types and the quick tests: no browser, server, network or long simulation
+# make mutants  break the core modules one line at a time and count how many breaks the tests notice
 # make serve  open the demo study in a local server: rating pages, and the dashboard at /study
 # make bench  measure against peers, side by side
 PYTHON ?= python3
@@ -12,13 +14,13 @@ export REQUIRE_ALL
 # One more than there are cores: browsers and servers wait more than they work.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-.PHONY: demo test lint bench serve clean
+.PHONY: demo test check lint mutants bench serve clean
 
 $(VENV)/base: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --upgrade pip
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e ".[all]"
 	@touch $@
 
 $(VENV)/dev: $(VENV)/base
@@ -31,6 +33,12 @@ demo: $(VENV)/base
 
 test: $(VENV)/dev lint
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: $(VENV)/dev lint
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not (browser or server or slow or data or peer)"
+
+mutants: $(VENV)/dev
+	@$(BIN)/python scripts/mutants.py
 
 lint: $(VENV)/dev
 	@$(BIN)/ruff check src tests benchmarks

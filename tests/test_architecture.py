@@ -14,6 +14,7 @@ import heartfelt
 ROOT = Path(heartfelt.__file__).parent
 BASE = {
     "errors",
+    "extras",
     "registry",
     "tables",
     "streams",

@@ -1,8 +1,9 @@
 """Named things of one kind: formats, scales, recipes, rules, predictors.
 
 A registry refuses a second thing under the same name, answers an unknown name with the known ones,
-and takes in what other installed packages offer under the entry-point group ``heartfelt.<kind>s``. Modules it is told of
-as ``homes`` register their things when they are loaded, which is when something is first looked for.
+and takes in what other installed packages offer under the entry-point group ``heartfelt.<kind>s``. Modules listed as
+``homes`` register their things when they are loaded, which is when something is first looked for; a home that ends in
+``.*`` stands for every subpackage of a package. What the datasets offer of a kind is taken in as well.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from heartfelt.errors import HeartfeltError, MissingPartError, UnknownNameError, suggestion
@@ -22,13 +24,17 @@ class DuplicateNameError(HeartfeltError):
 
 
 class Registry(Generic[T]):
-    """Things of one ``kind``, by name, in the order they were registered."""
+    """Things of one ``kind``, by name, in the order they were registered.
 
-    def __init__(self, kind: str, homes: Sequence[str] = ()) -> None:
+    ``offered`` is the method of a dataset (``heartfelt.datasets.Dataset``) that returns its things of this kind.
+    """
+
+    def __init__(self, kind: str, homes: Sequence[str] = (), offered: str | None = None) -> None:
         self.kind = kind
         self._homes = tuple(homes)
+        self._offered = offered
         self._things: dict[str, T] = {}
-        self._plugins_read = False
+        self._complete = False
 
     @property
     def group(self) -> str:
@@ -47,16 +53,10 @@ class Registry(Generic[T]):
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorate a thing to register it."""
-
-        def keep(thing: T) -> T:
-            return self.add(name, thing)
-
-        return keep
+        return lambda thing: self.add(name, thing)
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._things:
-            self._read_plugins()
-        if name not in self._things:
+        if name not in self._things and name not in self:
             raise UnknownNameError(
                 f"There is no {self.kind} called '{name}'.",
                 suggestion(name, self._things, f"Known {self.kind}s"),
@@ -64,27 +64,41 @@ class Registry(Generic[T]):
         return self._things[name]
 
     def __contains__(self, name: object) -> bool:
-        self._read_plugins()
+        self._load()
         return name in self._things
 
     def __iter__(self) -> Iterator[str]:
-        self._read_plugins()
+        self._load()
         return iter(tuple(self._things))
 
     def __len__(self) -> int:
-        self._read_plugins()
+        self._load()
         return len(self._things)
 
     def names(self) -> list[str]:
         """All registered names, sorted."""
         return sorted(self)
 
-    def _read_plugins(self) -> None:
-        if self._plugins_read:
+    def items(self) -> list[tuple[str, T]]:
+        """Every name with its thing, sorted by name."""
+        return [(name, self._things[name]) for name in self.names()]
+
+    def values(self) -> list[T]:
+        """Everything registered, sorted by name."""
+        return [self._things[name] for name in self.names()]
+
+    def _load(self) -> None:
+        """Take in what the homes register, what the datasets offer, and what other packages offer, once."""
+        if self._complete:
             return
-        self._plugins_read = True
+        self._complete = True
         for home in self._homes:
-            import_module(home)
+            for module in _subpackages(home.removesuffix(".*")) if home.endswith(".*") else (home,):
+                import_module(module)
+        if self._offered is not None:
+            for dataset in import_module("heartfelt.datasets").DATASETS.values():
+                for name, thing in getattr(dataset, self._offered)().items():
+                    self.add(name, thing)
         for point in entry_points(group=self.group):
             try:
                 thing = point.load()
@@ -94,3 +108,8 @@ class Registry(Generic[T]):
                     "Install what it needs, or uninstall the package that offers it.",
                 ) from error
             self.add(point.name, thing)
+
+
+def _subpackages(package: str) -> list[str]:
+    paths = import_module(package).__path__
+    return [f"{package}.{found.name}" for found in iter_modules(paths) if found.ispkg]

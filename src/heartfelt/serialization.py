@@ -6,7 +6,7 @@ from it by its type hints. Fields keep their order and their names. A field's me
 
 - ``key``: the name in JSON;
 - ``flatten``: the field's own keys stand next to its siblings instead of below one key;
-- ``omit``: the field is left out where it is None or empty;
+- ``omit``: the field is left out where it is None or empty; with ``omit="none"`` only where it is None;
 - ``skip``: the field is never written (it needs a default to be restored).
 
 A class may bring its own ``to_json`` and ``from_json``, as ``Estimate`` does. A number that is not finite is an
@@ -65,7 +65,10 @@ def _object(value: Any) -> dict[str, Json]:
     out: dict[str, Json] = {}
     for each in dataclasses.fields(value):
         plain = None if each.metadata.get("skip") else to_json(getattr(value, each.name))
-        if each.metadata.get("skip") or (each.metadata.get("omit") and plain in (None, [], {}, "")):
+        omit = each.metadata.get("omit")
+        if each.metadata.get("skip") or (
+            omit and (plain is None or (omit != "none" and plain in ([], {}, "")))
+        ):
             continue
         if each.metadata.get("flatten"):
             assert isinstance(plain, dict), f"{each.name} is not an object"

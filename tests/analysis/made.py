@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from heartfelt import simulate
+from heartfelt.analysis import Analysis
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Intent, Study
 from heartfelt.study.question import Question
@@ -97,3 +100,10 @@ def conveyance_study(systems: Iterable[str] = simulate.SYSTEMS) -> Study:
 def simulated(sim: simulate.Simulated, table: pl.DataFrame) -> Snapshot:
     kept = table.select("stimulus", "system", "intent")
     return Snapshot.build(conveyance_study(), stimuli=kept, ratings=sim.ratings)
+
+
+def summary_of(analysis: Analysis) -> dict[str, Any]:
+    """The summary as the JSON file holds it."""
+    made = to_json(analysis.summary)
+    assert isinstance(made, dict)
+    return made

@@ -11,6 +11,7 @@ import pytest
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.analysis.pairwise import model_pairs
 from heartfelt.snapshot import Snapshot
+from tests.analysis.made import summary_of
 
 SOURCE = (
     "Go, Han, Choi, Choi, Nam and Park (2025), AImoclips, HCMIR25: tables and text; type II sums of squares on"
@@ -24,7 +25,7 @@ def effect(clips: Analysis, outcome: str, deviation: str, model: str, name: str)
     key = (outcome, deviation, model, name)
     return next(
         row
-        for row in clips.summary["anova"]
+        for row in summary_of(clips)["anova"]
         if (row["outcome"], row["deviation"], row["model"], row["effect"]) == key
     )
 
@@ -49,7 +50,7 @@ def test_published_effects_to_the_printed_digit(
 
 
 def test_published_counts(clips: Analysis) -> None:
-    counts = clips.summary["counts"]
+    counts = summary_of(clips)["counts"]
     assert (counts["rated"], counts["ratings"], counts["raters"]) == (991, 6162, 111)
     assert (counts["stimuli"], counts["unrated"], counts["answers"]) == (1008, 17, 12324)
     assert counts["ratings_per_item"] == {"4": 67, "5": 205, "6": 315, "7": 270, "8": 117, "9": 17}
@@ -60,7 +61,7 @@ def test_published_counts(clips: Analysis) -> None:
 def test_eight_pairs_of_systems_differ(clips: Analysis, question: str) -> None:
     pairs = [
         row
-        for row in clips.summary["pairwise"]
+        for row in summary_of(clips)["pairwise"]
         if (row["outcome"], row["deviation"], row["factor"], row["method"])
         == (question, "signed", "system", "Tukey-Kramer")
     ]
@@ -101,7 +102,7 @@ def test_pairs_of_the_model_equal_emmeans(
     clips: Analysis, question: str, differ: int, pair: tuple[str, str], printed: tuple[float, ...]
 ) -> None:
     row = effect(clips, question, "signed", "system + intent", "system")
-    pairs = model_pairs(clips.summary["pairwise"], row)
+    pairs = model_pairs(summary_of(clips)["pairwise"], row)
     assert len(pairs) == 15
     assert sum(one["significant"] for one in pairs) == differ
     assert {one["df"] for one in pairs} == {974}
@@ -109,41 +110,41 @@ def test_pairs_of_the_model_equal_emmeans(
     assert [found[key] for key in ("difference", "low", "high", "p")] == pytest.approx(
         list(printed), rel=1e-7
     )
-    said = [s for s in clips.summary["verdict"] if s.startswith(f"Systems differ in {question} (signed")]
+    said = [s for s in summary_of(clips)["verdict"] if s.startswith(f"Systems differ in {question} (signed")]
     assert f"{differ} of 15 pairs of systems differ (Tukey, adjusted for intent)" in said[0]
 
 
 def test_the_published_pairs_are_labelled_as_published(clips: Analysis) -> None:
-    rows = [row for row in clips.summary["published"] if row["what"].startswith("pairs of systems")]
+    rows = [row for row in summary_of(clips)["published"] if row["what"].startswith("pairs of systems")]
     assert [row["recomputed"] for row in rows] == [8, 8]
     assert all("one-way Tukey-Kramer, as published" in row["what"] for row in rows)
 
 
 def test_the_bottom_line_and_chance(clips: Analysis) -> None:
-    first = clips.summary["verdict"][0]
+    first = summary_of(clips)["verdict"][0]
     assert "Systems differ in valence and arousal" in first
     assert "41% of the stimuli" in first
     assert "23% would be by chance" in first
-    assert clips.summary["quadrants"]["hit_rate_by_chance"]["p"] < 0.001
+    assert summary_of(clips)["quadrants"]["hit_rate_by_chance"]["p"] < 0.001
 
 
 def test_published_beside_recomputed(clips: Analysis) -> None:
-    rows = clips.summary["published"]
+    rows = summary_of(clips)["published"]
     assert len(rows) == 3 + 6 + 4 * 3 + 2
     assert [row["what"] for row in rows if not row["agrees"]] == []
 
 
 def test_the_interaction_the_paper_left_out_is_the_largest_effect_on_distance(clips: Analysis) -> None:
-    distance = [row for row in clips.summary["anova"] if row["deviation"] == "absolute"]
+    distance = [row for row in summary_of(clips)["anova"] if row["deviation"] == "absolute"]
     largest = max(distance, key=lambda row: float(row["eta_squared"]))
     assert (largest["outcome"], largest["effect"]) == ("valence", "system:quadrant")
     assert largest["eta_squared"] == pytest.approx(0.395, abs=0.001)
     assert largest["partial_eta_squared"]["low"] > 0.35
-    assert any("system and quadrant" in sentence for sentence in clips.summary["verdict"])
+    assert any("system and quadrant" in sentence for sentence in summary_of(clips)["verdict"])
 
 
 def test_ceilings(clips: Analysis) -> None:
-    trust = clips.summary["reliability"]
+    trust = summary_of(clips)["reliability"]
     found = {q: trust[q]["ceiling"] for q in ("valence", "arousal")}
     assert found["valence"]["correlation"]["value"] == pytest.approx(0.84, abs=0.01)
     assert found["arousal"]["correlation"]["value"] == pytest.approx(0.86, abs=0.01)
@@ -155,7 +156,7 @@ def test_ceilings(clips: Analysis) -> None:
 
 
 def test_uninformative_raters_are_flagged_and_near_copies_grouped(clips: Analysis) -> None:
-    found = clips.summary["screening"]
+    found = summary_of(clips)["screening"]
     assert 10 <= len(found["flagged"]) <= 40
     assert found["collusion"]
     assert set(found["dropped_by_default"]) <= set(found["flagged"])
@@ -163,29 +164,29 @@ def test_uninformative_raters_are_flagged_and_near_copies_grouped(clips: Analysi
 
 
 def test_headlines_with_and_without(clips: Analysis) -> None:
-    rows = {(row["figure"], row["question"]): row for row in clips.summary["sensitivity"]}
+    rows = {(row["figure"], row["question"]): row for row in summary_of(clips)["sensitivity"]}
     for question in ("valence", "arousal"):
         alpha = rows[("alpha_interval", question)]
         assert alpha["without"]["value"] > alpha["with_all"]["value"] + 0.05
     f = rows[("F of system on signed deviation (system + intent)", "valence")]
     assert f["with_all"] == pytest.approx(150.525, abs=0.01)
     assert f["without"] > 100
-    sides = clips.summary["sensitivity_counts"]
+    sides = summary_of(clips)["sensitivity_counts"]
     assert sides["with_all"]["raters"] - sides["without"]["raters"] == len(
-        clips.summary["screening"]["dropped_by_default"]
+        summary_of(clips)["screening"]["dropped_by_default"]
     )
 
 
 def test_the_default_policy_gives_the_other_side(aimoclips: Snapshot, clips: Analysis) -> None:
     other = analyze(aimoclips, AnalyzeOptions(policy="default", resamples=100))
-    left = {(r["figure"], r["question"]): r for r in clips.summary["sensitivity"]}
-    right = {(r["figure"], r["question"]): r for r in other.summary["sensitivity"]}
+    left = {(r["figure"], r["question"]): r for r in summary_of(clips)["sensitivity"]}
+    right = {(r["figure"], r["question"]): r for r in summary_of(other)["sensitivity"]}
     assert left.keys() == right.keys()
     for key, row in left.items():
         for side in ("with_all", "without"):
             assert _value(right[key][side]) == pytest.approx(_value(row[side]), rel=1e-9), (key, side)
-    assert all(row["agrees"] for row in other.summary["published"])
-    kept = other.summary["counts"]
+    assert all(row["agrees"] for row in summary_of(other)["published"])
+    kept = summary_of(other)["counts"]
     assert kept["raters"] == 111
     assert kept["raters_kept"] == other.snapshot.raters.height < 111
     assert other.ledger.filter(pl.col("what") == "rater").height == 111 - kept["raters_kept"]
@@ -196,7 +197,7 @@ def _value(found: Any) -> float:
 
 
 def test_slopes_show_the_neutrality_bias(clips: Analysis) -> None:
-    lines = {(row["system"], row["question"]): row for row in clips.summary["slopes"]}
+    lines = {(row["system"], row["question"]): row for row in summary_of(clips)["slopes"]}
     assert len(lines) == 14
     for row in lines.values():
         assert row["slope"]["high"] < 1
@@ -216,15 +217,15 @@ def test_tables(clips: Analysis) -> None:
     columns = {"n", "mean", "sd", "bias", "inconsistency", "agreement", "flags", "carelessness_rank", "kept"}
     assert columns <= set(clips.raters.columns)
     flagged = clips.raters.filter(pl.col("flags") != "")["rater"].to_list()
-    assert set(flagged) == set(clips.summary["screening"]["flagged"])
+    assert set(flagged) == set(summary_of(clips)["screening"]["flagged"])
     assert clips.ledger.filter(pl.col("stage") == "source").height == 17
 
 
 def test_summary_is_strict_json_and_says_things(clips: Analysis) -> None:
-    text = json.dumps(clips.summary, allow_nan=False)
-    assert json.loads(text) == clips.summary
+    text = json.dumps(summary_of(clips), allow_nan=False)
+    assert json.loads(text) == summary_of(clips)
     for part in ("verdict", "methods", "results"):
-        words = " ".join(clips.summary[part]) if part == "verdict" else clips.summary[part]
+        words = " ".join(summary_of(clips)[part]) if part == "verdict" else summary_of(clips)[part]
         assert "nan" not in words.lower().split()
         assert "None" not in words
-    assert "150.53" in clips.summary["results"]
+    assert "150.53" in summary_of(clips)["results"]

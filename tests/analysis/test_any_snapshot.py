@@ -23,6 +23,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.study import Intent, Study
 from heartfelt.study.question import Question
 from heartfelt.study.scale import AnyScale, Categories, Numeric, Ordered, Points, YesNo
+from tests.analysis.made import summary_of
 from tests.analysis.test_bad_input import check_parts, check_reasons
 
 SCALES: dict[str, tuple[AnyScale, tuple[int, int]]] = {
@@ -153,20 +154,20 @@ def _ratings(
 
 
 def check(found: Analysis) -> None:
-    text = json.dumps(found.summary, allow_nan=False)
-    assert json.loads(text) == found.summary
-    check_reasons(found.summary)
+    text = json.dumps(summary_of(found), allow_nan=False)
+    assert json.loads(text) == summary_of(found)
+    check_reasons(summary_of(found))
     check_parts(found)
-    assert not [note for note in found.summary["notes"] if "computation failed" in note], found.summary[
-        "notes"
-    ]
+    assert not [note for note in summary_of(found)["notes"] if "computation failed" in note], summary_of(
+        found
+    )["notes"]
     assert "computation failed" not in text
-    groups = found.summary["verdict_groups"]
-    assert found.summary["verdict"][0] == groups["bottom_line"]
+    groups = summary_of(found)["verdict_groups"]
+    assert summary_of(found)["verdict"][0] == groups["bottom_line"]
     assert sum(len(groups[name]) for name in ("systems", "reliability", "raters")) + 1 == len(
-        found.summary["verdict"]
+        summary_of(found)["verdict"]
     )
-    words = " ".join(found.summary["verdict"])
+    words = " ".join(summary_of(found)["verdict"])
     assert "None" not in words
     assert "could not be written" not in words
     page = render(analysis_page(found, charts_of(found), Path("report.html")))

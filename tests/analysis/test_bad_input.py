@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from tests.analysis.made import QUESTIONS, RANGES, Row, answers, snapshot, stimuli
+from tests.analysis.made import QUESTIONS, RANGES, Row, answers, snapshot, stimuli, summary_of
 
 KINDS = ("conveyance", "opinion", "presence", "yes-no", "categories")
 QUICK = AnalyzeOptions(resamples=100)
@@ -73,8 +73,8 @@ PARAMETERS = [
 @pytest.mark.parametrize(("kind", "table", "rows"), PARAMETERS)
 def test_numbers_or_reasons(kind: str, table: pl.DataFrame, rows: list[Row]) -> None:
     found = analyze(snapshot(kind, table, rows), QUICK)
-    json.dumps(found.summary, allow_nan=False)
-    check_reasons(found.summary)
+    json.dumps(summary_of(found), allow_nan=False)
+    check_reasons(summary_of(found))
     check_parts(found)
 
 
@@ -93,11 +93,11 @@ def check_reasons(tree: Any, path: str = "") -> None:
 
 
 def check_parts(found: Analysis) -> None:
-    for part, why in found.summary["why_missing"].items():
-        assert found.summary[part] is None, part
+    for part, why in summary_of(found)["why_missing"].items():
+        assert summary_of(found)[part] is None, part
         assert why
-    assert found.summary["verdict"]
-    assert not any("None" in sentence or " nan" in sentence for sentence in found.summary["verdict"])
+    assert summary_of(found)["verdict"]
+    assert not any("None" in sentence or " nan" in sentence for sentence in summary_of(found)["verdict"])
 
 
 @pytest.mark.parametrize("kind", ["conveyance", "categories"])
@@ -110,17 +110,17 @@ def test_ten_thousand_raters_with_one_rating_each(kind: str) -> None:
         for i in range(10_000)
     ]
     found = analyze(snapshot(kind, stimuli(), rows), QUICK)
-    check_reasons(found.summary)
+    check_reasons(summary_of(found))
     check_parts(found)
-    assert found.summary["counts"]["raters"] == 10_000
+    assert summary_of(found)["counts"]["raters"] == 10_000
     if kind == "conveyance":
-        shares = found.summary["reliability"]["valence"]["variance_components"]
+        shares = summary_of(found)["reliability"]["valence"]["variance_components"]
         assert "every rater gave one rating" in shares["rater"]["why_missing"]
 
 
 def test_everyone_agrees_is_said() -> None:
     rows = full("opinion", 5, 12, lambda _r, i: 1 + i % 5)
-    found = analyze(snapshot("opinion", stimuli(12), rows), QUICK).summary["reliability"]["quality"]
+    found = summary_of(analyze(snapshot("opinion", stimuli(12), rows), QUICK))["reliability"]["quality"]
     assert found["alpha_interval"]["value"] == pytest.approx(1.0)
     assert found["icc1"]["value"] == pytest.approx(1.0)
     assert found["icc1"]["low"] is None
@@ -130,8 +130,8 @@ def test_agreement_that_hangs_on_one_rating() -> None:
     votes = {"r1": {"s0": 4, "s1": 5, "s2": 2}, "r2": {"s0": 3, "s3": 3}, "r3": {"s4": 4, "s2": 2}}
     rows: list[Row] = [(r, s, "quality", float(v)) for r, given in votes.items() for s, v in given.items()]
     found = analyze(snapshot("opinion", stimuli(5), rows), QUICK)
-    check_reasons(found.summary)
-    assert found.summary["reliability"]["quality"]["icc1"]["value"] is not None
+    check_reasons(summary_of(found))
+    assert summary_of(found)["reliability"]["quality"]["icc1"]["value"] is not None
 
 
 def test_infinite_answers_are_left_out() -> None:
@@ -145,17 +145,17 @@ def test_infinite_answers_are_left_out() -> None:
     assert plain.snapshot.study.scale_of("quality").bounds() == (1, 5)
     more = type(plain.snapshot).build(plain.snapshot.study, stimuli=table, ratings=pl.concat([frame, extra]))
     again = analyze(more, QUICK)
-    assert again.summary["reliability"] == plain.summary["reliability"]
+    assert summary_of(again)["reliability"] == summary_of(plain)["reliability"]
 
 
 def test_the_same_seed_gives_the_same_summary() -> None:
     table = stimuli(72)
     made = snapshot("conveyance", table, answers("conveyance", table, raters=4))
     first, second = (analyze(made, QUICK) for _ in range(2))
-    assert json.dumps(first.summary) == json.dumps(second.summary)
+    assert json.dumps(summary_of(first)) == json.dumps(summary_of(second))
     other = analyze(made, AnalyzeOptions(resamples=100, seed=1))
-    assert other.summary["anova"] == first.summary["anova"]
-    assert other.summary["overlap"] != first.summary["overlap"]
+    assert summary_of(other)["anova"] == summary_of(first)["anova"]
+    assert summary_of(other)["overlap"] != summary_of(first)["overlap"]
 
 
 def test_too_few_resamples_are_refused() -> None:

@@ -18,7 +18,7 @@ from heartfelt.report.analysis_page import analysis_page
 from heartfelt.report.chart import Absent
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import render
-from tests.analysis.made import answers, snapshot, stimuli
+from tests.analysis.made import answers, snapshot, stimuli, summary_of
 from tests.analysis.test_bad_input import check_parts, check_reasons
 
 QUICK = AnalyzeOptions(resamples=100)
@@ -63,15 +63,15 @@ def test_a_failing_part_is_missing_with_the_reason(
     target = "_both_sides" if function == "sensitivity" else function
     monkeypatch.setattr(MODULE, target, broken)
     found = analyze(made(), QUICK)
-    reason = found.summary["why_missing"][part]
+    reason = summary_of(found)["why_missing"][part]
     assert "ZeroDivisionError" in reason
     assert "float division by zero" in reason
-    assert "Traceback" not in json.dumps(found.summary)
-    assert any(part in note and "ZeroDivisionError" in note for note in found.summary["notes"])
-    check_reasons(found.summary)
+    assert "Traceback" not in json.dumps(summary_of(found))
+    assert any(part in note and "ZeroDivisionError" in note for note in summary_of(found)["notes"])
+    check_reasons(summary_of(found))
     check_parts(found)
     kept = {"reliability", "anova", "systems", "slopes"} - {part}
-    assert all(found.summary[name] for name in kept)
+    assert all(summary_of(found)[name] for name in kept)
     page = render(analysis_page(found, charts_of(found), Path("report.html")))
     assert "ZeroDivisionError" in page
     assert "This section is missing" not in page
@@ -82,11 +82,11 @@ def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(type(RULES["informativeness"]), "apply", broken)
     found = analyze(made(), AnalyzeOptions(policy="default", resamples=100))
-    assert found.summary["screening"]["flagged"] == {}
-    assert any("screening" in note and "ZeroDivisionError" in note for note in found.summary["notes"])
-    assert not any("No rater is flagged" in sentence for sentence in found.summary["verdict"])
-    assert any("Raters were not screened" in sentence for sentence in found.summary["verdict"])
-    assert found.summary["anova"]
+    assert summary_of(found)["screening"]["flagged"] == {}
+    assert any("screening" in note and "ZeroDivisionError" in note for note in summary_of(found)["notes"])
+    assert not any("No rater is flagged" in sentence for sentence in summary_of(found)["verdict"])
+    assert any("Raters were not screened" in sentence for sentence in summary_of(found)["verdict"])
+    assert summary_of(found)["anova"]
 
 
 def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
         return broken() if len(calls) == 1 else real(*args, **options)
 
     monkeypatch.setattr(variance, "mixed_model", sometimes)
-    rows = analyze(made(), QUICK).summary["mixed"]
+    rows = summary_of(analyze(made(), QUICK))["mixed"]
     by = {name: [row for row in rows if row["outcome"] == name] for name in ("valence", "arousal")}
     assert all("ZeroDivisionError" in row["why_missing"] for row in by["valence"])
     assert all(row["F"] is not None for row in by["arousal"])
@@ -118,17 +118,19 @@ def test_a_failing_reliability_costs_its_question_only(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(heartfelt.analysis.reliability, "ceiling", sometimes)
     found = analyze(made(), QUICK)
-    trust = found.summary["reliability"]
+    trust = summary_of(found)["reliability"]
     assert "ZeroDivisionError" in trust["valence"]["icc2"]["why_missing"]
     assert trust["arousal"]["icc2"]["value"] is not None
-    check_reasons(found.summary)
+    check_reasons(summary_of(found))
     check_parts(found)
-    assert any("The reliability of valence is unknown" in sentence for sentence in found.summary["verdict"])
+    assert any(
+        "The reliability of valence is unknown" in sentence for sentence in summary_of(found)["verdict"]
+    )
 
 
 def test_a_failing_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict_systems, "sentences", broken)
-    found = analyze(made(), QUICK).summary
+    found = summary_of(analyze(made(), QUICK))
     assert any("verdict on the systems is missing" in sentence for sentence in found["verdict"])
     assert found["verdict_groups"]["reliability"]
 

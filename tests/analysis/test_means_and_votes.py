@@ -14,7 +14,7 @@ from heartfelt.analysis.one_way_means import one_way_from_means
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.reliability import icc
-from tests.analysis.made import answers, snapshot, stimuli, study
+from tests.analysis.made import answers, snapshot, stimuli, study, summary_of
 from tests.analysis.test_bad_input import check_reasons
 
 QUICK = AnalyzeOptions(resamples=100)
@@ -60,21 +60,21 @@ def test_means_only() -> None:
     full = snapshot("conveyance", table, answers("conveyance", table))
     bare = Snapshot.build(study("conveyance"), stimuli=table, means=means_of(full))
     found = analyze(bare, QUICK)
-    check_reasons(found.summary)
-    assert found.summary["kind"] == "conveyance"
-    whole = analyze(full, QUICK).summary
-    for here, there in zip(found.summary["anova"], whole["anova"], strict=True):
+    check_reasons(summary_of(found))
+    assert summary_of(found)["kind"] == "conveyance"
+    whole = summary_of(analyze(full, QUICK))
+    for here, there in zip(summary_of(found)["anova"], whole["anova"], strict=True):
         assert here["F"] == pytest.approx(there["F"]), here["model"]
-    for row in found.summary["systems"]:
+    for row in summary_of(found)["systems"]:
         assert row["mean"]["low"] < row["mean"]["value"] < row["mean"]["high"]
         assert "no single ratings" in row["mean"]["interval"]
-    assert found.summary["reliability"]["valence"]["alpha_interval"]["why_missing"].startswith(
+    assert summary_of(found)["reliability"]["valence"]["alpha_interval"]["why_missing"].startswith(
         "the source gives means"
     )
-    assert found.summary["reliability"]["valence"]["icc1"]["value"] is not None
-    assert all(row["why_missing"] for row in found.summary["mixed"])
+    assert summary_of(found)["reliability"]["valence"]["icc1"]["value"] is not None
+    assert all(row["why_missing"] for row in summary_of(found)["mixed"])
     assert found.labels["method"].unique().to_list() == ["published mean"]
-    assert "published means" in found.summary["verdict"][0]
+    assert "published means" in summary_of(found)["verdict"][0]
 
 
 def test_means_without_spread_say_so() -> None:
@@ -82,10 +82,10 @@ def test_means_without_spread_say_so() -> None:
         {"stimulus": [f"s{i}" for i in range(24)], "question": "quality", "mean": np.linspace(1, 5, 24)}
     )
     found = analyze(Snapshot.build(study("opinion"), stimuli=stimuli(24), means=means), QUICK)
-    check_reasons(found.summary)
-    assert "spread" in found.summary["reliability"]["quality"]["icc1"]["why_missing"]
+    check_reasons(summary_of(found))
+    assert "spread" in summary_of(found)["reliability"]["quality"]["icc1"]["why_missing"]
     assert found.labels["low"].null_count() == 24
-    assert found.summary["systems"][0]["mean"]["low"] is not None
+    assert summary_of(found)["systems"][0]["mean"]["low"] is not None
 
 
 @pytest.mark.data
@@ -93,7 +93,7 @@ def test_oasis(shared_data: Path) -> None:
     path = shared_data / "oasis" / "norms.csv"
     if not path.is_file():
         pytest.skip("the OASIS norms are not there")
-    found = analyze(heartfelt.read(path, format="means"), QUICK).summary
+    found = summary_of(analyze(heartfelt.read(path, format="means"), QUICK))
     table = pl.read_csv(path)
     for name, expected in (("valence", 0.996), ("arousal", 0.983)):
         top = found["reliability"][name]["ceiling"]["correlation"]
@@ -110,21 +110,21 @@ def test_votes_of_unknown_raters() -> None:
     table = stimuli(24)
     rows = [(None, *row[1:]) for row in answers("categories", table)]
     found = analyze(snapshot("categories", table, rows), QUICK)
-    check_reasons(found.summary)
-    trust, agreed = found.summary["reliability"]["emotion"], found.summary["agreement"]["emotion"]
+    check_reasons(summary_of(found))
+    trust, agreed = summary_of(found)["reliability"]["emotion"], summary_of(found)["agreement"]["emotion"]
     assert trust["alpha_nominal"]["value"] is not None
     assert "items" in trust["alpha_nominal"]["interval"]
     assert agreed["fleiss_kappa"]["value"] is not None
     assert "does not say who" in agreed["cohen_kappa"]["why_missing"]
     assert trust["ceiling"]["accuracy"]["value"] is not None
-    assert found.summary["counts"]["answers_of_unknown_raters"] == len(rows)
+    assert summary_of(found)["counts"]["answers_of_unknown_raters"] == len(rows)
     assert found.raters.height == 0
 
 
 def test_numbers_of_unknown_raters_have_a_one_way_reliability() -> None:
     table = stimuli(24)
     rows = [(None, *row[1:]) for row in answers("opinion", table)]
-    trust = analyze(snapshot("opinion", table, rows), QUICK).summary["reliability"]["quality"]
+    trust = summary_of(analyze(snapshot("opinion", table, rows), QUICK))["reliability"]["quality"]
     assert trust["icc1"]["value"] is not None
     assert "does not say who" in trust["icc2"]["why_missing"]
     assert "does not say who" in trust["variance_components"]["rater"]["why_missing"]

@@ -22,7 +22,7 @@ from heartfelt.stats.geometry import ellipse, overlap_of
 from heartfelt.study import Intent, Question, Study
 from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Numeric, Ordered, Points, YesNo
-from tests.analysis.made import Row, answers, snapshot, stimuli, study
+from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
 
 QUICK = AnalyzeOptions(resamples=100)
 PARTS = (
@@ -55,7 +55,7 @@ PARTS = (
 )
 def test_kinds_and_their_parts(kind: str, expected: str) -> None:
     table = stimuli(24)
-    summary = analyze(snapshot(kind, table, answers(kind, table)), QUICK).summary
+    summary = summary_of(analyze(snapshot(kind, table, answers(kind, table)), QUICK))
     assert summary["kind"] == expected == kind_of(study(kind))
     assert set(PARTS) <= set(summary)
     for part in PARTS:
@@ -73,7 +73,7 @@ def test_a_single_axis_is_no_plane() -> None:
     rows = [row for row in answers("conveyance", table) if row[2] == "valence"]
     schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
     made = Snapshot.build(one, stimuli=table, ratings=pl.DataFrame(rows, schema=schema, orient="row"))
-    summary = analyze(made, QUICK).summary
+    summary = summary_of(analyze(made, QUICK))
     assert summary["slopes"]
     assert {row["deviation"] for row in summary["anova"]} == {"signed", "absolute"}
 
@@ -113,7 +113,7 @@ def test_confusion_by_hand() -> None:
         for q, v in zip(("valence", "arousal"), values, strict=True)
         for r in range(3)
     ]
-    found = analyze(snapshot("conveyance", table, rows), QUICK).summary["quadrants"]
+    found = summary_of(analyze(snapshot("conveyance", table, rows), QUICK))["quadrants"]
     assert found["names"][0] == "high valence, high arousal"
     counts = dict(zip(found["confusion"]["rows"], found["confusion"]["counts"], strict=True))
     assert counts["high valence, high arousal"] == [1, 0, 0, 0, 0]
@@ -128,7 +128,7 @@ def test_deviation_by_hand() -> None:
     """Two stimuli of one cell at 6 and 8 against 8: signed mean -1, absolute 1, and their absolute mean is not the mean's."""
     table = pl.DataFrame({"stimulus": ["a", "b", "c"], "system": "M", "intent": "joyful"})
     rows: list[Row] = [("r0", "a", "valence", 6.0), ("r1", "b", "valence", 9.0), ("r2", "c", "valence", 9.0)]
-    (row,) = analyze(snapshot("conveyance", table, rows), QUICK).summary["systems"][:1]
+    (row,) = summary_of(analyze(snapshot("conveyance", table, rows), QUICK))["systems"][:1]
     assert row["deviation"]["value"] == pytest.approx(0.0)
     assert row["absolute_deviation"]["value"] == pytest.approx(4 / 3)
 
@@ -158,7 +158,7 @@ def test_ordered_categories_are_also_present_or_absent() -> None:
         (pl.col("stimulus").str.slice(1).cast(pl.Int64) % 2 == 0).alias("intended_present")
     )
     made = Snapshot.build(base.study, stimuli=table, ratings=base.ratings, items=items)
-    summary = analyze(made, QUICK).summary
+    summary = summary_of(analyze(made, QUICK))
     found = summary["agreement"]["joy"]
     assert {"gwet_ac2", "cohen_kappa_linear", "cohen_kappa_quadratic"} <= set(found)
     assert found["binary"]["fleiss_kappa"]["value"] is not None
@@ -181,7 +181,7 @@ def test_intended_against_answered_categories() -> None:
         for name, intent in table.select("stimulus", "intent").iter_rows()
         for r in range(3)
     ]
-    (found,) = analyze(snapshot("categories", table, rows), QUICK).summary["intent_confusion"]
+    (found,) = summary_of(analyze(snapshot("categories", table, rows), QUICK))["intent_confusion"]
     assert found["rows"] == ["angry", "joyful", "sad"]
     assert found["hit_rate"]["value"] == 1.0
     assert found["hit_rate"]["n_items"] == 18
@@ -203,7 +203,7 @@ def test_many_questions_are_taken_together() -> None:
     made = Snapshot.build(
         Study(name="many", scales={"p": scale}, questions=asked), stimuli=stimuli(6), ratings=ratings
     )
-    summary = analyze(made, QUICK).summary
+    summary = summary_of(analyze(made, QUICK))
     assert len(summary["reliability"]) == 16
     one = summary["reliability"][names[0]]
     assert one["alpha_nominal"]["value"] is not None
@@ -221,14 +221,14 @@ def test_items_below_the_minimum_are_left_out_everywhere() -> None:
     left_out = found.ledger.filter(pl.col("stimulus") == "s3")
     assert left_out["question"].to_list() == ["quality", "alignment"]
     assert left_out["reason"][0] == "2 of the 3 ratings a label needs"
-    assert found.summary["reliability"]["quality"]["icc1"]["n_items"] == 23
-    assert found.summary["counts"]["items_without_label"] == 2
+    assert summary_of(found)["reliability"]["quality"]["icc1"]["n_items"] == 23
+    assert summary_of(found)["counts"]["items_without_label"] == 2
 
 
 def test_covariates() -> None:
     table = stimuli(24).with_columns(pl.Series("level", np.arange(24) % 7 * 1.0))
     made = snapshot("opinion", table, answers("opinion", table))
-    summary = analyze(made, AnalyzeOptions(resamples=100, covariates=("level",))).summary
+    summary = summary_of(analyze(made, AnalyzeOptions(resamples=100, covariates=("level",))))
     rows = [row for row in summary["anova"] if row["model"] == "system + intent + level"]
     assert {row["effect"] for row in rows} == {"system", "intent", "level"}
     plain = {(r["outcome"], r["effect"]): r["F"] for r in summary["anova"] if r["model"] == "system + intent"}
@@ -301,7 +301,7 @@ def test_questions_of_text_take_no_part() -> None:
     made = Snapshot.build(base, stimuli=stimuli(3))
     assert [one.id for one in lay_out(made).questions] == ["ok"]
     only = base.changed(questions=base.questions[:1], scales={"t": FreeText(type="text")})
-    summary = analyze(Snapshot.build(only, stimuli=stimuli(3)), QUICK).summary
+    summary = summary_of(analyze(Snapshot.build(only, stimuli=stimuli(3)), QUICK))
     assert summary["why_missing"]["reliability"] == "no question is answered with numbers or categories"
 
 

@@ -19,6 +19,7 @@ from heartfelt.screening import RULES, RuleOptions, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, parse_study
 from heartfelt.study.probe import AnchorProbe
+from tests.analysis.made import summary_of
 
 ANCHORS = ("low1", "low2", "low3")
 
@@ -71,7 +72,7 @@ def bare(spread: float, seed: int = 0) -> Snapshot:
 
 def system_effect(snap: Snapshot) -> tuple[float, str]:
     """The p-value of the systems, and the better system."""
-    found = analyze(snap, AnalyzeOptions()).summary
+    found = summary_of(analyze(snap, AnalyzeOptions()))
     row = next(row for row in found["anova"] if row["effect"] == "system")
     best = max(found["systems"], key=lambda row: row["mean"]["value"])
     return row["p"], best["system"]
@@ -95,7 +96,7 @@ def test_anchors_do_not_inflate_reliability() -> None:
         "undeclared": snapshot(0.0, study(())),
         "bare": bare(0.0),
     }.items():
-        found = analyze(snap, AnalyzeOptions()).summary
+        found = summary_of(analyze(snap, AnalyzeOptions()))
         figures[name] = found["reliability"]["quality"]["icc1"]["value"]
     assert figures["undeclared"] > figures["bare"] + 0.3
     assert figures["declared"] == pytest.approx(figures["bare"], abs=1e-12)
@@ -124,10 +125,10 @@ def test_what_was_taken_out_is_in_the_ledger_and_counted() -> None:
     assert snap.counts["stimuli"] == 27
     assert after.counts["stimuli"] == 24
     found = analyze(snap, AnalyzeOptions())
-    counts = found.summary["counts"]
+    counts = summary_of(found)["counts"]
     assert (counts["stimuli"], counts["probe_stimuli"], counts["answers_to_probes"]) == (24, 3, 48)
     assert counts["answers"] == 24 * 16
-    assert any("3 stimuli are probes" in note for note in found.summary["notes"])
+    assert any("3 stimuli are probes" in note for note in summary_of(found)["notes"])
     assert set(found.ledger.filter(pl.col("stage") == "probes")["stimulus"]) == set(ANCHORS)
 
 

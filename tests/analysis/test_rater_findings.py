@@ -11,6 +11,7 @@ from heartfelt.analysis.screening import parallel_words
 from heartfelt.report.sections.raters import raters as section
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
+from tests.analysis.made import summary_of
 from tests.screening.planted import planted
 from tests.screening.styles import Design, constant_study
 
@@ -22,13 +23,13 @@ def colluders() -> Analysis:
 
 
 def test_parallel_answers_come_with_their_figures(colluders: Analysis) -> None:
-    found = colluders.summary["screening"]
+    found = summary_of(colluders)["screening"]
     assert found["parallel"]
     for pair in found["parallel"]:
         assert set(pair) == {"raters", "positions", "correlation", "share", "expected_share", "p"}
         assert 0 < pair["expected_share"] < pair["share"] <= 1
     words = parallel_words(found["parallel"])
-    text = " ".join(colluders.summary["verdict"])
+    text = " ".join(summary_of(colluders)["verdict"])
     assert words in text
     assert "near-identical" not in text
     assert words in str(section(colluders, {}).html)
@@ -43,7 +44,7 @@ def test_the_chance_of_equal_answers_by_hand() -> None:
 
 
 def test_standards_are_kept_apart_from_findings(colluders: Analysis) -> None:
-    found = colluders.summary["screening"]
+    found = summary_of(colluders)["screening"]
     rules = {reason.split(":")[0] for reasons in found["flagged"].values() for reason in reasons}
     others = {
         reason.split(":")[0] for reasons in found["flagged_by_standards"].values() for reason in reasons
@@ -60,8 +61,8 @@ def test_standards_are_kept_apart_from_findings(colluders: Analysis) -> None:
 
 def test_half_a_panel_of_straight_liners_is_in_the_verdict() -> None:
     found = analyze(constant_study(Design(24, 60, 24, questions=1), 1, 12), AnalyzeOptions())
-    assert len(found.summary["screening"]["dropped_by_default"]) == 12
-    assert "12 of 24 raters are flagged" in " ".join(found.summary["verdict"])
+    assert len(summary_of(found)["screening"]["dropped_by_default"]) == 12
+    assert "12 of 24 raters are flagged" in " ".join(summary_of(found)["verdict"])
     mine = found.raters.filter(pl.col("rater") == "r000").row(0, named=True)
     assert mine["flags"] == "straight-lining"
     assert "informativeness: all answers to a question are the same" in mine["not_judged"]
@@ -79,5 +80,5 @@ def test_a_question_with_one_right_answer_makes_nobody_constant() -> None:
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value", "position"], orient="row")
     snap = Snapshot.build(parse_study(text), stimuli=ratings.select("stimulus").unique(), ratings=ratings)
     found = analyze(snap, AnalyzeOptions())
-    assert found.summary["screening"]["dropped_by_default"] == []
-    assert "same answer throughout" not in " ".join(found.summary["verdict"])
+    assert summary_of(found)["screening"]["dropped_by_default"] == []
+    assert "same answer throughout" not in " ".join(summary_of(found)["verdict"])

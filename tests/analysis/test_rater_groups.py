@@ -15,7 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.sections.rater_groups import rater_groups as section_of
 from heartfelt.snapshot import Snapshot
-from tests.analysis.made import Row, study
+from tests.analysis.made import Row, study, summary_of
 from tests.analysis.made import stimuli as made_stimuli
 from tests.analysis.test_bad_input import check_reasons
 
@@ -53,7 +53,7 @@ def two_languages(
 
 def test_groups_are_compared_on_the_same_stimuli() -> None:
     found = analyze(two_languages(higher=0.9), AnalyzeOptions(resamples=100, by="language"))
-    by = found.summary["by"]
+    by = summary_of(found)["by"]
     check_reasons(by)
     json.dumps(by, allow_nan=False)
     assert [one["group"] for one in by["groups"]] == ["English", "German"]
@@ -64,7 +64,7 @@ def test_groups_are_compared_on_the_same_stimuli() -> None:
     assert row["p_alone"] <= row["p"]
     assert "two-way jackknife" in row["difference"]["interval"]
     assert {r["system"] for r in by["differences"] if r["question"] == "quality"} == {"all", "M0", "M1", "M2"}
-    words = " ".join(found.summary["verdict_groups"]["raters"])
+    words = " ".join(summary_of(found)["verdict_groups"]["raters"])
     assert "English raters answer quality lower than German raters by" in words
     for group in by["rows"]:
         if group["question"] == "quality":
@@ -76,14 +76,16 @@ def test_groups_are_compared_on_the_same_stimuli() -> None:
 def test_a_group_is_analysed_as_if_alone() -> None:
     """Reliability and mean of a group are those of a snapshot with nobody else in it."""
     whole = two_languages()
-    by = analyze(whole, AnalyzeOptions(resamples=100, by="language")).summary["by"]
+    by = summary_of(analyze(whole, AnalyzeOptions(resamples=100, by="language")))["by"]
     names = whole.raters.filter(pl.col("language") == "German")["rater"].to_list()
-    alone = analyze(
-        Snapshot.build(
-            whole.study, stimuli=whole.stimuli, ratings=whole.ratings.filter(pl.col("rater").is_in(names))
-        ),
-        AnalyzeOptions(resamples=100),
-    ).summary
+    alone = summary_of(
+        analyze(
+            Snapshot.build(
+                whole.study, stimuli=whole.stimuli, ratings=whole.ratings.filter(pl.col("rater").is_in(names))
+            ),
+            AnalyzeOptions(resamples=100),
+        )
+    )
     (row,) = [r for r in by["rows"] if (r["group"], r["question"]) == ("German", "quality")]
     trust = alone["reliability"]["quality"]
     assert row["icc2"]["value"] == pytest.approx(trust["icc2"]["value"])
@@ -95,7 +97,7 @@ def test_a_group_is_analysed_as_if_alone() -> None:
 def test_the_difference_by_hand() -> None:
     """Every rater rates every stimulus: the difference of two groups is the difference of their grand means."""
     source = two_languages(seed=3, higher=0.5)
-    by = analyze(source, AnalyzeOptions(resamples=100, by="language")).summary["by"]
+    by = summary_of(analyze(source, AnalyzeOptions(resamples=100, by="language")))["by"]
     joined = source.ratings.join(source.raters, on="rater")
     means = dict(joined.group_by("language").agg(pl.mean("value")).iter_rows())
     (row,) = [r for r in by["differences"] if r["system"] == "all" and r["question"] == "quality"]
@@ -160,15 +162,17 @@ def test_small_groups_and_raters_who_did_not_say() -> None:
         pl.col("expert").cast(pl.String),
     )
     made = Snapshot.build(source.study, stimuli=source.stimuli, ratings=source.ratings, raters=people)
-    by = analyze(made, AnalyzeOptions(resamples=100, by="language")).summary["by"]
+    by = summary_of(analyze(made, AnalyzeOptions(resamples=100, by="language")))["by"]
     assert by["not_stated"] == 1
     found = analyze(made, AnalyzeOptions(resamples=100, by="expert"))
-    check_reasons(found.summary["by"])
-    (small,) = [r for r in found.summary["by"]["rows"] if (r["group"], r["question"]) == ("true", "quality")]
+    check_reasons(summary_of(found)["by"])
+    (small,) = [
+        r for r in summary_of(found)["by"]["rows"] if (r["group"], r["question"]) == ("true", "quality")
+    ]
     assert small["why_missing"] == "2 raters in this group; at least 3 are needed"
     assert small["n_raters"] == 2
     assert small["mean"]["value"] is None
-    words = " ".join(found.summary["verdict_groups"]["raters"])
+    words = " ".join(summary_of(found)["verdict_groups"]["raters"])
     assert "Too small to report: true: 2 raters in this group" in words
     assert "The groups cannot be compared" in words
 
@@ -186,7 +190,7 @@ def test_groups_that_rated_different_stimuli_are_not_compared() -> None:
         ratings=pl.DataFrame(rows, schema=SCHEMA, orient="row"),
         raters=source.raters,
     )
-    by = analyze(made, AnalyzeOptions(resamples=100, by="language")).summary["by"]
+    by = summary_of(analyze(made, AnalyzeOptions(resamples=100, by="language")))["by"]
     reasons = {r["difference"]["why_missing"] for r in by["differences"] if r["question"] == "quality"}
     assert reasons == {"no stimulus was rated by both groups"}
 
@@ -200,7 +204,7 @@ def test_the_page_has_a_section_and_a_figure() -> None:
     assert 'data-figure="rater-groups"' in section.html
     without = analyze(two_languages(), AnalyzeOptions(resamples=100))
     assert section_of(without, charts_of(without)) is None
-    assert "--by" in without.summary["why_missing"]["by"]
+    assert "--by" in summary_of(without)["why_missing"]["by"]
 
 
 def test_the_command_compares_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

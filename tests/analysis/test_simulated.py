@@ -8,7 +8,7 @@ import pytest
 from heartfelt import simulate
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.make.conveyance import Conveyance
-from tests.analysis.made import simulated
+from tests.analysis.made import simulated, summary_of
 
 GAINS = {"Sinewood": (0.4, 0.5), "Pluckbox": (0.9, 0.0), "Brassline": (0.6, -0.6), "Chipling": (0.2, 0.3)}
 
@@ -32,7 +32,7 @@ def planted() -> tuple[simulate.Simulated, Analysis]:
 def test_careless_raters_are_left_out(planted: tuple[simulate.Simulated, Analysis]) -> None:
     sim, found = planted
     careless = set(sim.raters.filter(pl.col("kind") != "honest")["rater"])
-    dropped = set(found.summary["screening"]["dropped_by_default"])
+    dropped = set(summary_of(found)["screening"]["dropped_by_default"])
     assert len(careless) == 6
     assert len(dropped & careless) >= 5
     assert len(dropped - careless) <= 3
@@ -42,7 +42,7 @@ def test_careless_raters_are_left_out(planted: tuple[simulate.Simulated, Analysi
 def test_planted_slopes_are_recovered(planted: tuple[simulate.Simulated, Analysis], question: str) -> None:
     sim, found = planted
     truth = sim.truth.filter(pl.col("question") == question)
-    for row in found.summary["slopes"]:
+    for row in summary_of(found)["slopes"]:
         if row["question"] != question or row["system"] == "all":
             continue
         mine = truth.filter(pl.col("system") == row["system"])
@@ -59,7 +59,7 @@ def test_planted_shifts_are_recovered(planted: tuple[simulate.Simulated, Analysi
     )
     shift = {(system, question): value for system, question, value in true.iter_rows()}
     inside = 0
-    for row in found.summary["systems"]:
+    for row in summary_of(found)["systems"]:
         planted_shift = shift[(row["system"], row["question"])]
         assert row["deviation"]["value"] == pytest.approx(planted_shift, abs=0.35)
         inside += row["deviation"]["low"] <= planted_shift <= row["deviation"]["high"]
@@ -70,7 +70,8 @@ def test_the_most_faithful_system_ranks_first_and_apart(planted: tuple[simulate.
     _, found = planted
     for question in ("valence", "arousal"):
         rows = sorted(
-            (r for r in found.summary["systems"] if r["question"] == question), key=lambda r: int(r["rank"])
+            (r for r in summary_of(found)["systems"] if r["question"] == question),
+            key=lambda r: int(r["rank"]),
         )
         assert rows[0]["system"] == "Pluckbox"
         assert rows[-1]["system"] == "Chipling"
@@ -79,10 +80,10 @@ def test_the_most_faithful_system_ranks_first_and_apart(planted: tuple[simulate.
 
 def test_effects_are_found_on_labels_and_on_ratings(planted: tuple[simulate.Simulated, Analysis]) -> None:
     _, found = planted
-    for row in found.summary["anova"] + found.summary["mixed"]:
+    for row in summary_of(found)["anova"] + summary_of(found)["mixed"]:
         if row["effect"] == "system" and row["deviation"] == "signed":
             assert row["p"] < 1e-6, row["model"]
-    assert found.summary["quadrants"]["hit_rate_by_system"]["Pluckbox"]["value"] > 0.85
+    assert summary_of(found)["quadrants"]["hit_rate_by_system"]["Pluckbox"]["value"] > 0.85
 
 
 def test_no_difference_is_not_called_one() -> None:
@@ -90,7 +91,7 @@ def test_no_difference_is_not_called_one() -> None:
     same = Conveyance({"valence": 0.7, "arousal": 0.7}, {}, 0.5)
     options = simulate.TruthOptions(systems=dict.fromkeys(simulate.SYSTEMS, same), cell_sd=0.0)
     sim = simulate.study_ratings(table, 40, truth_options=options, seed=11)
-    found = analyze(simulated(sim, table), AnalyzeOptions(resamples=100)).summary
+    found = summary_of(analyze(simulated(sim, table), AnalyzeOptions(resamples=100)))
     rows = [r for r in found["anova"] if r["effect"] == "system" and r["model"] == "system + intent"]
     assert all(row["p"] > 0.01 for row in rows)
     assert not any(

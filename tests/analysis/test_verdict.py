@@ -21,7 +21,7 @@ from heartfelt.report.sections import trust as trust_section
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import AnyScale, Categories, Ordered, Points, YesNo
-from tests.analysis.made import Row, answers, snapshot, stimuli, study
+from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
 
 QUICK = AnalyzeOptions(resamples=100)
 SCHEMA = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
@@ -35,7 +35,7 @@ def made(scale: AnyScale, rows: list[Row], names: list[str], table: pl.DataFrame
 
 
 def group(found: Analysis, name: str) -> str:
-    return " ".join(found.summary["verdict_groups"][name])
+    return " ".join(summary_of(found)["verdict_groups"][name])
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,9 @@ def noise() -> Analysis:
 
 
 def test_the_bottom_line_comes_first_and_the_rest_is_grouped(noise: Analysis) -> None:
-    groups = noise.summary["verdict_groups"]
+    groups = summary_of(noise)["verdict_groups"]
     assert set(groups) == {"bottom_line", "systems", "reliability", "raters"}
-    assert noise.summary["verdict"] == [
+    assert summary_of(noise)["verdict"] == [
         groups["bottom_line"],
         *groups["systems"],
         *groups["reliability"],
@@ -61,18 +61,18 @@ def test_the_bottom_line_comes_first_and_the_rest_is_grouped(noise: Analysis) ->
 
 
 def test_ratings_without_information_are_the_first_sentence(noise: Analysis) -> None:
-    first = noise.summary["verdict"][0]
+    first = summary_of(noise)["verdict"][0]
     assert first.startswith("The ratings carry no detectable information about the stimuli")
     assert "always give the same answer (3 of 15 do)" in first
     assert "mixed up" in first
     assert "out of step" in first
     assert "no number of raters can be named" in group(noise, "reliability")
-    assert "would take" not in " ".join(noise.summary["verdict"])
+    assert "would take" not in " ".join(summary_of(noise)["verdict"])
 
 
 def test_the_worst_comes_before_a_significant_f(noise: Analysis) -> None:
     """Even where systems differ significantly."""
-    summary = dict(noise.summary)
+    summary = dict(summary_of(noise))
     row = next(row for row in summary["anova"] if row["effect"] == "system")
     summary["anova"] = [row | {"F": 12.0, "p": 0.0001}]
     from heartfelt.analysis.verdict import verdict
@@ -87,31 +87,31 @@ def test_only_some_questions_without_information() -> None:
     rng = np.random.default_rng(2)
     rows = [row for row in answers("opinion", table, raters=10) if row[2] == "quality"]
     rows += [(f"r{r}", f"s{i}", "alignment", float(rng.integers(1, 6))) for r in range(10) for i in range(24)]
-    first = analyze(snapshot("opinion", table, rows), QUICK).summary["verdict"][0]
+    first = summary_of(analyze(snapshot("opinion", table, rows), QUICK))["verdict"][0]
     assert "the ratings of alignment carry no detectable information about the stimuli" in first
     assert "the labels are" in first
 
 
 def test_answers_that_are_all_the_same() -> None:
     rows: list[Row] = [(f"r{r}", f"s{i}", "match", 1.0) for r in range(4) for i in range(8)]
-    first = analyze(snapshot("yes-no", stimuli(8), rows), QUICK).summary["verdict"][0]
+    first = summary_of(analyze(snapshot("yes-no", stimuli(8), rows), QUICK))["verdict"][0]
     assert first.startswith("All answers on match are the same")
 
 
 def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
-    found = noise.summary["reliability"]["quality"]
+    found = summary_of(noise)["reliability"]["quality"]
     trust = found | {
         "icc2": {"value": 0.001, "low": 1e-5, "high": 0.01},
         "icc2k": {"value": 0.01, "low": 0.0, "high": 0.1},
     }
     trust |= {"raters_needed": {"0.9": 10_000}, "raters_needed_between": {"0.9": [900, None]}}
-    words = " ".join(on_reliability(noise.summary | {"reliability": {"quality": trust}}))
+    words = " ".join(on_reliability(summary_of(noise) | {"reliability": {"quality": trust}}))
     assert "10,000" not in words
     html = trust_section._needed({"quality": trust})
     assert "10,000" not in html
     trust["raters_needed_between"] = {"0.9": [40, 90]}
     trust["raters_needed"] = {"0.9": 60, "0.7": 15, "0.8": None}
-    words = " ".join(on_reliability(noise.summary | {"reliability": {"quality": trust}}))
+    words = " ".join(on_reliability(summary_of(noise) | {"reliability": {"quality": trust}}))
     assert "60 raters a stimulus (40 to 90)" in words
     assert "60 (40 to 90)" in trust_section._needed({"quality": trust})
 
@@ -128,7 +128,7 @@ def test_ratings_asked_for_because_of_the_answers_are_reported() -> None:
             rows.append((f"r{second}", f"s{i}", "match", float(truth + rng.normal() > 0.3)))
     selected = analyze(snapshot("yes-no", stimuli(80), rows), QUICK)
     assert "How many ratings a stimulus has depends on its answers" in group(selected, "reliability")
-    assert selected.summary["checks"]["ratings_per_item"]["match"]["answers"]["significant"]
+    assert summary_of(selected)["checks"]["ratings_per_item"]["match"]["answers"]["significant"]
     table = stimuli(24)
     honest = analyze(snapshot("yes-no", table, answers("yes-no", table)), QUICK)
     assert "depends on its answers" not in group(honest, "reliability")
@@ -149,12 +149,12 @@ def clips() -> Analysis:
 
 
 def test_pairs_are_those_of_the_model_in_the_sentence(clips: Analysis) -> None:
-    for row in clips.summary["anova"]:
+    for row in summary_of(clips)["anova"]:
         if row["effect"] != "system" or row["model"] != "system + intent":
             continue
         pairs = [
             pair
-            for pair in clips.summary["pairwise"]
+            for pair in summary_of(clips)["pairwise"]
             if pair["model"] == "system + intent" and pair["outcome"] == row["outcome"]
         ]
         assert pairs
@@ -163,11 +163,11 @@ def test_pairs_are_those_of_the_model_in_the_sentence(clips: Analysis) -> None:
 
 
 def test_chance_stands_next_to_the_hit_rate(clips: Analysis) -> None:
-    chance = clips.summary["quadrants"]["hit_rate_by_chance"]
+    chance = summary_of(clips)["quadrants"]["hit_rate_by_chance"]
     assert 0.1 < chance["value"] < 0.45
     assert 0 < chance["p"] <= 1
     assert "would be by chance" in group(clips, "systems")
-    assert set(clips.summary["quadrants"]["hit_rate_by_system_by_chance"]) == {"M0", "M1", "M2"}
+    assert set(summary_of(clips)["quadrants"]["hit_rate_by_system_by_chance"]) == {"M0", "M1", "M2"}
 
 
 def test_chance_by_hand() -> None:
@@ -212,7 +212,7 @@ def test_predictors_that_know_who_rated_are_not_meant(clips: Analysis) -> None:
 
 def test_absolute_deviations_are_said_to_hold_noise_and_corrected(clips: Analysis) -> None:
     assert "Absolute deviations contain the noise of the labels" in group(clips, "systems")
-    for row in clips.summary["questions"]:
+    for row in summary_of(clips)["questions"]:
         assert row["absolute_deviation_corrected"]["value"] < row["absolute_deviation"]["value"]
         assert row["absolute_deviation_corrected"]["low"] is not None
 
@@ -239,8 +239,8 @@ def test_no_ratings_twice_no_noise_known() -> None:
 
 
 def test_the_rise_in_alpha_is_cross_fitted(clips: Analysis) -> None:
-    assert clips.summary["screening"]["dropped_by_default"]
-    found = clips.summary["crossfit"]
+    assert summary_of(clips)["screening"]["dropped_by_default"]
+    found = summary_of(clips)["crossfit"]
     assert len(found["left_out"]) == 2
     rows = {row["question"]: row for row in found["questions"]}
     assert set(rows) == {"valence", "arousal"}
@@ -279,12 +279,12 @@ def test_raters_who_gave_nothing_are_not_counted_as_having_rated() -> None:
     base = snapshot("opinion", table, answers("opinion", table, raters=6))
     people = pl.DataFrame({"rater": [*(f"r{k}" for k in range(6)), "silent", "also silent"]})
     found = analyze(Snapshot.build(base.study, stimuli=table, ratings=base.ratings, raters=people), QUICK)
-    counts = found.summary["counts"]
+    counts = summary_of(found)["counts"]
     assert (counts["raters"], counts["raters_kept"], counts["raters_without_ratings"]) == (6, 6, 2)
     assert "6 people gave" in group(found, "raters")
     assert "2 listed raters gave none" in group(found, "raters")
-    assert "8 raters" not in " ".join(found.summary["verdict"])
-    assert "6 raters gave" in found.summary["methods"]
+    assert "8 raters" not in " ".join(summary_of(found)["verdict"])
+    assert "6 raters gave" in summary_of(found)["methods"]
 
 
 @pytest.mark.parametrize(
@@ -305,9 +305,9 @@ def test_present_is_said_only_where_something_can_be_present(scale: AnyScale, pr
         (f"r{r}", f"s{i}", "q", float((i + (rng.random() < 0.3)) % top)) for r in range(5) for i in range(12)
     ]
     found = analyze(made(scale, rows, ["q"], stimuli(12)), QUICK)
-    every = found.summary["breakdown"]["all"][0]
+    every = summary_of(found)["breakdown"]["all"][0]
     assert (every["present"]["value"] is not None) == present
-    assert ("binary" in found.summary["agreement"]["q"]) == (present and top > 2)
+    assert ("binary" in summary_of(found)["agreement"]["q"]) == (present and top > 2)
     section = presence_section.agreement(found, charts_of(found))
     assert section is not None
     assert (">present<" in section.html) == present
@@ -322,10 +322,10 @@ def test_an_ordered_scale_leads_with_an_ordinal_coefficient() -> None:
         for i in range(20)
     ]
     found = analyze(made(scale, rows, ["q"], stimuli(20)), QUICK)
-    assert found.summary["agreement"]["q"]["leading"] == "alpha_ordinal"
-    sentence = next(s for s in found.summary["verdict"] if s.startswith("On q,"))
+    assert summary_of(found)["agreement"]["q"]["leading"] == "alpha_ordinal"
+    sentence = next(s for s in summary_of(found)["verdict"] if s.startswith("On q,"))
     assert "Krippendorff's alpha, ordinal," in sentence
-    assert "Fleiss" not in " ".join(found.summary["verdict"])
+    assert "Fleiss" not in " ".join(summary_of(found)["verdict"])
     section = presence_section.agreement(found, charts_of(found))
     assert section is not None
     assert section.html.index("alpha (ordinal)") < section.html.index("Fleiss")
@@ -352,8 +352,8 @@ def many(count: int, scale: AnyScale, top: int) -> Snapshot:
 
 def test_four_questions_stand_for_themselves() -> None:
     found = analyze(many(4, YesNo(type="yes-no"), 2), QUICK)
-    assert list(main_questions(found.summary)) == ["q0", "q1", "q2", "q3"]
-    assert not any("4 questions" in sentence for sentence in found.summary["verdict"])
+    assert list(main_questions(summary_of(found))) == ["q0", "q1", "q2", "q3"]
+    assert not any("4 questions" in sentence for sentence in summary_of(found)["verdict"])
     words = group(found, "reliability")
     for name in ("q0", "q1", "q2", "q3"):
         assert f"On {name}, " in words
@@ -361,14 +361,14 @@ def test_four_questions_stand_for_themselves() -> None:
 
 def test_of_many_questions_those_that_matter_are_spoken_of_and_the_rest_summed_up() -> None:
     found = analyze(many(9, Ordered(type="ordered", categories=["bad", "fair", "good"]), 3), QUICK)
-    chosen = spoken(found.summary)
+    chosen = spoken(summary_of(found))
     assert len(chosen.names) == 4
     assert "q8" in chosen.names
     assert chosen.names[0] == "q8"
     assert "Of the other 5 questions" in group(found, "reliability")
     assert "Of the other 5 questions, systems differ in" in group(found, "systems")
     sizes = {
-        row["outcome"]: row["eta_squared"] for row in found.summary["anova"] if row["effect"] == "system"
+        row["outcome"]: row["eta_squared"] for row in summary_of(found)["anova"] if row["effect"] == "system"
     }
     assert min(sizes[name] for name in chosen.names) >= max(sizes[name] for name in chosen.rest)
 
@@ -381,21 +381,21 @@ def test_questions_with_references_come_first() -> None:
     rows = answers("conveyance", table)
     rows += [(r, s, f"x{k}", v) for r, s, q, v in rows if q == "valence" for k in range(5)]
     ratings = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-    summary = analyze(Snapshot.build(both, stimuli=table, ratings=ratings), QUICK).summary
+    summary = summary_of(analyze(Snapshot.build(both, stimuli=table, ratings=ratings), QUICK))
     assert set(spoken(summary).names[:2]) == {"valence", "arousal"}
 
 
 def test_a_policy_that_leaves_raters_out_is_named_with_counts(clips: Analysis) -> None:
     found = analyze(clips.all_ratings, AnalyzeOptions(policy="default", resamples=100))
-    dropped = len(found.summary["screening"]["dropped"])
+    dropped = len(summary_of(found)["screening"]["dropped"])
     assert dropped
-    total = found.summary["counts"]["raters"]
-    assert f"the policy 'default' left out {dropped} of {total} raters" in found.summary["verdict"][0]
+    total = summary_of(found)["counts"]["raters"]
+    assert f"the policy 'default' left out {dropped} of {total} raters" in summary_of(found)["verdict"][0]
     words = group(found, "raters")
     assert f"Under the policy 'default', {dropped} of {total} raters were left out" in words
     assert f"those of the other {total - dropped}" in words
-    assert "would leave out F is" not in " ".join(found.summary["verdict"])
-    assert "left out" not in clips.summary["verdict"][0]
+    assert "would leave out F is" not in " ".join(summary_of(found)["verdict"])
+    assert "left out" not in summary_of(clips)["verdict"][0]
 
 
 def test_flags_of_standards_are_no_headline() -> None:
@@ -410,14 +410,14 @@ def test_flags_of_standards_are_no_headline() -> None:
 def test_parallel_sequences_come_with_their_figures(clips: Analysis) -> None:
     from heartfelt.analysis.verdict_raters import sentences
 
-    screening = clips.summary["screening"] | {
+    screening = summary_of(clips)["screening"] | {
         "flagged": {"r0": ["collusion: parallel"], "r1": ["collusion: parallel"]},
         "flagged_by_standards": {"r2": ["bt500: x"]},
         "collusion": [["r0", "r1"]],
         "parallel": [{"raters": ["r0", "r1"], "share": 0.46, "expected_share": 0.21}],
         "not_judged": 2,
     }
-    words = " ".join(sentences(clips.summary | {"screening": screening}))
+    words = " ".join(sentences(summary_of(clips) | {"screening": screening}))
     assert "2 of 17 raters are flagged" in words
     assert "1 group of parallel answer sequences (46% of the answers at the same position are equal" in words
     assert "2 raters could not be judged" in words

@@ -15,7 +15,7 @@ from heartfelt import __version__
 from heartfelt.cli import bench, main
 from heartfelt.labels import freeze
 from heartfelt.snapshot import Snapshot
-from tests.labels.emolia_data import dim, emo
+from tests.datasets.emolia_data import dim, emo
 from tests.scoring import made
 
 

@@ -18,7 +18,7 @@ from heartfelt.simulate import stimuli as simulated_stimuli
 from heartfelt.simulate import study_ratings
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from tests.labels.emolia_data import emo
+from tests.datasets.emolia_data import emo
 
 STUDY = parse_study(
     "name: t\nscales:\n  nine: {type: points, points: 9}\nquestions:\n"

@@ -13,7 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels.buckets import BUCKETS, TIED, buckets, forced
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from tests.labels.emolia_data import dim, emo
+from tests.datasets.emolia_data import dim, emo
 
 STUDY = parse_study(
     "name: presence\nscales:\n"

@@ -12,26 +12,21 @@ import numpy as np
 import polars as pl
 import pytest
 
+from heartfelt.datasets.aigiemo import starter as aigiemo
+from heartfelt.datasets.aimoclips import starter as aimoclips
+from heartfelt.datasets.emolia import starter as emolia
+from heartfelt.datasets.musiceval import starter as musiceval
+from heartfelt.datasets.musiceval.tunes import TUNES, TunePlayer
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make import Prompt
 from heartfelt.make.generators.speech import VOICE_SYSTEMS
-from heartfelt.make.starter import (
-    Started,
-    StarterOptions,
-    aigiemo,
-    aimoclips,
-    emolia_dim,
-    emolia_emo,
-    musiceval,
-    start_study,
-)
+from heartfelt.make.starter import Started, StarterOptions, start_study
 from heartfelt.make.starter.blocks import replace_block, substitute
 from heartfelt.make.starter.clips import Clip, SmallClips
-from heartfelt.make.starter.start import SKETCHES
-from heartfelt.make.starter.tunes import TUNES, TunePlayer
+from heartfelt.make.starter.sketch import STARTERS
 from heartfelt.media.audio import Audio, read_audio
-from heartfelt.snapshot.probed import CACHE_FILE
+from heartfelt.media.probe import CACHE_FILE
 from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 
@@ -43,12 +38,11 @@ NO_MEDIA = StarterOptions(media=False)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer systems, clips of a second and tiny images: everything else is as it is for a user."""
-    for part in (aimoclips, musiceval, emolia_emo, emolia_dim):
-        monkeypatch.setattr(part, "SECONDS", 1.0)
+    for part, name in ((aimoclips, ""), (musiceval, ""), (emolia, "EMO_"), (emolia, "DIM_")):
+        monkeypatch.setattr(part, f"{name}SECONDS", 1.0)
     for part in (aimoclips, musiceval):
         monkeypatch.setattr(part, "MUSIC_STYLES", {"Chipling": "chip pulse waves"})
-    for part in (emolia_emo, emolia_dim):
-        monkeypatch.setattr(part, "VOICE_STYLES", {"Attic": "a high voice"})
+    monkeypatch.setattr(emolia, "VOICE_STYLES", {"Attic": "a high voice"})
     monkeypatch.setattr(musiceval, "RATE", 8_000)
     monkeypatch.setattr(aigiemo, "SIZE", 32)
 
@@ -74,7 +68,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_every_recipe_can_be_started() -> None:
-    assert sorted(SKETCHES) == ALL
+    assert STARTERS.names() == ALL
 
 
 @pytest.mark.usefixtures("small")
@@ -205,11 +199,9 @@ def test_emolia_emo_asks_for_the_emotion_and_for_its_absence(planned: dict[str, 
 
 
 def test_emolia_emo_s_ultimate_is_the_farthest() -> None:
-    for emotion, here in emolia_emo.EMOTIONS.items():
-        far = max(
-            emolia_emo.EMOTIONS, key=lambda other: np.hypot(*np.subtract(emolia_emo.EMOTIONS[other], here))
-        )
-        assert f"{far}/ultimate" in emolia_emo._questions(emotion, 0)
+    for emotion, here in emolia.EMOTIONS.items():
+        far = max(emolia.EMOTIONS, key=lambda other: np.hypot(*np.subtract(emolia.EMOTIONS[other], here)))
+        assert f"{far}/ultimate" in emolia._questions(emotion, 0)
 
 
 def test_emolia_dim_holds_a_clip_against_its_level_and_another(planned: dict[str, Started]) -> None:
@@ -349,7 +341,7 @@ def test_the_guide_counts_right(planned: dict[str, Started]) -> None:
 
 def test_the_guide_names_what_the_synthesiser_was_told() -> None:
     told = {(name, "musiceval"): place[1:] for name, place in musiceval.PROMPTS.items()}
-    told |= {(name, "emolia-emo"): place for name, place in emolia_emo.EMOTIONS.items()}
+    told |= {(name, "emolia-emo"): place for name, place in emolia.EMOTIONS.items()}
     told |= {(name, "aigiemo"): place for name, place in aigiemo.EMOTIONS.items()}
     printed = {
         (cells[0], cells[1]): (float(cells[2]), float(cells[3]))

@@ -13,7 +13,7 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.snapshot import Snapshot
-from tests.labels.emolia_data import dim, emo
+from tests.datasets.emolia_data import dim, emo
 from tests.predictors.studies import snapshot
 
 

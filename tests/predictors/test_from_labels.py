@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 import heartfelt
+from heartfelt.datasets.emolia.emo import EMO
 from heartfelt.errors import HeartfeltError
-from heartfelt.formats.emolia_emo import EMO
 from heartfelt.labels import freeze, labels
 from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.predictors.left_out import half_of
 from heartfelt.snapshot import Snapshot
-from tests.labels.emolia_data import WORDS, emo
+from tests.datasets.emolia_data import WORDS, emo
 from tests.predictors.studies import snapshot, study
 
 LEARNING = ("constant", "system-mean", "intent", "human")

@@ -15,7 +15,7 @@ from heartfelt.labels import freeze
 from heartfelt.predictors import answer_names, answer_texts, cases
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from tests.labels.emolia_data import dim, emo
+from tests.datasets.emolia_data import dim, emo
 from tests.predictors.studies import CountedMedia, snapshot
 
 

@@ -14,6 +14,7 @@ from heartfelt.report import write_overview
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.analysis_page import analysis_page
 from heartfelt.report.page import render
+from tests.analysis.made import summary_of
 
 pytest.importorskip("playwright.sync_api")
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def test_a_paragraph_is_copied(browser: Browser, written: Path, conveyance: Anal
         "document.querySelector('[data-copy=\"paper-results\"]').textContent === 'Copied'",
     )
     copied = watched.page.evaluate("navigator.clipboard.readText()")
-    assert copied == conveyance.summary["results"].strip()
+    assert copied == summary_of(conveyance)["results"].strip()
     watched.context.close()
 
 

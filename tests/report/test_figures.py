@@ -12,6 +12,7 @@ from heartfelt.report.figures import FIGURES, Figure
 from heartfelt.report.figures.ranking import tied_runs
 from heartfelt.report.prints.paint import TYPES
 from heartfelt.report.reading import rows
+from tests.analysis.made import summary_of
 
 KINDS = ("conveyance", "opinion", "presence")
 EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
@@ -72,9 +73,9 @@ def test_ratings_per_item_are_the_counts(conveyance: Analysis) -> None:
     chart = made("ratings-per-item", conveyance)
     (what,) = set(chart.rows[0]) - {"ratings"}
     found = {int(row["ratings"]): row[what] for row in chart.rows}
-    counts = conveyance.summary["counts"]["ratings_per_item"]
+    counts = summary_of(conveyance)["counts"]["ratings_per_item"]
     assert {n: k for n, k in found.items() if k} == {int(n): k for n, k in counts.items()}
-    assert (what == "stimuli") == (sum(found.values()) == conveyance.summary["counts"]["rated"])
+    assert (what == "stimuli") == (sum(found.values()) == summary_of(conveyance)["counts"]["rated"])
 
 
 def test_deviations_are_those_of_the_summary(conveyance: Analysis) -> None:
@@ -110,7 +111,7 @@ def test_a_map_has_every_stimulus_reference_mean_and_ellipse(conveyance: Analysi
     assert (
         sum(len(panel["points"]) for panel in chart.panels)
         == len(chart.rows)
-        == conveyance.summary["counts"]["rated"]
+        == summary_of(conveyance)["counts"]["rated"]
     )
     for panel in chart.panels:
         assert len(panel["crosses"]) == 12
@@ -134,7 +135,7 @@ def test_many_stimuli_are_thinned_but_not_their_means(
 
 def test_the_curve_passes_through_what_was_estimated(conveyance: Analysis) -> None:
     for series in made("reliability-by-raters", conveyance).panels[0]["series"]:
-        given = conveyance.summary["reliability"][series["label"]]["reliability_with"]
+        given = summary_of(conveyance)["reliability"][series["label"]]["reliability_with"]
         curve = {point["x"]: point["y"] for point in series["points"]}
         for raters, estimate in given.items():
             if int(raters) in curve:
@@ -145,12 +146,12 @@ def test_raters_are_marked_and_linked_as_screening_found(conveyance: Analysis) -
     chart = made("raters", conveyance)
     flagged = {row["rater"] for row in chart.rows if row["flagged"]}
     told = {
-        rater for rater, words in conveyance.summary["screening"]["flagged"].items()
+        rater for rater, words in summary_of(conveyance)["screening"]["flagged"].items()
         if any(not reason.startswith("bias:") for reason in words)
     }  # fmt: skip
     assert flagged
     assert flagged <= told
-    groups = conveyance.summary["screening"]["collusion"]
+    groups = summary_of(conveyance)["screening"]["collusion"]
     points = chart.panels[0]["points"]
     for a, b in chart.panels[0]["links"]:
         assert any({points[a]["label"], points[b]["label"]} <= set(group) for group in groups)
@@ -158,7 +159,7 @@ def test_raters_are_marked_and_linked_as_screening_found(conveyance: Analysis) -
 
 def test_sensitivity_shows_both_sides(conveyance: Analysis) -> None:
     chart = made("sensitivity", conveyance)
-    assert len(chart.rows) == len(conveyance.summary["sensitivity"])
+    assert len(chart.rows) == len(summary_of(conveyance)["sensitivity"])
     by_title = {panel["title"]: panel["rows"] for panel in chart.panels}
     (alpha,) = [row for row in by_title["Reliability"] if row["label"].endswith("(interval), valence")]
     (found,) = rows(conveyance, "sensitivity", figure="alpha_interval", question="valence")
@@ -174,10 +175,11 @@ def test_confusion_counts_are_shares_of_rows(conveyance: Analysis) -> None:
 
 def test_answers_add_up_to_the_ratings(opinion: Analysis) -> None:
     assert (
-        sum(row["ratings"] for row in made("answers", opinion).rows) == opinion.summary["counts"]["answers"]
+        sum(row["ratings"] for row in made("answers", opinion).rows)
+        == summary_of(opinion)["counts"]["answers"]
     )
     by_system = made("answers-by-system", opinion)
-    assert sum(row["ratings"] for row in by_system.rows) == opinion.summary["counts"]["answers"]
+    assert sum(row["ratings"] for row in by_system.rows) == summary_of(opinion)["counts"]["answers"]
     assert [panel["columns"] for panel in by_system.panels] == [["1", "2", "3", "4", "5"]] * 2
 
 

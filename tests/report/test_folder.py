@@ -20,6 +20,7 @@ from heartfelt.study import Study
 from heartfelt.study.question import Question
 from heartfelt.study.scale import AnyScale, Categories, Points
 from heartfelt.study.study import Intent
+from tests.analysis.made import summary_of
 
 FILES = {"summary.json", "labels.csv", "raters.csv", "ledger.csv", "figures", "report.html"}
 
@@ -42,7 +43,7 @@ def test_the_summary_is_strict_json(written: Path, conveyance: Analysis) -> None
         raise AssertionError(constant)
 
     found = json.loads((written / "summary.json").read_text(encoding="utf-8"), parse_constant=refuse)
-    assert found == conveyance.summary
+    assert found == summary_of(conveyance)
 
 
 def test_tables_have_a_row_each(written: Path, conveyance: Analysis) -> None:

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from heartfelt.analysis import Analysis
+from heartfelt.analysis import Analysis, Summary
 from heartfelt.report import write_overview
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.analysis_page import analysis_page
 from heartfelt.report.chart import Chart
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import Page, Section, render, script_json
+from heartfelt.serialization import from_json
+from tests.analysis.made import summary_of
 from tests.report import studies
 
 VOID = {"meta", "link", "img", "input", "br"}
@@ -68,7 +70,7 @@ def outline(html: str) -> Outline:
 def test_the_verdict_comes_first(html: str, outline: Outline, conveyance: Analysis) -> None:
     titles = [words for level, words in outline.headings if level == 2]
     assert titles[0] == "What you can and cannot conclude from these ratings"
-    assert html.index(str(conveyance.summary["verdict"][0])[:40]) < html.index("figure-")
+    assert html.index(str(summary_of(conveyance)["verdict"][0])[:40]) < html.index("figure-")
 
 
 def test_headings_go_down_one_level_at_a_time(outline: Outline) -> None:
@@ -129,7 +131,7 @@ def test_the_page_is_light_without_media(conveyance: Analysis) -> None:
 
 
 def test_copies_are_shown_side_by_side(html: str, conveyance: Analysis) -> None:
-    groups = conveyance.summary["screening"]["collusion"]
+    groups = summary_of(conveyance)["screening"]["collusion"]
     assert groups
     assert html.count('class="sequences"') == 2 * len(groups)
     assert f"Group 1: {', '.join(groups[0])}" in html
@@ -153,7 +155,7 @@ def test_published_numbers_stand_beside_recomputed_ones_digit_for_digit(conveyan
         {"what": "F", "published": 150.53, "printed": "150.53", "recomputed": 151.2, "agrees": False},
         {"what": "df", "published": [5, 974], "recomputed": [5, 974], "agrees": True},
     ]
-    told = replace(conveyance, summary={**conveyance.summary, "published": rows})
+    told = replace(conveyance, summary=from_json(Summary, {**summary_of(conveyance), "published": rows}))
     (section,) = [s for s in analysis_page(told, {}, Path("report.html")).sections if s.id == "published"]
     assert section.lead == "3 of 4 published numbers come out of the ratings again."
     assert section.html.count(">.0836<") == 2

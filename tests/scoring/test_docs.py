@@ -9,9 +9,9 @@ import pytest
 import typer.main
 
 from heartfelt.cli import bench
+from heartfelt.datasets.emolia.benchmark_files import BANDS
+from heartfelt.datasets.musiceval.layout import COLUMNS
 from heartfelt.scoring import METRICS
-from heartfelt.scoring.emolia import BANDS
-from heartfelt.scoring.musiceval import COLUMNS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 

@@ -6,7 +6,7 @@ import pytest
 
 from heartfelt.screening import POLICIES, RULES, parse_policy
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "panel.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "screening.md"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.analysis.agreement import agreement, pooled_agreement
-from heartfelt.analysis.analysis import Analysis
 from heartfelt.analysis.breakdown import breakdown, intent_confusion
 from heartfelt.analysis.checks import checks
 from heartfelt.analysis.counts import counts
@@ -25,7 +24,7 @@ from heartfelt.analysis.material import Material, lay_out
 from heartfelt.analysis.methods_text import methods, results
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.pairwise import pairwise
-from heartfelt.analysis.published import is_aimoclips, published
+from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import quadrants
 from heartfelt.analysis.rater_groups import by_groups, rater_groups
 from heartfelt.analysis.raters import raters_table
@@ -34,11 +33,13 @@ from heartfelt.analysis.scores import Scored, scored
 from heartfelt.analysis.screening import default_panel, nobody_judged, screening
 from heartfelt.analysis.sensitivity import Parts, sensitivity, side_counts, side_pairs
 from heartfelt.analysis.slopes import slopes
+from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.analysis.systems import distributions, intents, overall, systems
 from heartfelt.analysis.variance import mixed_tables, variance_tables
 from heartfelt.analysis.verdict import verdict
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
+from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
 
 SCHEMA = 1
@@ -153,11 +154,7 @@ def _with_and_without(
         failures.absent["crossfit"] = str(found["why_missing"])
     summary["published"] = failures.guard(
         "published",
-        lambda: (
-            published(summary["counts"], everyone["anova"], everyone["pairwise"])
-            if is_aimoclips(snapshot)
-            else None
-        ),
+        lambda: published(snapshot, summary["counts"], everyone["anova"], everyone["pairwise"]),
         None,
     )
 
@@ -280,7 +277,7 @@ def _close(
     summary["results"] = guard("results", lambda: results(summary), "")
     summary["notes"] += failures.notes
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
-    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary)
+    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, from_json(Summary, summary))
 
 
 def _labels(material: Material) -> pl.DataFrame:

@@ -56,9 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
     _print_anything()
     from heartfelt.cli.app import app
     from heartfelt.errors import HeartfeltError
+    from heartfelt.extras import names_the_extra
 
     try:
-        result = app(args=arguments, prog_name="heartfelt", standalone_mode=False)
+        result = names_the_extra(app)(args=arguments, prog_name="heartfelt", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except HeartfeltError as error:
         code = _say(error.problem, error.fix, error.exit_code)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heartfelt.cli.data import parse_map
-from heartfelt.errors import InputError, suggestion
 from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
     from heartfelt.analysis import AnalyzeOptions
     from heartfelt.progress import Progress
+    from heartfelt.scoring.layouts import OutputLayout
     from heartfelt.snapshot import Snapshot
 
 
@@ -45,7 +45,7 @@ def analyze(
     ] = None,
     as_: Annotated[
         str | None,
-        typer.Option("--as", metavar="LAYOUT", help="Write a published system's own files too: emolia."),
+        typer.Option("--as", metavar="LAYOUT", help="Also write the files of a published system."),
     ] = None,
 ) -> None:
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
@@ -53,20 +53,19 @@ def analyze(
     from heartfelt.cli import screen
     from heartfelt.cli.source import read_source
     from heartfelt.formats.reading import candidates
+    from heartfelt.scoring.layouts import LAYOUTS
 
     must_be_free(out)
-    if as_ not in {None, "emolia"}:
-        raise InputError(f"There is no layout called '{as_}'.", suggestion(str(as_), ["emolia"], "Layouts"))
-    both = format is None and as_ == "emolia" and candidates(source) == ["emolia-dim", "emolia-emo"]
+    layout = None if as_ is None else LAYOUTS[as_]
     with screen.progress_bar(f"reading {source}") as report:
-        formats = ["emolia-emo", "emolia-dim"] if both else [format]
-        snapshots = [read_source(source, name, parse_map(map or []), report) for name in formats]
+        formats = layout.formats_of(candidates(source)) if layout and format is None else ()
+        snapshots = [read_source(source, name, parse_map(map or []), report) for name in formats or (format,)]
         said = _write(
             snapshots,
             out,
             AnalyzeOptions(policy=policy, seed=seed, covariates=tuple(covariate or ()), by=by),
             report,
-            emolia=as_ == "emolia",
+            layout,
         )
     for sentence in said:
         screen.out.print(f"• {sentence}", markup=False)
@@ -76,7 +75,11 @@ def analyze(
 
 
 def _write(
-    snapshots: list[Snapshot], out: Path, options: AnalyzeOptions, report: Progress, *, emolia: bool
+    snapshots: list[Snapshot],
+    out: Path,
+    options: AnalyzeOptions,
+    report: Progress,
+    layout: OutputLayout | None,
 ) -> list[str]:
     """One report in ``out``, or one a snapshot below it; what cannot be written fails before ``out`` is there."""
     from heartfelt.analysis import analyze as run
@@ -84,10 +87,8 @@ def _write(
     from heartfelt.report import write_analysis
 
     room = TemporaryFolder()
-    if emolia:
-        from heartfelt.labels.emolia_outputs import write_emolia
-
-        write_emolia(snapshots, room.path)
+    if layout is not None:
+        layout.write_analysis(snapshots, room.path)
     analyses = [run(snapshot, options, report) for snapshot in snapshots]
     if len(analyses) == 1:
         write_analysis(analyses[0], out, progress=report)
@@ -97,7 +98,7 @@ def _write(
                 write_analysis(analysis, scratch / analysis.snapshot.study.name, progress=report)
     for made in room.path.iterdir():
         shutil.move(made, out / made.name)
-    return [sentence for analysis in analyses for sentence in analysis.summary["verdict"]]
+    return [sentence for analysis in analyses for sentence in analysis.summary.verdict]
 
 
 def add_to(app: typer.Typer) -> None:

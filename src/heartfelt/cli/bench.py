@@ -43,9 +43,7 @@ def bench(
     ] = None,
     as_: Annotated[
         str | None,
-        typer.Option(
-            "--as", metavar="LAYOUT", help="Write a published system's own files too: emolia, musiceval."
-        ),
+        typer.Option("--as", metavar="LAYOUT", help="Also write the files of a published system."),
     ] = None,
     policy: Annotated[
         str,
@@ -232,9 +230,9 @@ def _engine_options(engine: str, given: Mapping[str, str | float | None]) -> dic
 def _system_truth(path: Path | None) -> dict[str, object]:
     if path is None:
         return {}
-    from heartfelt.scoring.musiceval import system_truth
+    from heartfelt.formats.reading import system_scores
 
-    return {"systems": system_truth(path), "systems_from": f"the file {path.name}"}
+    return {"systems": system_scores(path), "systems_from": f"the file {path.name}"}
 
 
 def _sources(
@@ -245,19 +243,19 @@ def _sources(
     policy: str,
     layout: str | None,
 ) -> list[Snapshot] | list[Benchmark]:
-    """What is scored: a benchmark as it is, else the panel of what was read (both subsets of emolia-bench at once)."""
+    """What is scored: a benchmark as it is, else the panel of what was read (all the formats a layout is made of at once)."""
     from heartfelt.cli.source import read_source
     from heartfelt.formats.reading import candidates
     from heartfelt.labels import load_benchmark
+    from heartfelt.scoring.layouts import LAYOUTS
     from heartfelt.screening import screen as screened
 
     if format is None and _is_benchmark(source):
         if policy != "flag-only":
             raise InputError("A frozen benchmark has no raters to screen.", "Leave out --policy.")
         return [load_benchmark(source)]
-    both = format is None and layout == "emolia" and candidates(source) == ["emolia-dim", "emolia-emo"]
-    names = ["emolia-emo", "emolia-dim"] if both else [format]
-    found = [read_source(source, name, options, report) for name in names]
+    own = LAYOUTS[layout].formats_of(candidates(source)) if layout and format is None else ()
+    found = [read_source(source, name, options, report) for name in own or (format,)]
     return [one if policy == "flag-only" else screened(one, policy).snapshot() for one in found]
 
 

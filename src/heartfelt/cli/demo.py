@@ -55,13 +55,14 @@ class Stage:
 
 
 def design(demo: Demo) -> str:
-    """A study after AImoclips in small, with clips rendered on the spot."""
+    """A small study of what clips convey, rendered on the spot."""
     from heartfelt.cli.screen import progress_bar
     from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.study.recipes import reference_recipe
 
     with progress_bar("rendering clips") as report:
         options = StarterOptions(per_cell=1, seed=demo.seed, design=DESIGN)
-        made = start_study("aimoclips", demo.study_folder, options, report)
+        made = start_study(reference_recipe(), demo.study_folder, options, report)
     study = made.study
     return f"{made.stimuli.height} clips by {len(study.systems)} systems for {len(study.intents)} intents in {demo.study_folder}"
 
@@ -106,7 +107,7 @@ def analyse(demo: Demo) -> str:
     for path in folder.iterdir():
         path.rename(demo.folder / path.name)
     folder.rmdir()
-    flagged = len(made.summary["screening"]["flagged"])
+    flagged = len(made.summary.screening.flagged)
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
 

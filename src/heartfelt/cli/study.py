@@ -71,8 +71,8 @@ def recipes() -> None:
     from heartfelt.cli import screen
     from heartfelt.study.recipes import RECIPES
 
-    for name, words in RECIPES.items():
-        screen.out.print(f"[bold]{name:12}[/bold] {words}")
+    for name, recipe in RECIPES.items():
+        screen.out.print(f"[bold]{name:12}[/bold] {recipe.about}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -25,6 +25,10 @@ class Format(ABC):
     options: ClassVar[Mapping[str, str]] = {}
     """The options ``read`` understands, each with a line of explanation."""
     writes: ClassVar[bool] = True
+    answer_columns: ClassVar[Mapping[str, str]] = {}
+    """What its own lists of answers, which have no header, call their columns of scores; each with its question."""
+    prediction_keys: ClassVar[tuple[tuple[str, ...], tuple[str, ...]] | None] = None
+    """The columns of its own prediction files that name the stimulus and, joined with ``/``, the question."""
 
     @abstractmethod
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
@@ -42,6 +46,11 @@ class Format(ABC):
         """Whether ``source`` is unmistakably in this format."""
         del source
         return False
+
+    def system_scores(self, path: Path) -> Mapping[str, Mapping[str, float]] | None:
+        """The scores of each system by question in its own list of them; None for a format without such lists."""
+        del path
+        return None
 
     @abstractmethod
     def example(self, folder: Path) -> Path:
@@ -62,4 +71,4 @@ class Format(ABC):
                 )
 
 
-FORMATS: Registry[Format] = Registry("format")
+FORMATS: Registry[Format] = Registry("format", offered="formats")

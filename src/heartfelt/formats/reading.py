@@ -112,6 +112,15 @@ def _keyed(value: Any) -> str:
     return str(value)
 
 
+def system_scores(path: Path) -> Mapping[str, Mapping[str, float]]:
+    """The scores of each system by question, from a list in the layout of a format that has such lists."""
+    for format in FORMATS.values():
+        scores = format.system_scores(path)
+        if scores is not None:
+            return scores
+    raise InputError(f"No format reads the system scores in {path}.", "Leave out the file of system scores.")
+
+
 def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:
     """Write a snapshot in a format; the folder ``target`` is there whole, or not at all."""
     chosen = FORMATS[format]

@@ -47,13 +47,11 @@ class Endpoint(Predictor):
     """A server behind a URL."""
 
     name: ClassVar[str] = "endpoint"
-    about: ClassVar[str] = (
-        "a server that answers a text and a media file with a similarity (EmoLia's contract)"
-    )
+    about: ClassVar[str] = "a server that answers a text and a media file with a similarity by HTTP POST"
     argument: ClassVar[str] = "the URL to post to"
     options: ClassVar[Mapping[str, str]] = {
         "audio": "'send' the media (the usual), or only the 'stem' of their name",
-        "names": "'unique' file names (the usual), or 'plain' ones as EmoLia's client sends them",
+        "names": "'unique' file names (the usual), or 'plain' ones without their folders",
         "batch": "'auto' tries all texts of a stimulus at once (the usual), 'never' sends one text a request",
         "timeout": "seconds a request may take from start to end, 60 if left out",
         "token_from": "the environment variable that holds a bearer token",

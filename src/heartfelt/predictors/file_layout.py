@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING, read_table
+from heartfelt.formats.format import FORMATS
 from heartfelt.formats.lines import read_jsonl
-from heartfelt.formats.musiceval import QUESTIONS as MUSICEVAL
 from heartfelt.formats.tabular import SYNONYMS
 
 Row: TypeAlias = Mapping[str, Any]
@@ -26,7 +26,6 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer", "category", "label", "caption", "text"),
 }
 _FURTHER = ("shares", "low", "high", "reason", "note", "against", "ok", "problem", "error")
-_EMO, _DIM = ("queried_emotion", "task_type"), ("dimension", "level", "polarity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +73,24 @@ def read_rows(path: Path, layout: Layout) -> list[dict[str, Any]]:
 
 
 def _delimited(path: Path) -> list[dict[str, Any]]:
-    """A text table; three columns without a header, of which two hold numbers, are MusicEval's answers."""
+    """A text table; one without a header is a dataset's own list of answers, if it has as many columns of numbers."""
     from heartfelt.formats.delimited import read_delimited
 
     frame = read_table(path)
-    if len(frame.columns) == 3 and all(_number(name) is not None for name in frame.columns[1:]):
-        frame = read_delimited(path, names=("stimulus", *MUSICEVAL))
+    if len(frame.columns) > 1 and all(_number(name) is not None for name in frame.columns[1:]):
+        for format in FORMATS.values():
+            if len(format.answer_columns) == len(frame.columns) - 1:
+                frame = read_delimited(path, names=("stimulus", *format.answer_columns))
     return frame.to_dicts()
 
 
 def answers_of(rows: Sequence[Row], questions: Sequence[str], layout: Layout, where: str) -> Answers:
     """What each row says of which question. ``questions`` are those that will be asked."""
     header = list(dict.fromkeys(name for row in rows for name in row))
-    if set(_DIM) <= set(header) and "file_name" in header:
-        return _long(rows, [*_DIM, "file_name"], list(_DIM), layout, where)
-    if set(_EMO) <= set(header) and "file_name" in header:
-        return _long(rows, ["file_name"], list(_EMO), layout, where)
+    for format in FORMATS.values():
+        stimuli, keys = format.prediction_keys or ((), ())
+        if stimuli and {*stimuli, *keys} <= set(header):
+            return _long(rows, list(stimuli), list(keys), layout, where)
     stimulus = layout.column("stimulus", header, where)
     if stimulus is None:
         raise InputError(
@@ -112,9 +113,10 @@ def answers_of(rows: Sequence[Row], questions: Sequence[str], layout: Layout, wh
 
 
 def _wide_columns(header: Sequence[str], questions: Sequence[str]) -> dict[str, str]:
-    """The columns that are called as a question is, MusicEval's by their own names."""
-    found = {name: name for name in header if name in questions}
-    return found or {name: MUSICEVAL[name] for name in header if MUSICEVAL.get(name) in questions}
+    """The columns that are called as a question is, or as a dataset's own lists call it."""
+    same = {name: name for name in header if name in questions}
+    known = {column: to for format in FORMATS.values() for column, to in format.answer_columns.items()}
+    return same or {name: known[name] for name in header if known.get(name) in questions}
 
 
 def _long(

@@ -17,7 +17,6 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.files import inside
 from heartfelt.formats.columns import need
-from heartfelt.formats.emolia_emo import label
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors.predictor import Ask, Case, Media
 from heartfelt.predictors.sampling import balanced_sample
@@ -25,6 +24,7 @@ from heartfelt.predictors.sentences import general_text, plain_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
+from heartfelt.study.question import readable
 
 EMOTION = "Speech audio in which the speaker expresses or conveys {label}."
 _PAIR = ("stimulus", "question")
@@ -142,7 +142,7 @@ def ask_of(study: Study, question: Question) -> Ask:
     elif "prompt" in question.shows:
         text, about["matches"] = plain_text(words, about), "prompt"
     elif "queried_emotion" in about:
-        text = EMOTION.format(label=label(about["queried_emotion"]))
+        text = EMOTION.format(label=readable(about["queried_emotion"]))
     else:
         text = general_text(scale, words, about)
     return Ask(question.id, scale, text, words, about, shown)

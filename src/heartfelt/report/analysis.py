@@ -16,7 +16,7 @@ from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import render
 from heartfelt.report.prints.hands import drawing
-from heartfelt.report.reading import Analysis
+from heartfelt.report.reading import Analysis, summary_data
 from heartfelt.serialization import write_json
 
 PAGE = "report.html"
@@ -39,7 +39,7 @@ def write_analysis(
         with drawing(drawn, figures, progress):
             for name, chart in drawn.items():
                 write_text(figures / f"{name}.csv", csv_text(chart_table(chart)))
-            write_json(made / "summary.json", analysis.summary)
+            write_json(made / "summary.json", summary_data(analysis))
             for name, table in (
                 ("labels", analysis.labels),
                 ("raters", analysis.raters),

@@ -11,7 +11,7 @@ from heartfelt.report.blocks import absent
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section
-from heartfelt.report.reading import Analysis, inside
+from heartfelt.report.reading import Analysis, inside, summary_data
 from heartfelt.report.sections import (
     conveyance,
     files,
@@ -46,7 +46,7 @@ Build: TypeAlias = Callable[[], Section | None]
 
 
 def _sections(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> list[Section]:
-    kind = analysis.summary.get("kind")
+    kind = summary_data(analysis).get("kind")
     builders: dict[str, Build] = {
         "verdict": lambda: verdict.verdict(analysis),
         "published": lambda: published.published(analysis),
@@ -95,10 +95,10 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
         (name, number(counts[name])) for name in ("systems", "intents", "questions") if counts.get(name)
     ]
     facts += [
-        ("policy", str(_name(analysis.summary.get("policy")))),
-        ("seed", str(analysis.summary.get("seed"))),
+        ("policy", str(_name(summary_data(analysis).get("policy")))),
+        ("seed", str(summary_data(analysis).get("seed"))),
     ]
-    facts.append(("snapshot", str(analysis.summary.get("hash", ""))[:12]))
+    facts.append(("snapshot", str(summary_data(analysis).get("hash", ""))[:12]))
     return facts
 
 

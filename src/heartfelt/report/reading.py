@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from heartfelt.analysis import Analysis
+from heartfelt.serialization import to_json
 
 __all__ = [
     "Analysis",
@@ -13,6 +15,7 @@ __all__ = [
     "inside",
     "questions",
     "rows",
+    "summary_data",
     "system_names",
     "trust_parts",
     "value_of",
@@ -22,9 +25,17 @@ __all__ = [
 MANY_QUESTIONS = 12
 
 
+@lru_cache(maxsize=4)
+def summary_data(analysis: Analysis) -> dict[str, Any]:
+    """The summary as plain data."""
+    made = to_json(analysis.summary)
+    assert isinstance(made, dict)
+    return made
+
+
 def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
     """The rows of a listed part that hold ``where``; none if the part is absent."""
-    found = analysis.summary.get(part)
+    found = summary_data(analysis).get(part)
     if not isinstance(found, Sequence):
         return []
     return [row for row in found if all(row.get(key) == value for key, value in where.items())]
@@ -32,7 +43,7 @@ def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
 
 def inside(analysis: Analysis, *path: str) -> Any:
     """What the summary holds at ``path``, or None."""
-    found: Any = analysis.summary
+    found: Any = summary_data(analysis)
     for key in path:
         if not isinstance(found, Mapping):
             return None
@@ -42,10 +53,10 @@ def inside(analysis: Analysis, *path: str) -> Any:
 
 def why(analysis: Analysis, part: str, otherwise: str) -> str:
     """Why a part of the summary is absent."""
-    reasons = analysis.summary.get("why_missing")
+    reasons = summary_data(analysis).get("why_missing")
     if isinstance(reasons, Mapping) and reasons.get(part):
         return str(reasons[part])
-    found = analysis.summary.get(part)
+    found = summary_data(analysis).get(part)
     if isinstance(found, Mapping) and found.get("why_missing"):
         return str(found["why_missing"])
     return otherwise

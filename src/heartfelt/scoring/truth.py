@@ -10,10 +10,10 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, Labels, first_answers, labels
 from heartfelt.labels.buckets import Buckets, buckets, forced, has_sides
+from heartfelt.media.probe import AT_HAND
 from heartfelt.scoring.options import ScoreOptions, Selection
 from heartfelt.scoring.scores import Task
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import AT_HAND
 from heartfelt.snapshot.published_split import published_part
 from heartfelt.study import Study
 from heartfelt.study.scale import Ordered, Tags, YesNo

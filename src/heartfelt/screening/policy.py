@@ -104,34 +104,35 @@ class Policy:
             "settings": {rule: dict(own) for rule, own in self.settings.items()},
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Policy:
+        """Restore what ``to_json`` wrote."""
+        return _from_data(data, "the policy")
 
-def _actions(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> dict[str, Action]:
+
+def actions_of(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> dict[str, Action]:
+    """Drop by some rules and flag by others, all the rest if none are named."""
     dropped = set(drop)
     shown = set(RULES if flag is None else flag)
     return {rule: "drop" if rule in dropped else "flag" for rule in RULES if rule in dropped | shown}
 
 
-POLICIES: Registry[Policy] = Registry("policy")
+POLICIES: Registry[Policy] = Registry("policy", offered="policies")
 for _policy in (
     Policy("none", "apply no rule and keep everybody"),
-    Policy("flag-only", "apply every rule and keep everybody", _actions()),
+    Policy("flag-only", "apply every rule and keep everybody", actions_of()),
     Policy(
         "default",
         "leave out raters whose answers carry no information about the stimuli or run in parallel with another rater's",
-        _actions(["informativeness", "collusion", "straight-lining"]),
+        actions_of(["informativeness", "collusion", "straight-lining"]),
     ),
     Policy(
         "strict",
         "leave out every rater that any rule flags, except for bias and the standards' outlier counts",
-        _actions([rule for rule in RULES if rule not in {"bias", "bt500", "p913"}]),
+        actions_of([rule for rule in RULES if rule not in {"bias", "bt500", "p913"}]),
     ),
-    Policy(
-        "musiceval",
-        "leave out batches (or raters, where there are no batches) that miss an anchor or a repeat",
-        _actions(["anchor", "repeat-difference"]),
-    ),
-    Policy("bt500", "leave out raters as ITU-R BT.500 does", _actions(["bt500"])),
-    Policy("p913", "leave out raters as ITU-T P.913 does, with biases taken out first", _actions(["p913"])),
+    Policy("bt500", "leave out raters as ITU-R BT.500 does", actions_of(["bt500"])),
+    Policy("p913", "leave out raters as ITU-T P.913 does, with biases taken out first", actions_of(["p913"])),
 ):
     POLICIES.add(_policy.name, _policy)
 

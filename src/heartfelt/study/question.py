@@ -66,3 +66,8 @@ def _fill_text(text: Text, names: dict[str, str]) -> Text:
     if isinstance(text, str):
         return fill(text, names)
     return {language: fill(words, names) for language, words in text.items()}
+
+
+def readable(name: str) -> str:
+    """The name of an emotion as people read it: ``___`` is a slash, ``_`` a space."""
+    return name.replace("___", " / ").replace("_", " ").strip()

@@ -46,7 +46,7 @@ def test_warpbreaks_equals_r() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "groups", "df", "printed"),
+    ("confidence", "groups", "df", "printed"),
     [(0.95, 3, 10, 3.877), (0.95, 5, 20, 4.232), (0.99, 4, 12, 5.502), (0.95, 3, 1, 26.976), (0.95, 20, 120, 5.126),
      (0.95, 10, 5, 6.995)],
 )  # fmt: skip

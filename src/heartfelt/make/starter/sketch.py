@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.make.generators import Generator
 from heartfelt.make.prompts import Prompt
+from heartfelt.registry import Registry
+
+MUSIC_STYLES: Mapping[str, str] = {
+    "Sinewood": "warm additive tones",
+    "Pluckbox": "plucked strings",
+    "Brassline": "filtered sawtooth",
+    "Chipling": "chip pulse waves",
+}
+"""What the systems of the built-in music synthesiser sound like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +66,8 @@ class Sketch:
     items: tuple[tuple[str, str], ...] | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     anchors: tuple[str, ...] = ()
+
+
+Starter: TypeAlias = Callable[[int], Sketch]
+"""Makes the sketch of a recipe with the given number of stimuli per cell."""
+STARTERS: Registry[Starter] = Registry("recipe", offered="starters")

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.manifest import open_study
-from heartfelt.make.starter import aigiemo, aimoclips, emolia_dim, emolia_emo, musiceval
 from heartfelt.make.starter.blocks import comment, listed, replace_block, substitute
 from heartfelt.make.starter.readme import readme_text
-from heartfelt.make.starter.sketch import Planned, Sketch, StarterOptions
+from heartfelt.make.starter.sketch import STARTERS, Planned, Sketch, StarterOptions
 from heartfelt.progress import Progress
 from heartfelt.study import Study, parse_study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.recipes import recipe_text
-
-SKETCHES: Mapping[str, Callable[[int], Sketch]] = {
-    "aimoclips": aimoclips.sketch,
-    "musiceval": musiceval.sketch,
-    "emolia-emo": emolia_emo.sketch,
-    "emolia-dim": emolia_dim.sketch,
-    "aigiemo": aigiemo.sketch,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +40,7 @@ def start_study(
 ) -> Started:
     """Make a study folder after ``recipe``, complete or not at all; the same options give the same bytes."""
     options = options or StarterOptions()
-    if recipe not in SKETCHES:
-        raise UnknownNameError(
-            f"There is no recipe called '{recipe}'.", suggestion(recipe, SKETCHES, "Recipes")
-        )
-    sketch = SKETCHES[recipe](options.per_cell)
+    sketch = STARTERS[recipe](options.per_cell)
     text = _study_text(recipe, sketch, options)
     study = parse_study(text)
     stimuli = pl.DataFrame(

@@ -20,6 +20,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import is_study
 from heartfelt.formats.reading import candidates, read_with
 from heartfelt.labels import first_answers
+from heartfelt.media.probe import AUDIO
 from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
@@ -30,10 +31,9 @@ from heartfelt.representation import ShortRepr
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
-from heartfelt.snapshot.media import AUDIO
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, load_study
-from heartfelt.study.recipes import recipe_study
+from heartfelt.study.recipes import recipe_study, reference_recipe
 
 Reader: TypeAlias = Callable[[Path, str | None, Mapping[str, Any], Progress | None], Snapshot]
 
@@ -104,7 +104,7 @@ def clips_of(
                 f"The stimuli of {folder} have no systems and intents.", "Predicted conveyance needs both."
             )
         return found
-    meant = recipe_study("aimoclips") if study is None else load_study(study)
+    meant = recipe_study(reference_recipe()) if study is None else load_study(study)
     rows = _listed(folder) or _by_folder(folder, meant)
     known = {intent.id for intent in meant.intents}
     strange = sorted({str(row["intent"]) for row in rows} - known)

@@ -15,21 +15,18 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, labels
-from heartfelt.labels.emolia_outputs.subset import subsets_of
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.progress import Progress
 from heartfelt.report.bench.told import FILE
 from heartfelt.report.bench.write import PAGE, fill_bench
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
-from heartfelt.scoring.emolia import write_emolia_bench
-from heartfelt.scoring.musiceval import no_numbers, write_musiceval
+from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot
 
 RUNS = "runs"
-LAYOUTS = ("emolia", "musiceval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +43,8 @@ class BenchOptions:
     """What else the page should say of how this was made."""
 
     def __post_init__(self) -> None:
-        if self.layout is not None and self.layout not in LAYOUTS:
-            raise InputError(
-                f"There is no layout called '{self.layout}'.", suggestion(self.layout, LAYOUTS, "Layouts")
-            )
+        if self.layout is not None:
+            LAYOUTS[self.layout]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +68,8 @@ def run_bench(
     target = Path(folder)
     _check(target, models)
     truth = truth_of(source, options.score)
-    _check_layout(source, options.layout)
+    if options.layout is not None:
+        LAYOUTS[options.layout].check(source)
     asked = _asked(truth, options.questions)
     # All are made before any is asked: a mistake in the last name costs nothing.
     made = [predictor_from(name) for name in models]
@@ -142,20 +138,6 @@ def _check_names(names: Sequence[str]) -> None:
         raise InputError(f"Two models are called '{twice[0]}'.", "Give each a name of its own: NAME=SPEC.")
 
 
-def _check_layout(source: Snapshot | Benchmark, layout: str | None) -> None:
-    """Refuse a layout that cannot hold this study before anything is asked."""
-    if layout == "emolia":
-        if isinstance(source, Benchmark):
-            raise InputError(
-                "A benchmark holds no votes for emolia's files.", "Point to the ratings instead."
-            )
-        subsets_of(source)
-    elif layout == "musiceval" and all(
-        source.study.scale_of(q.id).level != "interval" for q in source.study.asked
-    ):
-        raise no_numbers(source.study.name)
-
-
 def _asked(truth: Truth, questions: Sequence[str] | None) -> pl.DataFrame:
     items = truth.items.select(ITEM)
     if questions is None:
@@ -179,13 +161,14 @@ def _write(
     snapshot = source if isinstance(source, Snapshot) else None
     scratch = Path(tempfile.mkdtemp(prefix=".new.", dir=target))
     try:
-        if options.layout == "emolia" and snapshot is not None:
-            for made in write_emolia_bench(snapshot, predictions, scores, scratch / "own", options.score):
-                _put(made, (options.layout_folder or target) / made.relative_to(scratch / "own"))
-            shutil.rmtree(scratch / "own")
+        if options.layout is not None:
+            own = scratch / "own"
+            own.mkdir()
+            layout = LAYOUTS[options.layout]
+            for made in layout.write_scores(source, predictions, scores, own, options.score):
+                _put(made, (options.layout_folder or target) / made.relative_to(own))
+            shutil.rmtree(own)
         fill_bench(scores, predictions, scratch, target / PAGE, snapshot)
-        if options.layout == "musiceval":
-            write_musiceval(scores, scratch)
         for made in sorted(scratch.iterdir(), key=lambda path: path.name == PAGE):
             _put(made, target / made.name)
     finally:

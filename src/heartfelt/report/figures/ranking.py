@@ -9,7 +9,7 @@ from heartfelt.report.chart import Absent, Chart, axis
 from heartfelt.report.figures.figure import FIGURES, Figure
 from heartfelt.report.figures.rows import numbers, panel_of, row_of
 from heartfelt.report.palette import COLOURS
-from heartfelt.report.reading import Analysis, questions, rows, system_names, value_of
+from heartfelt.report.reading import Analysis, questions, rows, summary_data, system_names, value_of
 
 MOST_PANELS = 6
 
@@ -24,7 +24,7 @@ class Ranking(Figure):
 
     def chart(self, analysis: Analysis) -> Chart | Absent:
         """One panel per question."""
-        if analysis.summary.get("kind") == "conveyance":
+        if summary_data(analysis).get("kind") == "conveyance":
             return Absent("systems are compared by their deviation from the references, not by their means")
         names = system_names(analysis)
         panels: list[dict[str, Any]] = []

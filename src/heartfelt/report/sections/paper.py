@@ -6,14 +6,14 @@ from markupsafe import Markup
 
 from heartfelt.report.blocks import joined
 from heartfelt.report.page import Section
-from heartfelt.report.reading import Analysis
+from heartfelt.report.reading import Analysis, summary_data
 
 
 def paper(analysis: Analysis) -> Section | None:
     """Methods and results to copy."""
     parts = []
     for key in ("methods", "results"):
-        text = analysis.summary.get(key)
+        text = summary_data(analysis).get(key)
         if not text:
             continue
         paragraphs = Markup("\n").join(

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from heartfelt.report.blocks import figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.page import Section
-from heartfelt.report.reading import MANY_QUESTIONS, Analysis, inside, value_of
+from heartfelt.report.reading import MANY_QUESTIONS, Analysis, inside, summary_data, value_of
 from heartfelt.report.tables import table
 from heartfelt.report.words import coefficient, plain
 
@@ -47,7 +47,7 @@ def agreement(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Secti
     html = joined(
         figure_block("agreement", charts),
         figure_block("confusion", charts)
-        if isinstance(charts.get("confusion"), Chart) and analysis.summary.get("kind") != "conveyance"
+        if isinstance(charts.get("confusion"), Chart) and summary_data(analysis).get("kind") != "conveyance"
         else Markup(""),
         table(
             "Agreement, with 95% intervals",

@@ -9,18 +9,18 @@ from markupsafe import Markup
 
 from heartfelt.report.blocks import absent
 from heartfelt.report.page import Section
-from heartfelt.report.reading import Analysis
+from heartfelt.report.reading import Analysis, summary_data
 
 GROUPS = (("systems", "Systems and intents"), ("reliability", "Reliability"), ("raters", "Raters"))
 
 
 def verdict(analysis: Analysis) -> Section:
     """The bottom line and the sentences of each group."""
-    groups = analysis.summary.get("verdict_groups")
+    groups = summary_data(analysis).get("verdict_groups")
     if isinstance(groups, Mapping):
         html = _grouped(groups)
     else:
-        sentences = analysis.summary.get("verdict") or []
+        sentences = summary_data(analysis).get("verdict") or []
         html = _sentences(sentences) if sentences else absent("No verdict could be reached.")
     return Section(
         "verdict",
@@ -50,7 +50,7 @@ def _grouped(groups: Mapping[str, Any]) -> Markup:
 
 def _failed(analysis: Analysis) -> Markup:
     """Remarks of the analysis, such as a part that could not be computed."""
-    notes = [str(note) for note in analysis.summary.get("notes") or []]
+    notes = [str(note) for note in summary_data(analysis).get("notes") or []]
     if not notes:
         return Markup("")
     items = Markup("\n").join(Markup("<li>{}</li>").format(note) for note in notes)

@@ -1,0 +1,321 @@
+"""Break the core modules one expression at a time and count how many breaks the tests notice.
+
+    python scripts/mutants.py [--sample N] [--seed N] [--only TEXT] [--survivors FILE]
+
+A mutant is one changed expression: a comparison moved by its boundary or turned round, a constant moved, an
+operator exchanged, a condition dropped, a keyword argument left out, ``min`` for ``max``. From each module a fixed sample is
+drawn; for each mutant the module's own quick tests run until the first failure. A mutant is caught if a test fails or takes
+far longer than usual. ``EQUIVALENT`` lists mutants that change nothing a caller could see, each with the reason; they are left out of the counts.
+The table goes into CONTRIBUTING.md; the exit status is 1 below the aim of 80%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "heartfelt"
+AIM = 0.8
+QUICK = "not (slow or browser or server or data or peer)"
+LONGEST = 120  # seconds a mutant's tests may take before they count as failed
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Core modules, as a pattern below ``src/heartfelt``, and the tests that guard them."""
+
+    modules: str
+    tests: tuple[str, ...]
+
+
+CORE: tuple[Core, ...] = (
+    Core("stats/agreement/alpha.py", ("tests/stats/agreement/test_alpha.py",)),
+    Core("screening/copies.py", ("tests/screening",)),
+)
+EQUIVALENT: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One changed expression."""
+
+    module: str
+    line: int
+    before: str
+    after: str
+    source: str
+    tests: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """How ``EQUIVALENT`` and the list of survivors call it; line numbers move, expressions less so."""
+        return f"{self.module}: {self.before} -> {self.after}"
+
+
+COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+}
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
+
+
+def changed(node: ast.AST) -> Iterator[ast.AST]:
+    """Every way one node can be broken."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for other in COMPARISONS.get(type(node.ops[0]), ()):
+            yield ast.Compare(node.left, [other()], node.comparators)
+    elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS and not _is_text(node):
+        yield ast.BinOp(node.left, OPERATORS[type(node.op)](), node.right)
+    elif isinstance(node, ast.BoolOp):
+        yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+        for dropped in range(len(node.values)):
+            rest = [value for place, value in enumerate(node.values) if place != dropped]
+            yield rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        value = node.value
+        assert isinstance(value, int | float)
+        yield ast.Constant(value + 1 if isinstance(value, int) else value * 1.1 + 0.01)
+    elif isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name in CALLS:
+            other_call = copy.deepcopy(node)
+            if isinstance(other_call.func, ast.Name):
+                other_call.func.id = CALLS[name]
+            elif isinstance(other_call.func, ast.Attribute):
+                other_call.func.attr = CALLS[name]
+            yield other_call
+        for dropped in range(len(node.keywords)):
+            others = [word for place, word in enumerate(node.keywords) if place != dropped]
+            yield ast.Call(node.func, node.args, others)
+    elif isinstance(node, ast.IfExp):
+        yield node.body
+        yield node.orelse
+
+
+def _is_text(node: ast.BinOp) -> bool:
+    return any(
+        isinstance(side, ast.JoinedStr | ast.Constant) and not _is_number(side)
+        for side in (node.left, node.right)
+    )
+
+
+def _is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def mutants_of(path: Path, tests: tuple[str, ...]) -> list[Mutant]:
+    """Every mutant of one module; annotations, decorators, messages of errors and constants of slots are left alone."""
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    silent = {id(inner) for node in ast.walk(tree) for part in _left_alone(node) for inner in ast.walk(part)}
+    out = []
+    data = source.encode()
+    starts = [0]
+    for line in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in ast.walk(tree):
+        if id(node) in silent or not isinstance(node, ast.expr):
+            continue
+        begin = starts[node.lineno - 1] + node.col_offset
+        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+        before = ast.unparse(node)
+        for other in changed(node):
+            after = ast.unparse(other)
+            broken = (data[:begin] + f"({after})".encode() + data[end:]).decode()
+            out.append(Mutant(str(path.relative_to(PACKAGE)), node.lineno, before, after, broken, tests))
+    return out
+
+
+def _left_alone(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        arguments = [*node.args.args, *node.args.kwonlyargs, *node.args.posonlyargs]
+        return [
+            *node.decorator_list,
+            *(a.annotation for a in arguments if a.annotation),
+            *([node.returns] if node.returns else []),
+        ]
+    if isinstance(node, ast.ClassDef):
+        return [*node.decorator_list]
+    if isinstance(node, ast.AnnAssign):
+        return [node.annotation]
+    if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert):
+        return [node]
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return [node]
+    return []
+
+
+def sample(size: int, seed: int, only: str) -> list[Mutant]:
+    """The mutants to try: ``size`` from each module, spread over its lines, always the same for the same seed."""
+    out: list[Mutant] = []
+    for core in CORE:
+        paths = sorted(PACKAGE.glob(core.modules))
+        if not paths:
+            raise SystemExit(f"No module matches {core.modules}: correct CORE in {Path(__file__).name}.")
+        for path in paths:
+            every = [
+                each
+                for each in mutants_of(path, core.tests)
+                if each.name not in EQUIVALENT and only in each.module
+            ]
+            random.Random(f"{seed} {path.name}").shuffle(every)
+            out += sorted(every[:size], key=lambda each: each.line)
+    return out
+
+
+def caught(mutant: Mutant, copies: list[Path]) -> bool:
+    """Whether a test fails when the mutant stands in for its module."""
+    place = copies.pop()
+    target = place / "heartfelt" / mutant.module
+    original = target.read_bytes()
+    try:
+        target.write_text(mutant.source, encoding="utf-8")
+        return run_tests(mutant.tests, place) != 0
+    finally:
+        target.write_bytes(original)
+        copies.append(place)
+
+
+def run_tests(tests: Sequence[str], source: Path) -> int:
+    """The exit status of the quick tests with the code below ``source``; 124 if they take too long.
+
+    The tests run in a fork of this process, which has the heavy libraries loaded already.
+    """
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        sys.path[:0] = [str(source), str(ROOT)]
+        os.environ["PYTHONPATH"] = str(source)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        import pytest
+
+        status = pytest.main(
+            [
+                "-x",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:xdist",
+                "--rootdir",
+                str(ROOT),
+                "-m",
+                QUICK,
+                *tests,
+            ]
+        )
+        os._exit(int(status))
+    deadline = time.monotonic() + LONGEST
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return 124
+
+
+def preload() -> None:
+    """Load what every run of the tests would load first; nothing of heartfelt itself."""
+    import numba  # noqa: F401
+    import numpy  # noqa: F401
+    import polars  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.optimize
+    import scipy.stats  # noqa: F401
+
+
+def main() -> int:
+    """Run the sample and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--sample", type=int, default=10, help="mutants a module")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only modules whose path holds this text")
+    parser.add_argument("--survivors", type=Path, help="write the mutants no test noticed to this file")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    preload()
+    tried = sample(options.sample, options.seed, options.only)
+    workers = os.cpu_count() or 1
+    with tempfile.TemporaryDirectory() as scratch:
+        copies = [Path(scratch) / str(place) for place in range(workers)]
+        for each in copies:
+            shutil.copytree(ROOT / "src", each)
+        for tests in {mutant.tests for mutant in tried}:
+            if run_tests(tests, copies[0]) != 0:
+                raise SystemExit(f"The tests {' '.join(tests)} fail without any mutant.")
+        results: list[bool] = []
+        with ThreadPoolExecutor(workers) as pool:
+            for done, noticed in enumerate(pool.map(lambda mutant: caught(mutant, copies), tried), 1):
+                results.append(noticed)
+                print(
+                    f"\r{done}/{len(tried)} mutants, {sum(results)} caught",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        print(file=sys.stderr)
+    survivors = [mutant for mutant, noticed in zip(tried, results, strict=True) if not noticed]
+    if options.survivors:
+        options.survivors.write_text(
+            "".join(f"{each.module}:{each.line}: {each.before} -> {each.after}\n" for each in survivors)
+        )
+    print(table(tried, results))
+    return 0 if sum(results) >= AIM * len(tried) else 1
+
+
+def table(tried: Sequence[Mutant], results: Sequence[bool]) -> str:
+    """One row per package in Markdown."""
+    rows: dict[str, list[tuple[str, bool]]] = {}
+    for mutant, noticed in zip(tried, results, strict=True):
+        rows.setdefault(str(Path(mutant.module).parent), []).append((mutant.module, noticed))
+    every = [each for _, found in sorted(rows.items()) for each in found]
+    lines = ["| package | modules | mutants | caught | share |", "|---|---|---|---|---|"]
+    for name, found in [*sorted(rows.items()), ("all", every)]:
+        noticed_here = sum(noticed for _, noticed in found)
+        modules = len({module for module, _ in found})
+        lines.append(
+            f"| `{name}` | {modules} | {len(found)} | {noticed_here} | {noticed_here / len(found):.0%} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,490 @@
+"""The figures of an analysis, part by part: reliability, agreement, effects, means, quadrants and distributions.
+
+Each part is a frozen dataclass of estimates, counts and words; ``analysis.summary`` holds them all. Outcomes of models are
+``value`` (the mean rating), ``signed`` (its deviation from the reference of the intent) and ``absolute`` (the size of that
+deviation); ``system`` is ``all`` for figures over all systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from heartfelt.stats.estimate import Estimate
+
+Kind: TypeAlias = Literal["conveyance", "opinion", "presence"]
+Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
+Outcome: TypeAlias = Literal["value", "signed", "absolute", "corrected"]
+ByName: TypeAlias = Mapping[str, Estimate]
+Df: TypeAlias = tuple[int, int | float | None]
+
+ALL = "all"
+OMIT = {"omit": True}
+OMIT_NONE = {"omit": "none"}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What there is. A *rating* is one rater's answers to one stimulus at one presentation; ``answers`` counts single answers."""
+
+    stimuli: int
+    rated: int
+    unrated: int
+    raters: int
+    """Raters who gave at least one rating; those who are listed and gave none are ``raters_without_ratings``."""
+    raters_kept: int
+    raters_without_ratings: int
+    ratings: int
+    ratings_kept: int
+    answers: int
+    answers_kept: int
+    answers_of_unknown_raters: int
+    probe_stimuli: int
+    answers_to_probes: int
+    means: int
+    questions: int
+    systems: int
+    intents: int
+    labels: int
+    items_without_label: int
+    ratings_by_question: Mapping[str, int]
+    ratings_per_item: Mapping[str, int]
+    """How many items have how many ratings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """The best a predictor can be expected to reach, by metric; within cells and by system for the main ``metric``."""
+
+    correlation: Estimate
+    rmse: Estimate | None = field(default=None, metadata=OMIT)
+    accuracy: Estimate | None = field(default=None, metadata=OMIT)
+    accuracy_cell_means: Estimate | None = field(default=None, metadata=OMIT)
+    accuracy_human: Estimate | None = field(default=None, metadata=OMIT)
+    metric: str | None = field(default=None, metadata=OMIT)
+    by_system: ByName | None = field(default=None, metadata=OMIT_NONE)
+    within_cells: Estimate | None = field(default=None, metadata=OMIT)
+    cell_means: Estimate | None = field(default=None, metadata=OMIT)
+    cell_means_in_sample: Estimate | None = field(default=None, metadata=OMIT)
+    human: Estimate | None = field(default=None, metadata=OMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceShares:
+    """Variance between raters, between stimuli and left over, and the share of each."""
+
+    rater: Estimate
+    stimulus: Estimate
+    residual: Estimate
+    share_rater: Estimate
+    share_stimulus: Estimate
+    share_residual: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How far the ratings of one question can be trusted, or of the ``n_questions`` questions on one scale together.
+
+    ``reliability_with`` is that of the mean of so many raters; ``raters_needed`` how many a target takes, and
+    ``raters_needed_between`` its bounds; ``single_rating`` names the coefficient both are worked out from.
+    """
+
+    alpha_interval: Estimate
+    alpha_ordinal: Estimate
+    alpha_nominal: Estimate
+    icc1: Estimate
+    icc1k: Estimate
+    icc2: Estimate
+    icc2k: Estimate
+    icc3: Estimate
+    icc3k: Estimate
+    split_half: Estimate
+    ceiling: Ceilings
+    variance_components: VarianceShares | None = field(default=None, metadata=OMIT)
+    reliability_with: ByName = field(default_factory=dict, metadata=OMIT)
+    raters_needed: Mapping[str, int | None] = field(default_factory=dict, metadata=OMIT)
+    raters_needed_between: Mapping[str, tuple[int | None, int | None]] = field(
+        default_factory=dict, metadata=OMIT
+    )
+    single_rating: str | None = field(default=None, metadata={"key": "from", "omit": "none"})
+    n_questions: int | None = field(default=None, metadata=OMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorAgreement:
+    """What the items were chosen to show against the majority of the raters."""
+
+    accuracy: Estimate
+    balanced_accuracy: Estimate
+    n_ties: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement on categories; ``binary`` takes ordered categories as present or absent.
+
+    With many questions each gets the first three coefficients and their pool the rest. ``leading`` names the coefficient to
+    report first: one that knows the order where there is one.
+    """
+
+    fleiss_kappa: Estimate
+    exact_agreement: Estimate
+    leave_one_out: Estimate
+    leave_one_out_balanced: Estimate | None = field(default=None, metadata=OMIT)
+    leave_one_out_ties: int | None = field(default=None, metadata=OMIT)
+    exact_agreement_of_pairs: Estimate | None = field(default=None, metadata=OMIT)
+    alpha_nominal: Estimate | None = field(default=None, metadata=OMIT)
+    alpha_ordinal: Estimate | None = field(default=None, metadata=OMIT)
+    gwet_ac1: Estimate | None = field(default=None, metadata=OMIT)
+    gwet_ac2: Estimate | None = field(default=None, metadata=OMIT)
+    cohen_kappa: Estimate | None = field(default=None, metadata=OMIT)
+    cohen_kappa_weighted_by_items: Estimate | None = field(default=None, metadata=OMIT)
+    cohen_kappa_linear: Estimate | None = field(default=None, metadata=OMIT)
+    cohen_kappa_quadratic: Estimate | None = field(default=None, metadata=OMIT)
+    pairwise_accuracy: Estimate | None = field(default=None, metadata=OMIT)
+    pairwise_accuracy_pooled: Estimate | None = field(default=None, metadata=OMIT)
+    pairwise_balanced_accuracy: Estimate | None = field(default=None, metadata=OMIT)
+    pairwise_balanced_accuracy_pooled: Estimate | None = field(default=None, metadata=OMIT)
+    with_prior: Agreement | None = field(default=None, metadata=OMIT)
+    prior_against_majority: PriorAgreement | None = field(default=None, metadata=OMIT)
+    binary: Agreement | None = field(default=None, metadata=OMIT)
+    leading: str | None = field(default=None, metadata=OMIT)
+    n_questions: int | None = field(default=None, metadata=OMIT)
+
+    @property
+    def lead(self) -> Estimate:
+        """The coefficient to report first."""
+        ordinal = self.alpha_ordinal if self.leading == "alpha_ordinal" else None
+        return ordinal or self.fleiss_kappa
+
+
+@dataclass(frozen=True, slots=True)
+class CountTest:
+    """Whether the number of ratings of an item goes with its answers, or with how far raters disagree on it."""
+
+    p: float | None
+    p_corrected: float | None
+    significant: bool
+    change: Estimate | None = field(default=None, metadata=OMIT)
+    category: float | None = field(default=None, metadata=OMIT)
+    why_missing: str | None = field(default=None, metadata=OMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class CountTests:
+    """Both tests of one question."""
+
+    answers: CountTest
+    disagreement: CountTest
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Constant raters, questions whose answers are all equal, and whether counts depend on answers."""
+
+    constant_raters: tuple[str, ...]
+    raters_judged: int
+    constant_questions: tuple[str, ...]
+    ratings_per_item: Mapping[str, CountTests]
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutCovariates:
+    """The same effect on the same stimuli in the model without covariates."""
+
+    f: float | None = field(metadata={"key": "F"})
+    p: float | None
+    eta_squared: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One effect of one analysis of variance; sums of squares of type II.
+
+    ``eta_squared`` is a share of the sum of the table's sums of squares, ``eta_squared_of_total`` of the corrected total.
+    """
+
+    outcome: str
+    deviation: Outcome
+    model: str
+    type: int
+    effect: str
+    df: Df | None
+    f: float | None = field(metadata={"key": "F"})
+    p: float | None
+    eta_squared: float | None
+    eta_squared_of_total: float | None
+    partial_eta_squared: Estimate
+    omega_squared: float | None
+    n: int | None
+    notes: tuple[str, ...] = ()
+    why_missing: str | None = field(default=None, metadata=OMIT)
+    without_covariates: WithoutCovariates | None = field(default=None, metadata=OMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class MixedEffect:
+    """One effect of a linear mixed model with raters and stimuli as crossed random effects."""
+
+    outcome: str
+    deviation: Outcome
+    model: str
+    effect: str
+    df: Df | None
+    f: float | None = field(metadata={"key": "F"})
+    p: float | None
+    variances: ByName
+    method: str = field(default="", metadata=OMIT)
+    n: int | None = field(default=None, metadata=OMIT)
+    notes: tuple[str, ...] | None = field(default=None, metadata=OMIT_NONE)
+    why_missing: str | None = field(default=None, metadata=OMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two systems, or two quadrants, compared: ``a`` less ``b`` with its interval, and a corrected ``p``.
+
+    ``df`` belongs to the tests in a linear model; ``p_alone`` (before Holm's correction) to the two-way jackknife, which has no
+    ``model``.
+    """
+
+    outcome: str
+    deviation: Outcome
+    factor: str
+    model: str | None
+    method: str
+    a: str
+    b: str
+    difference: Estimate
+    p: float | None
+    significant: bool | None
+    df: float | None = None
+    p_alone: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The row, with the difference and its bounds as plain numbers."""
+        out: dict[str, Any] = {
+            "outcome": self.outcome,
+            "deviation": self.deviation,
+            "factor": self.factor,
+            "model": self.model,
+            "method": self.method,
+            "a": self.a,
+            "b": self.b,
+            "difference": self.difference.value,
+            "low": self.difference.low,
+            "high": self.difference.high,
+            "p": self.p,
+            "significant": self.significant,
+        }
+        if self.model is not None:
+            out["df"] = self.df
+        else:
+            out["p_alone"] = self.p_alone
+            if self.difference.interval:
+                out["interval"] = self.difference.interval
+        if (self.p if self.model is not None else self.p_alone) is None:
+            out["why_missing"] = self.difference.why_no_interval or self.difference.why_missing
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Pair:
+        """Restore a row."""
+        why = data.get("why_missing")
+        numbers = (data["difference"], data["low"], data["high"])
+        difference = Estimate(
+            *numbers,
+            method="difference of means",
+            interval=data.get("interval", ""),
+            why_missing=(why or "not computed") if numbers[0] is None else None,
+            why_no_interval=why,
+        )
+        names = ("outcome", "deviation", "factor", "model", "method", "a", "b", "p", "significant")
+        return cls(
+            **{name: data[name] for name in names},
+            difference=difference,
+            df=data.get("df"),
+            p_alone=data.get("p_alone"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Figures over some stimuli under one question; ``absolute_deviation_corrected`` is without the noise of the ratings."""
+
+    n_stimuli: int
+    n_ratings: int
+    mean: Estimate
+    deviation: Estimate
+    absolute_deviation: Estimate
+    absolute_deviation_corrected: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionMeans:
+    """One question over all its stimuli."""
+
+    question: str
+    level: Level
+    sd_of_labels: float | None
+    means: Means = field(metadata={"flatten": True})
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMeans:
+    """One system under one question, its rank, and the systems it is not shown to differ from."""
+
+    system: str
+    question: str
+    means: Means = field(metadata={"flatten": True})
+    rank: int | None
+    ranked_by: str
+    tied_with: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class IntentMeans:
+    """One intent under one question."""
+
+    intent: str
+    question: str
+    quadrant: str | None
+    reference: float | None
+    means: Means = field(metadata={"flatten": True})
+
+
+@dataclass(frozen=True, slots=True)
+class QuadrantMeans:
+    """One quadrant under one question, of one system or of all."""
+
+    quadrant: str
+    system: str
+    question: str
+    n_stimuli: int
+    deviation: Estimate
+    absolute_deviation: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Intended (rows) against perceived (columns): counts, and shares of each row."""
+
+    labels: tuple[str, ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    proportions: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The share of hits expected by chance, and the probability of at least as many hits as there were."""
+
+    share: float = field(metadata={"key": "value"})
+    p: float | None
+    method: str
+    why_missing: str | None = field(default=None, metadata={"key": "why_no_test", "omit": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Quadrants:
+    """Deviation by quadrant, intended against perceived quadrants, and how often they are the same."""
+
+    names: tuple[str, ...]
+    axes: tuple[str, str]
+    midpoints: tuple[float, float]
+    of_intent: Mapping[str, str]
+    by_quadrant: tuple[QuadrantMeans, ...]
+    by_system_quadrant: tuple[QuadrantMeans, ...]
+    confusion: Confusion
+    hit_rate: Estimate
+    hit_rate_by_chance: Chance | None
+    hit_rate_by_system: ByName
+    hit_rate_by_system_by_chance: Mapping[str, Chance | None]
+    hit_rate_by_quadrant: ByName
+
+
+@dataclass(frozen=True, slots=True)
+class IntentConfusion:
+    """Intents against the most frequent answers, where intents are among the categories of a question."""
+
+    question: str
+    confusion: Confusion = field(metadata={"flatten": True})
+    hit_rate: Estimate
+    hit_rate_by_chance: Chance | None
+    hit_rate_by_system: ByName
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The line of perceived on intended; differences shrink towards ``neutral`` where the slope is below 1."""
+
+    system: str
+    question: str
+    slope: Estimate
+    intercept: Estimate
+    neutral: float | None
+    p_no_relation: float | None
+    p_no_shrinkage: float | None
+    slope_for_other_intents: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCount:
+    """How often one answer was given; the lower end of its bin where answers are binned."""
+
+    value: float
+    answer: str | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The answers to one question, of one system or of all; ``bins`` are the edges of a long scale's bins."""
+
+    question: str
+    system: str
+    bins: tuple[float, ...] | None
+    answers: tuple[AnswerCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuadrantEllipse:
+    """The 95% ellipse of the stimuli of one system and quadrant in the plane of both axes."""
+
+    system: str
+    quadrant: str
+    centre: tuple[float, float] | None
+    semi_axes: tuple[float, float] | None
+    angle: float | None
+    area: float | None
+    confidence: float = field(metadata={"key": "level"})
+    n_points: int
+    n_left_out: int
+    why_missing: str | None = field(default=None, metadata=OMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How far the ellipses of two quadrants of a system overlap (intersection over union)."""
+
+    system: str
+    a: str
+    b: str
+    overlap: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """The labels of the items that share one value of a fact."""
+
+    value: str
+    n_items: int
+    n_ratings: int
+    n_labels: int
+    n_ties: int
+    n_single: int
+    present: Estimate
+    unanimous: Estimate
+    matches_intended: Estimate

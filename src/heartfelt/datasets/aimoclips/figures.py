@@ -1,0 +1,63 @@
+"""The figures AImoclips published. They apply to data read in its format with its six systems and the reference
+coordinates of its twelve intents. The paper's pairs come from a one-way layout, without the intents its F tests hold
+constant; the pairs of the verdict are those of the model itself.
+
+Source: Go, Han, Choi, Choi, Nam and Park (2025), AImoclips: A Benchmark for Evaluating Emotion Conveyance in
+Text-to-Music Generation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heartfelt.analysis.pairwise import ONE_WAY
+from heartfelt.analysis.published import Rows, exact, rounded
+from heartfelt.snapshot import Snapshot
+from heartfelt.study.recipes import recipe_study
+
+COUNTS = (("clips rated", "rated", 991), ("ratings", "ratings", 6162), ("raters", "raters", 111))
+PER_CLIP = {"4": 67, "5": 205, "6": 315, "7": 270, "8": 117, "9": 17}
+EFFECTS = (
+    ("valence", "signed", "system + intent", "system", (5, 974), "150.53", ".123"),
+    ("arousal", "signed", "system + intent", "system", (5, 974), "39.44", ".0836"),
+    ("valence", "absolute", "quadrant + system", "quadrant", (3, 982), "29.27", ".0814"),
+    ("arousal", "absolute", "quadrant + system", "quadrant", (3, 982), "14.62", ".0421"),
+)
+PAIRS = (("valence", 8), ("arousal", 8))
+
+
+class AimoclipsFigures:
+    """Counts, effects of system and quadrant, and the number of pairs of systems that differ."""
+
+    def applies(self, snapshot: Snapshot) -> bool:
+        """Whether these are the data of the paper, not others in its format."""
+        if snapshot.source.format != "aimoclips":
+            return False
+        base = recipe_study("aimoclips")
+        references = [{i.id: dict(i.reference) for i in study.intents} for study in (base, snapshot.study)]
+        systems = [{system.id for system in study.systems} for study in (base, snapshot.study)]
+        return references[0] == references[1] and systems[0] == systems[1]
+
+    def compare(self, counts: dict[str, Any], anova: Rows, pairwise: Rows) -> Rows:
+        """Published figures with recomputed ones."""
+        rows = [exact(what, printed, counts[key]) for what, key, printed in COUNTS]
+        for n, clips in PER_CLIP.items():
+            rows.append(exact(f"clips with {n} ratings", clips, counts["ratings_per_item"].get(n, 0)))
+        none: dict[str, Any] = {"df": None, "F": None, "eta_squared": None}
+        effects = {(row["outcome"], row["deviation"], row["model"], row["effect"]): row for row in anova}
+        for question, deviation, model, effect, df, f, eta in EFFECTS:
+            row = effects.get((question, deviation, model, effect), none)
+            name = f"{deviation} {question} deviation by {effect}"
+            rows.append(exact(f"degrees of freedom, {name}", list(df), row["df"]))
+            rows.append(rounded(f"F, {name}", f, row["F"]))
+            rows.append(rounded(f"eta squared, {name}", eta, row["eta_squared"]))
+        for question, printed in PAIRS:
+            key = (question, "signed", "system", ONE_WAY)
+            differ = sum(
+                bool(row["significant"])
+                for row in pairwise
+                if (row["outcome"], row["deviation"], row["factor"], row["method"]) == key
+            )
+            what = f"pairs of systems that differ in signed {question} deviation (one-way Tukey-Kramer, as published)"
+            rows.append(exact(what, printed, differ))
+        return rows

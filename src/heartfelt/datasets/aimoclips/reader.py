@@ -1,0 +1,293 @@
+"""AImoclips: valence and arousal of text-to-music clips, three CSV files and a folder of audio.
+
+``clips_metadata.csv`` (clip means), ``ratings_metadata.csv`` (one row per rater and clip, in what looks like presentation
+order) and ``emotion_intents_metadata.csv`` (reference coordinates). Clips with three or fewer ratings were left out of the
+files by their authors; the grid of systems, intents and indices shows which, and they are in the ledger. The CSV files
+call a clip ``{system}_{intent}_{index}_crop.wav``, the audio folder has it without ``_crop``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.files import write_text
+from heartfelt.formats.columns import need, numbers, read_table, unique_keys, whole_numbers
+from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
+from heartfelt.formats.format import Format
+from heartfelt.media.probe import find_media, probe_stimuli
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
+from heartfelt.study import Study
+from heartfelt.study.recipes import recipe_study
+from heartfelt.study.study import Intent, System
+from heartfelt.tables import lossless_types
+
+CLIPS = "clips_metadata.csv"
+RATINGS = "ratings_metadata.csv"
+INTENTS = "emotion_intents_metadata.csv"
+QUESTIONS = ("valence", "arousal")
+PUBLISHED_LAYOUT = {CLIPS: "lf", RATINGS: "crlf", INTENTS: "lf, none at the end"}
+CLIP_COLUMNS = (
+    "index",
+    "audio_file",
+    "model",
+    "emotion",
+    "file_index",
+    "valence",
+    "arousal",
+    "num_annotators",
+)
+
+
+class AimoclipsFormat(Format):
+    """The three CSV files of AImoclips, byte for byte."""
+
+    name: ClassVar[str] = "aimoclips"
+    about: ClassVar[str] = "valence and arousal of text-to-music clips (three CSV files and music_clips/)"
+    options: ClassVar[Mapping[str, str]] = {
+        "media": "folder of the audio, music_clips/ beside the files if left out"
+    }
+
+    def recognises(self, source: Path) -> bool:
+        """A folder with the three files."""
+        return all((source / name).is_file() for name in (CLIPS, RATINGS, INTENTS))
+
+    def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
+        """Read the three files and find the audio."""
+        for name in (CLIPS, RATINGS, INTENTS):
+            if not (source / name).is_file():
+                raise InputError(
+                    f"{source} has no {name}.", f"Point to the folder with {CLIPS}, {RATINGS} and {INTENTS}."
+                )
+        intents = _intents(source / INTENTS)
+        clips = _clips(source / CLIPS)
+        ratings = _ratings(source / RATINGS)
+        _hold_together(clips, ratings, source)
+        stimuli, ledger = _grid(clips)
+        root = source / options.get("media", "music_clips")
+        stimuli = _with_paths(stimuli, root)
+        if root.is_dir():
+            stimuli = probe_stimuli(stimuli, root, str(source), progress)
+        study = _study(intents, stimuli)
+        layout = {name: line_ends(source / name) for name in (CLIPS, RATINGS, INTENTS)}
+        where = Source(self.name, source.name, dict(options), root if root.is_dir() else None, layout)
+        return Snapshot.build(study, stimuli=stimuli, ratings=_long(ratings), ledger=ledger, source=where)
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write the three files. Clip means are those the source gave, or are computed and rounded to three places."""
+        ratings = _wide(snapshot)
+        rows = [
+            {
+                "quadrant": i.group,
+                "emotion": i.id,
+                "gt_valence": i.reference.get("valence"),
+                "gt_arousal": i.reference.get("arousal"),
+            }
+            for i in snapshot.study.intents
+        ]
+        intents = pl.DataFrame(rows, schema=["quadrant", "emotion", "gt_valence", "gt_arousal"])
+        layout = {**PUBLISHED_LAYOUT, **snapshot.source.layout}
+        for name, frame in ((CLIPS, _clip_rows(snapshot, ratings)), (RATINGS, ratings), (INTENTS, intents)):
+            write_text(target / name, with_line_ends(csv_text(frame), layout[name]))
+
+    def example(self, folder: Path) -> Path:
+        """Two systems, two intents, three clips a cell, four raters."""
+        source = folder / "aimoclips"
+        source.mkdir(parents=True)
+        write_text(
+            source / INTENTS,
+            "quadrant,emotion,gt_valence,gt_arousal\nhv_ha,happy,8.47,6.05\nlv_la,sad,2.1,3.49",
+        )
+        names = [
+            (s, e, i)
+            for s in ("One", "Two")
+            for e in ("happy", "sad")
+            for i in (1, 2, 3)
+            if (s, e, i) != ("Two", "sad", 3)
+        ]
+        lines, means = [], []
+        for place, (s, e, i) in enumerate(names, 1):
+            file = f"{s}_{e}_{i}_crop.wav"
+            scores = [(1 + (place * 2 + r) % 9, 1 + (place + r * 3) % 9) for r in range(4)]
+            lines += [f"P{r + 1},{file},{v},{a}" for r, (v, a) in enumerate(scores)]
+            v, a = (round(sum(x) / 4, 3) for x in zip(*scores, strict=True))
+            means.append(f"{place},{file},{s},{e},{i},{v},{a},4")
+        lines.sort(key=lambda line: line.split(",")[0])
+        write_text(source / RATINGS, "user,audio_file,valence,arousal\n" + "\n".join(lines) + "\n")
+        write_text(source / CLIPS, ",".join(CLIP_COLUMNS) + "\n" + "\n".join(means) + "\n")
+        return source
+
+
+def _intents(path: Path) -> pl.DataFrame:
+    frame = read_table(path)
+    need(frame, ("quadrant", "emotion", "gt_valence", "gt_arousal"), str(path))
+    unique_keys(frame, ["emotion"], str(path))
+    return frame.with_columns(
+        numbers(frame, "gt_valence", str(path)), numbers(frame, "gt_arousal", str(path))
+    )
+
+
+def _clips(path: Path) -> pl.DataFrame:
+    frame = read_table(path)
+    need(frame, CLIP_COLUMNS, str(path))
+    unique_keys(frame, ["audio_file"], str(path))
+    typed = [whole_numbers(frame, name, str(path)) for name in ("index", "file_index", "num_annotators")]
+    typed += [numbers(frame, name, str(path)) for name in QUESTIONS]
+    return lossless_types(frame.with_columns(typed), keep=["audio_file", "model", "emotion"])
+
+
+def _ratings(path: Path) -> pl.DataFrame:
+    frame = read_table(path)
+    need(frame, ("user", "audio_file", *QUESTIONS), str(path))
+    unique_keys(frame, ["user", "audio_file"], str(path))
+    return frame.with_columns(numbers(frame, name, str(path)) for name in QUESTIONS)
+
+
+def _hold_together(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> None:
+    """The two files must describe the same clips; a file cut off between two lines shows here."""
+    strangers = ratings.filter(~pl.col("audio_file").is_in(clips["audio_file"].implode()))
+    if strangers.height:
+        raise InputError(
+            f"{source / RATINGS}: {strangers.height} ratings are of clips that {CLIPS} does not list; the first is"
+            f" '{strangers['audio_file'][0]}'.",
+            f"Use the {CLIPS} and {RATINGS} of the same release.",
+        )
+    counted = clips.join(
+        ratings.group_by("audio_file").len("have"), on="audio_file", how="left"
+    ).with_columns(pl.col("have").fill_null(0))
+    short = counted.filter(pl.col("have") != pl.col("num_annotators"))
+    if short.height:
+        row = short.row(0, named=True)
+        raise InputError(
+            f"{source / RATINGS} has {row['have']} ratings of '{row['audio_file']}' where {CLIPS} says"
+            f" {row['num_annotators']} ({short.height} clips differ).",
+            "One of the files seems incomplete: get both from the same release.",
+        )
+
+
+def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """All clips of the systems x intents x indices grid, and a ledger of those the files leave out."""
+    listed = clips.rename(
+        {
+            "audio_file": "stimulus",
+            "model": "system",
+            "emotion": "intent",
+            "valence": "mean_valence",
+            "arousal": "mean_arousal",
+        }
+    )
+    indices = pl.DataFrame({"file_index": range(1, int(clips["file_index"].max() or 0) + 1)})  # type: ignore[arg-type]  # a column of integers
+    grid = (
+        listed.select("system")
+        .unique(maintain_order=True)
+        .join(listed.select("intent").unique(maintain_order=True), how="cross")
+        .join(indices, how="cross")
+        .join(listed, on=["system", "intent", "file_index"], how="anti")
+        .with_columns(pl.format("{}_{}_{}_crop.wav", "system", "intent", "file_index").alias("stimulus"))
+    )
+    ledger = grid.select(
+        pl.lit("stimulus").alias("what"),
+        "stimulus",
+        pl.lit("no ratings published: clips with three or fewer ratings were left out by the authors").alias(
+            "reason"
+        ),
+        pl.lit("source").alias("stage"),
+    )
+    return pl.concat([listed, grid], how="diagonal"), ledger
+
+
+def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
+    found = find_media(root) if root.is_dir() else {}
+    paths = []
+    for name, system in stimuli.select("stimulus", "system").iter_rows():
+        stem = name.removesuffix(".wav").removesuffix("_crop")
+        paths.append(found.get(stem, f"{system}/{stem}.wav"))
+    return stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
+
+
+def _study(intents: pl.DataFrame, stimuli: pl.DataFrame) -> Study:
+    base = recipe_study("aimoclips")
+    known = {system.id: system for system in base.systems}
+    systems = [known.get(name, System(id=name)) for name in stimuli["system"].unique(maintain_order=True)]
+    rows = [
+        Intent(
+            id=row["emotion"],
+            group=row["quadrant"],
+            reference={"valence": row["gt_valence"], "arousal": row["gt_arousal"]},
+        )
+        for row in intents.iter_rows(named=True)
+    ]
+    return base.model_copy(update={"systems": systems, "intents": rows, "prompts": []})
+
+
+def _long(ratings: pl.DataFrame) -> pl.DataFrame:
+    """One row per answer; the order of a rater's rows is their presentation order when the rows stand together."""
+    runs = int((ratings["user"] != ratings["user"].shift()).fill_null(True).sum())
+    if runs == ratings["user"].n_unique():
+        ratings = ratings.with_columns(pl.int_range(1, pl.len() + 1).over("user").alias("position"))
+    extras = [name for name in ratings.columns if name not in QUESTIONS]
+    return ratings.unpivot(QUESTIONS, index=extras, variable_name="question", value_name="value").rename(
+        {"user": "rater", "audio_file": "stimulus"}
+    )
+
+
+def _wide(snapshot: Snapshot) -> pl.DataFrame:
+    frame = snapshot.ratings.filter(pl.col("question").is_in(QUESTIONS))
+    extras = [name for name in frame.columns if name not in {"question", "value", "answer", "position"}]
+    wide = frame.pivot(
+        "question",
+        index=[*extras, *(["position"] if "position" in frame.columns else [])],
+        values="value",
+        maintain_order=True,
+    )
+    need(wide, QUESTIONS, snapshot.source.name)
+    whole = [
+        pl.col(name).cast(pl.Int64)
+        for name in QUESTIONS
+        if (wide[name].drop_nulls() == wide[name].drop_nulls().floor()).all()
+    ]
+    first = ["rater", "stimulus", *QUESTIONS]
+    extras = [name for name in extras if name not in first and name not in {"seconds", "at", "repeat"}]
+    return (
+        wide.with_columns(whole).select(*first, *extras).rename({"rater": "user", "stimulus": "audio_file"})
+    )
+
+
+def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
+    rated = ratings.group_by("audio_file", maintain_order=True).agg(
+        *(pl.col(name).mean().round(3) for name in QUESTIONS), pl.len().cast(pl.Int64).alias("num_annotators")
+    )
+    stimuli = snapshot.stimuli.rename({"stimulus": "audio_file", "system": "model", "intent": "emotion"})
+    if "index" in stimuli.columns:
+        stimuli = stimuli.drop("num_annotators", strict=False)
+    joined = stimuli.join(rated, on="audio_file", how="inner", maintain_order="left")
+    if "index" not in joined.columns:
+        joined = joined.with_row_index("index", offset=1)
+    if "file_index" not in joined.columns:
+        joined = joined.with_columns(
+            pl.int_range(1, pl.len() + 1).over("model", "emotion").alias("file_index")
+        )
+    for name in QUESTIONS:
+        if f"mean_{name}" in joined.columns:
+            joined = joined.with_columns(pl.col(f"mean_{name}").fill_null(pl.col(name)).alias(name))
+    own = {
+        "mean_valence",
+        "mean_arousal",
+        "path",
+        "found",
+        "duration",
+        "rate",
+        "channels",
+        "bytes",
+        "media_problem",
+        "prompt",
+        *CLIP_COLUMNS,
+    }
+    extras = [name for name in joined.columns if name not in own]
+    return joined.sort("index").select(*CLIP_COLUMNS, *extras)

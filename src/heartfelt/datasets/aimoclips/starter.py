@@ -1,0 +1,43 @@
+"""A study after AImoclips in small: four music systems by twelve intents."""
+
+from __future__ import annotations
+
+from heartfelt.make.generators import SynthMusic
+from heartfelt.make.prompts import prompts_for
+from heartfelt.make.starter.blocks import comment, listed
+from heartfelt.make.starter.clips import SmallClips
+from heartfelt.make.starter.sketch import MUSIC_STYLES, Planned, Sketch
+from heartfelt.study.recipes import recipe_study
+
+SECONDS = 6.0
+TEMPLATE = "{intent}, instrumental"
+
+
+def sketch(per_cell: int) -> Sketch:
+    """``per_cell`` clips for every system and intent, made for the recipe's own coordinates."""
+    maker = SmallClips(SynthMusic(seconds=SECONDS))
+    intents = {intent.id: intent.reference for intent in recipe_study("aimoclips").intents}
+    asked = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=TEMPLATE)
+    return Sketch(
+        MUSIC_STYLES,
+        tuple(
+            Planned(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
+            for ask in asked
+        ),
+        blocks={
+            "prompts": "\n".join(
+                [
+                    comment(
+                        "The published study gave its two commercial systems '{intent}' alone and turned their "
+                        "instrumental switch on; 'systems: [...]' in a prompt says whom it is for."
+                    ),
+                    listed("prompts", [f'id: instrumental, text: "{TEMPLATE}"']),
+                ]
+            )
+        },
+        notes=(
+            f"Clips of {SECONDS:g} s, rendered for the valence and arousal of each intent in `study.yaml`. The four "
+            "systems play with different instruments and convey with different faithfulness, so there is "
+            "something to find in the ratings. They are no models of music."
+        ),
+    )

@@ -1,0 +1,213 @@
+"""emolia-bench's own benchmark files: predictions, metrics by slice, a summary and a report, its faults mended.
+
+Headline is balanced accuracy on ``majority_present`` at the fixed threshold with failures counted as wrong, in bands: below .55
+bad, .65 weak, .75 medium, .85 good, else excellent. Failed rows stay in ``predictions.csv`` and are counted in every table; next
+to it stands the figure over answered rows. Tied items have no majority and are in no figure, unless ties go
+to the smaller label.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from heartfelt.datasets.emolia.labels_table import gather, spelt
+from heartfelt.datasets.emolia.report import number
+from heartfelt.datasets.emolia.report import table as markdown
+from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, subsets_of
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.predictors.task import ask_of
+from heartfelt.scoring.binary import HELD_OUT
+from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.scores import Scores
+from heartfelt.scoring.truth import ITEM
+from heartfelt.serialization import to_json, write_json
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats import accuracy, auroc, balanced_accuracy, f1, precision, recall
+from heartfelt.stats.estimate import Estimate
+
+FOLDER = "benchmark_outputs"
+BANDS = ((0.55, "bad"), (0.65, "weak"), (0.75, "medium"), (0.85, "good"))
+_MEASURES = {
+    "balanced_accuracy": balanced_accuracy,
+    "accuracy": accuracy,
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+}
+_AFTER = (
+    "benchmark_bucket",
+    "n_raters",
+    "majority_present",
+    "audio_path",
+    "prompt",
+    "similarity",
+    "pred_present",
+)
+
+
+def band(value: float | None) -> str | None:
+    """How good a balanced accuracy is, in emolia-bench's words."""
+    if value is None:
+        return None
+    return next((word for below, word in BANDS if value < below), "excellent")
+
+
+def write_emolia_bench(
+    snapshot: Snapshot, predictions: pl.DataFrame, scores: Scores, folder: Path, options: ScoreOptions
+) -> list[Path]:
+    """Write ``benchmark_outputs/<subset>/`` (below the model's name where there are several); return the folders."""
+    ties = "honest" if options.ties == "missing" else "published"
+    out = []
+    for subset in subsets_of(snapshot):
+        labels = gather(snapshot, subset, EmoliaOptions(ties=ties)).labels  # type: ignore[arg-type]  # one of two words
+        for model in scores.models:
+            rows = _rows(snapshot, subset, labels, predictions.filter(pl.col("model") == model), options)
+            name = () if len(scores.models) == 1 else (re.sub(r"[^\w.-]+", "_", model),)
+            target = folder.joinpath(FOLDER, *name, subset.name)
+            target.mkdir(parents=True)
+            _write(target, subset, rows, _summary(subset, rows, scores, model, options))
+            out.append(target)
+    return out
+
+
+def _rows(
+    snapshot: Snapshot, subset: Subset, labels: pl.DataFrame, mine: pl.DataFrame, options: ScoreOptions
+) -> pl.DataFrame:
+    """One row per item that was asked, with what emolia-bench's columns need."""
+    study = snapshot.study
+    prompts = {name: ask_of(study, study.question(name)).text for name in subset.questions}
+    stimuli = snapshot.stimuli
+    path = pl.col("path") if "path" in stimuli.columns else pl.lit(None, dtype=pl.String)
+    rows = labels.join(
+        mine.select(*ITEM, "value", "score", "ok", "problem"), on=ITEM, how="inner", maintain_order="left"
+    ).join(
+        stimuli.select("stimulus", path.alias("audio_path")), on="stimulus", how="left", maintain_order="left"
+    )
+    lowest, second = subset.codes[:2]
+    own = (pl.col("value") > (lowest + second) / 2).cast(pl.Int64)
+    cut = (pl.col("score") > options.threshold).cast(pl.Int64)
+    return rows.with_columns(
+        pl.col("question").replace_strict(prompts, return_dtype=pl.String).alias("prompt"),
+        pl.coalesce("score", "value").alias("similarity"),
+        pl.coalesce(own, cut).alias("pred_present"),
+        pl.col("problem").alias("error"),
+    )
+
+
+def _write(target: Path, subset: Subset, rows: pl.DataFrame, said: dict[str, Any]) -> None:
+    columns = ("file_name", *subset.form.keys, *_AFTER, "ok", "error")
+    write_text(target / "predictions.csv", csv_text(spelt(rows.select(columns))))
+    by = ("task_type" if subset.form.kind == "emo" else "polarity", "benchmark_bucket")
+    tables = {name: _by(rows, name) for name in by}
+    for name, table in tables.items():
+        write_text(target / f"metrics_by_{name}.csv", csv_text(table))
+    write_json(target / "summary.json", said)
+    write_text(target / "report.md", _report(said, tables))
+
+
+def _by(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    names = rows[column].unique().sort().to_list()
+    parts = [(name, rows.filter(pl.col(column).eq_missing(name))) for name in names]
+    return pl.DataFrame(
+        [{column: name, **_flat(_metrics(part))} for name, part in parts], infer_schema_length=None
+    )
+
+
+def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
+    """Counts and figures of some rows: over what was answered, and with failures as wrong answers."""
+    held = rows.filter(pl.col("_majority").is_not_null())
+    done = held.filter(pl.col("ok") & pl.col("pred_present").is_not_null())
+    out: dict[str, Any] = {
+        "n": rows.height,
+        "n_tied": rows.height - held.height,
+        "n_failed": held.height - done.height,
+        "n_scored": done.height,
+    }
+    pairs = done["_majority"].cast(pl.Int64).to_numpy(), done["pred_present"].to_numpy()
+    truth = held["_majority"].cast(pl.Int64).to_numpy()
+    said = held["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    wrong = np.where(held["ok"].to_numpy() & np.isfinite(said), said, 1 - truth).astype(np.int64)
+    out |= {name: measure(*pairs) for name, measure in _MEASURES.items()}
+    out["balanced_accuracy_with_failures"] = balanced_accuracy(truth, wrong)
+    out["auroc"] = auroc(pairs[0], done["similarity"].to_numpy())
+    return out
+
+
+def _flat(found: dict[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in found.items():
+        if isinstance(value, Estimate):
+            out |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        else:
+            out[name] = value
+    return out
+
+
+def _summary(
+    subset: Subset, rows: pl.DataFrame, scores: Scores, model: str, options: ScoreOptions
+) -> dict[str, Any]:
+    found = _metrics(rows)
+    task = next(
+        (t.id for t in scores.tasks if t.kind == "binary" and set(t.questions) <= set(subset.questions)), None
+    )
+    own = None if task is None else scores.find(task, model)
+    held = None if task is None else scores.find(task, model, "balanced_accuracy", at=HELD_OUT)
+    counts = {name: value for name, value in found.items() if not isinstance(value, Estimate)}
+    estimates = {name: value for name, value in found.items() if isinstance(value, Estimate)}
+    said: dict[str, Any] = {
+        "subset": subset.name,
+        "model": model,
+        "threshold": options.threshold,
+        "ties": "left out" if options.ties == "missing" else "the smaller label",
+        "selection": to_json(options.selection),
+        **counts,
+        **{name: value.value for name, value in estimates.items()},
+        "band": band(found["balanced_accuracy_with_failures"].value),
+        "estimates": {name: value.to_json() for name, value in estimates.items()},
+    }
+    if own is not None:
+        said["balanced_accuracy_resampled_over_stimuli"] = own.estimate.to_json()
+        said["ceiling"] = own.ceiling.to_json()
+        said["share_of_ceiling"] = own.of_ceiling.to_json()
+        said["chance"] = own.chance.to_json()
+        said["p_chance"] = own.p_chance.to_json()
+    if held is not None:
+        said["balanced_accuracy_at_held_out_threshold"] = held.estimate.to_json()
+    errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)
+    return said | {"errors": {str(text): int(n) for text, n in errors.iter_rows()}}
+
+
+def _report(said: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
+    found = said["estimates"]
+    parts = [
+        f"# {said['subset']}: {said['model']}",
+        f"Balanced accuracy on `majority_present` at threshold {said['threshold']:g}: "
+        f"**{number(found['balanced_accuracy_with_failures'])}** with failures counted as wrong ({said['band'] or 'no band'}); "
+        f"{number(found['balanced_accuracy'])} on the rows that were answered.",
+        f"{said['n']:,} items were asked; {said['n_tied']:,} are tied and in no figure, {said['n_failed']:,} failed, "
+        f"{said['n_scored']:,} are scored.",
+    ]
+    if "ceiling" in said:
+        parts.append(f"Ceiling of these labels: {number(said['ceiling'])}.")
+    if "balanced_accuracy_at_held_out_threshold" in said:
+        held = number(said["balanced_accuracy_at_held_out_threshold"])
+        parts.append(f"At a threshold chosen on other stimuli: {held}.")
+    names = ("accuracy", "precision", "recall", "f1", "auroc")
+    parts.append(markdown(("figure", "value"), [(name, number(found[name])) for name in names]))
+    for name, table in tables.items():
+        shown = (name, "n", "n_failed", "n_scored", "balanced_accuracy", "accuracy", "auroc")
+        parts.append(f"## By {name.replace('_', ' ')}")
+        parts.append(markdown(shown, table.select(shown).iter_rows()))
+    if said["errors"]:
+        parts += ["## What failed", "\n".join(f"- {text}: {n:,}" for text, n in said["errors"].items())]
+    parts.append(
+        "Bands of balanced accuracy: below .55 bad, .65 weak, .75 medium, .85 good, else excellent. Brackets are 95% "
+        "intervals over items."
+    )
+    return "\n\n".join(parts) + "\n"

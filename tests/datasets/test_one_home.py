@@ -1,0 +1,120 @@
+"""Each dataset is at home in its folder: nothing else names it, and everything else runs without it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import heartfelt
+from heartfelt.analysis.published import FIGURES
+from heartfelt.datasets import DATASETS, Dataset
+from heartfelt.formats import FORMATS
+from heartfelt.make.starter.sketch import STARTERS
+from heartfelt.registry import DuplicateNameError, Registry
+from heartfelt.scoring.layouts import LAYOUTS
+from heartfelt.screening.policy import POLICIES
+from heartfelt.study.recipes import RECIPES, recipe_study, reference_recipe
+
+ROOT = Path(heartfelt.__file__).parent
+NAMES = ("aigiemo", "aimoclips", "emolia", "musiceval")
+MAY_NAME = {  # a trained model says which data it learned from
+    "predictors/valence_arousal/predictor.py",
+    "predictors/valence_arousal/shipped/CARD.md",
+    "predictors/valence_arousal/shipped/model.json",
+}
+
+RUN = """
+import subprocess, sys
+from pathlib import Path
+import heartfelt
+from heartfelt.cli import main
+gone, out = sys.argv[1], Path(sys.argv[2])
+assert not (Path(heartfelt.__file__).parent / "datasets" / gone).exists()
+from heartfelt.formats import FORMATS
+from heartfelt.study.recipes import RECIPES
+assert "long" in FORMATS and not any(gone in name for name in [*FORMATS, *RECIPES])
+for command in (["formats"], ["recipes"], ["analyze", "--help"]):
+    assert main(command) == 0, command
+from heartfelt.screening.policy import POLICIES
+from heartfelt.scoring.layouts import LAYOUTS
+from heartfelt.make.starter.sketch import STARTERS
+assert "default" in POLICIES and gone not in [*POLICIES, *LAYOUTS, *STARTERS]
+source = FORMATS["long"].example(out / "in")
+from heartfelt.analysis import analyze
+found = analyze(heartfelt.read(source))
+assert found is not None
+"""
+
+
+def test_every_dataset_registers_itself() -> None:
+    assert DATASETS.names() == sorted(NAMES)
+    assert all(isinstance(dataset, Dataset) for dataset in DATASETS.values())
+
+
+def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
+    five = ["aigiemo", "aimoclips", "emolia-dim", "emolia-emo", "musiceval"]
+    assert RECIPES.names() == STARTERS.names() == five
+    assert set(FORMATS) == {*five, "long", "means", "votes", "wide"}
+    assert (FIGURES.names(), LAYOUTS.names()) == (["aimoclips"], ["emolia", "musiceval"])
+    assert "musiceval" in POLICIES
+    assert reference_recipe() == "aimoclips"
+    assert recipe_study("aimoclips") is recipe_study("aimoclips")
+
+
+def test_two_datasets_cannot_offer_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(Dataset):
+        def recipes(self) -> dict[str, object]:  # type: ignore[override]
+            return {"aimoclips": object()}
+
+    monkeypatch.setitem(DATASETS._things, "other", Other())
+    registry: Registry[object] = Registry("recipe", offered="recipes")
+    with pytest.raises(DuplicateNameError, match="already a recipe called 'aimoclips'"):
+        registry.names()
+
+
+def code_of(path: Path) -> str:
+    """A module without its docstrings and comments, which may cite a source."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_docstring(part)] or [ast.Pass()]  # type: ignore[attr-defined]
+    return ast.unparse(tree)
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def test_nothing_else_names_a_dataset() -> None:
+    words = {name: re.compile(name, re.IGNORECASE) for name in NAMES}
+    for path in sorted(ROOT.rglob("*")):
+        relative = path.relative_to(ROOT).as_posix()
+        if not path.is_file() or "__pycache__" in relative or relative in MAY_NAME:
+            continue
+        text = code_of(path) if path.suffix == ".py" else path.read_bytes().decode("utf-8", "ignore")
+        for name, word in words.items():
+            if not relative.startswith(f"datasets/{name}/"):
+                lines = [line.strip() for line in text.splitlines() if word.search(line)]
+                assert not lines, f"{relative}: only datasets/{name}/ knows {name}, but here is {lines[0]}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_else_runs_without_it(name: str, tmp_path: Path) -> None:
+    skipped = shutil.ignore_patterns("__pycache__", "shipped")
+    shutil.copytree(ROOT, tmp_path / "src" / "heartfelt", ignore=skipped)
+    shutil.rmtree(tmp_path / "src" / "heartfelt" / "datasets" / name)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, name, str(tmp_path / "out")],
+        env={"PYTHONPATH": str(tmp_path / "src"), "PATH": "/usr/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
