@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt import stats
+from heartfelt import stats as heartfelt_stats
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.stats import association, resample
 from heartfelt.stats.metrics import METRICS, rows
@@ -49,7 +49,7 @@ def _columns(name: str, n: int, seed: int = 0) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_value_equals_the_plain_statistic(name: str) -> None:
     columns = _columns(name, 90)
-    plain = getattr(stats, name)
+    plain = getattr(heartfelt_stats, name)
     assert bootstrap_metric(name, *columns, resamples=50).value == pytest.approx(
         plain(*columns).value, abs=1e-12
     )
@@ -252,7 +252,7 @@ GOLDEN_DRAW = [0, 0, 1, 1, 1, 4, 1, 0]
         ("auroc", [True, True], [0.1, 0.3], "no label is negative"),
         ("precision", [1, 0], [0, 0], "nothing was predicted positive"),
         ("accuracy", [], [], "no pairs"),
-        ("mse", [np.nan], [1.0], "no pairs"),
+        ("mse", [np.nan], [1.0], "0 pairs"),
     ],
 )
 def test_degenerate_input_gives_a_reason(name: str, x: list[Any], y: list[Any], why: str) -> None:
