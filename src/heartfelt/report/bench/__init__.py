@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from heartfelt.report.bench.bench import Bench, BenchOptions, run_bench
+    from heartfelt.report.bench.bench import run_bench
     from heartfelt.report.bench.page import bench_page
     from heartfelt.report.bench.told import Told
     from heartfelt.report.bench.write import write_bench
 
-__all__ = ["Bench", "BenchOptions", "Told", "bench_page", "run_bench", "write_bench"]
+__all__ = ["Told", "bench_page", "run_bench", "write_bench"]
 
 _HOMES = {
-    "bench": ("Bench", "BenchOptions", "run_bench"),
+    "bench": ("run_bench",),
     "page": ("bench_page",),
     "told": ("Told",),
     "write": ("write_bench",),
