@@ -12,9 +12,9 @@ from heartfelt.cli.data import parse_map
 from heartfelt.errors import InputError
 
 if TYPE_CHECKING:
+    from heartfelt.benchmark import Bench
     from heartfelt.labels import Benchmark
     from heartfelt.progress import Progress
-    from heartfelt.report.bench.bench import Bench
     from heartfelt.snapshot import Snapshot
 
 _ITEMS, _ASKING, _SCORING = "Which items", "Asking", "Scoring"

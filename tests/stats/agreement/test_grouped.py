@@ -70,7 +70,8 @@ def test_every_kind_of_column_gives_the_same(statistic: Callable[..., Any]) -> N
 def test_order_of_rows_does_not_matter(statistic: Callable[..., Any]) -> None:
     rater, item, value = votes(1)
     order = np.random.default_rng(2).permutation(rater.size)
-    there, back = statistic(rater, item, value), statistic(rater[order], item[order], value[order])
+    there = headline(statistic(rater, item, value))
+    back = headline(statistic(rater[order], item[order], value[order]))
     assert there.value == pytest.approx(back.value, abs=1e-12)
     assert there.low == pytest.approx(back.low, abs=1e-12)
 
@@ -162,14 +163,16 @@ def test_a_prior_must_name_each_item_once() -> None:
 def test_a_prior_joins_as_one_more_rater(statistic: Callable[..., Any]) -> None:
     rater, item, value = votes(7)
     machine = {i: (i * 7) % 3 for i in range(40)}
-    joined = statistic(rater, item, value, prior=machine)
-    added = statistic(
-        np.concatenate([rater, np.full(40, 99)]),
-        np.concatenate([item, np.arange(40)]),
-        np.concatenate([value, [machine[i] for i in range(40)]]),
+    joined = headline(statistic(rater, item, value, prior=machine))
+    added = headline(
+        statistic(
+            np.concatenate([rater, np.full(40, 99)]),
+            np.concatenate([item, np.arange(40)]),
+            np.concatenate([value, [machine[i] for i in range(40)]]),
+        )
     )
     assert joined.value == pytest.approx(added.value, abs=1e-12)
     # The prior is given, not drawn: what it might have been instead adds no doubt.
     assert (joined.low is None) == (added.low is None)
     if joined.low is not None:
-        assert joined.high - joined.low < 1.05 * (added.high - added.low)
+        assert joined.high - joined.low < 1.05 * (added.high - added.low)  # type: ignore[operator]

@@ -107,10 +107,12 @@ def test_equal_a_plain_count(cast: list[list[int]]) -> None:
     prior = {i: i % 4 for i in range(len(cast))}
     pairs = [(majority(votes), i % 4) for i, votes in enumerate(cast) if majority(votes) is not None]
     against = prior_against_majority(None, item, value, prior)
-    assert against.value == (pytest.approx(np.mean([a == b for a, b in pairs])) if pairs else None)
+    assert against.accuracy.value == (pytest.approx(np.mean([a == b for a, b in pairs])) if pairs else None)
     several = [votes for votes in cast if len(votes) > 1]
     exact = exact_agreement(None, item, value)
-    assert exact.value == (pytest.approx(np.mean([len(set(v)) == 1 for v in several])) if several else None)
+    assert exact.unanimous.value == (
+        pytest.approx(np.mean([len(set(v)) == 1 for v in several])) if several else None
+    )
 
 
 def test_a_share_of_exactly_one_has_wilson_bounds() -> None:
