@@ -17,8 +17,7 @@ from heartfelt.benchmark.bench import RUNS
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
-from heartfelt.report.bench.told import FILE
-from heartfelt.report.bench.write import PAGE, fill_bench
+from heartfelt.report.bench.write import FILE, PAGE, fill_bench
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.snapshot import Snapshot
 
