@@ -11,14 +11,9 @@ from typing import TYPE_CHECKING
 from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from heartfelt.stats.aggregate.bt500 import bt500
-    from heartfelt.stats.aggregate.dawid_skene import dawid_skene
-    from heartfelt.stats.aggregate.mean import mean
-    from heartfelt.stats.aggregate.median import median
-    from heartfelt.stats.aggregate.mode import mode
-    from heartfelt.stats.aggregate.p910 import p910
-    from heartfelt.stats.aggregate.p913 import p913
+    from heartfelt.stats.aggregate import bt500, dawid_skene, mean, median, mode, p910, p913
     from heartfelt.stats.agreement import (
+        alpha,
         cohen_kappa,
         exact_agreement,
         fleiss_kappa,
@@ -30,7 +25,6 @@ if TYPE_CHECKING:
         pairwise_balanced_accuracy,
         prior_against_majority,
     )
-    from heartfelt.stats.agreement.alpha import alpha
     from heartfelt.stats.association import ccc, kendall, mae, mse, pearson, rmse, spearman
     from heartfelt.stats.classify import (
         accuracy,
