@@ -213,7 +213,7 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
             f"raters and items fall into {parts} unlinked parts; quality is not comparable between them"
         )
     if not converged:
-        notes.append(f"not settled after {limit} iterations")
+        notes.append(f"not converged after {limit} iterations")
     return tuple(notes)
 
 
