@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from heartfelt.stats.aggregate import bt500, dawid_skene, mean, median, mode, p910, p913
+    from heartfelt.stats.aggregate.central import mean, median, mode
+    from heartfelt.stats.aggregate.dawid_skene import dawid_skene
+    from heartfelt.stats.aggregate.opinion_scores import bt500, p913
+    from heartfelt.stats.aggregate.p910 import p910
     from heartfelt.stats.agreement import (
-        alpha,
         cohen_kappa,
         exact_agreement,
         fleiss_kappa,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         pairwise_balanced_accuracy,
         prior_against_majority,
     )
+    from heartfelt.stats.agreement.alpha import alpha
     from heartfelt.stats.association import ccc, kendall, mae, mse, pearson, rmse, spearman
     from heartfelt.stats.classify import (
         accuracy,

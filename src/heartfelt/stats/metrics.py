@@ -295,7 +295,7 @@ def _loss_kernel(loss: Callable[[Rows], Floats], root: bool = False) -> Callable
 
 def _mean(counts: Counts | None, values: Floats) -> Floats:
     if counts is None:
-        return values.mean(keepdims=True)
+        return np.asarray(values.mean(keepdims=True))
     from heartfelt.stats._kernels_resample import mean
 
     return mean(counts, values)
