@@ -156,7 +156,7 @@ def bounded(
     return estimate.with_interval(bounds[0], bounds[1], interval, confidence)
 
 
-# A bound this small a share of the value cannot be told from 0.
+# A bound this small a share of the value is indistinguishable from 0.
 NEGLIGIBLE = 1e-3
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -37,11 +38,12 @@ from heartfelt.stats._paired import (
 from heartfelt.stats.triples import Floats, as_array, as_floats
 
 Kind = Literal["numbers", "categories", "flags", "scores", "probabilities"]
-Kernel = Callable[[Any], Floats]
-"""From ``counts[row, lane]`` to the metric of each lane."""
+Counts = npt.NDArray[np.floating[Any]]
+Kernel = Callable[[Counts | None], Floats]
+"""From ``counts[row, lane]`` to the metric of each lane; None counts every row once, in a single lane."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rows:
     """Cleaned columns of a metric: numbers as floats, categories as codes, two-class labels as 0 and 1.
 
@@ -63,6 +65,16 @@ class Rows:
         """Counts for an estimate."""
         return counted(self.n, int(self.used.size - self.n))
 
+    @cached_property
+    def by_x(self) -> Sorted:
+        """The rows in the order of ``x``."""
+        return sort_rows(self.x)
+
+    @cached_property
+    def by_y(self) -> Sorted:
+        """The rows in the order of ``y``."""
+        return sort_rows(self.y)
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -78,8 +90,8 @@ class Metric:
 
     def value(self, data: Rows, weights: Floats | None = None) -> float:
         """The metric of rows on which it is defined."""
-        weights = np.ones(data.n) if weights is None else weights
-        return float(self.kernel(data)(np.ascontiguousarray(weights[:, None]))[0])
+        counts = None if weights is None else np.ascontiguousarray(weights[:, None])
+        return float(self.kernel(data)(counts)[0])
 
 
 def rows(metric: Metric, x: Column, y: Column) -> Rows:
@@ -163,13 +175,20 @@ def _none_positive(side: Callable[[Rows], npt.NDArray[Any]], why: str) -> Callab
 # Moments: Pearson's correlation, and Lin's concordance (quadratic kappa is the same)
 
 
-def _pearson_kernel(data: Rows) -> Kernel:
+def _moments(counts: Counts | None, x: Floats, y: Floats) -> Floats:
+    """Per lane: total weight, then weighted sums of x, y, x², y² and xy."""
+    if counts is None:
+        return np.array([[x.size], [x.sum()], [y.sum()], [x @ x], [y @ y], [x @ y]], dtype=np.float64)
     from heartfelt.stats._kernels_resample import moments
 
+    return moments(counts, x, y)
+
+
+def _pearson_kernel(data: Rows) -> Kernel:
     x, y = (_scaled(column - column.mean()) for column in (data.x, data.y))
 
-    def correlation(counts: Any) -> Floats:
-        weight, sx, sy, xx, yy, xy = moments(counts, x, y)
+    def correlation(counts: Counts | None) -> Floats:
+        weight, sx, sy, xx, yy, xy = _moments(counts, x, y)
         weight = np.maximum(weight, 1)
         spread_x, spread_y = xx - sx * sx / weight, yy - sy * sy / weight
         usable = (spread_x > 1e-12 * xx) & (spread_y > 1e-12 * yy)
@@ -191,14 +210,12 @@ def _pearson_influence(data: Rows) -> Floats:
 
 
 def _ccc_kernel(data: Rows) -> Kernel:
-    from heartfelt.stats._kernels_resample import moments
-
     middle = 0.5 * float(data.x.mean() + data.y.mean())
     largest = max(float(np.abs(column - middle).max()) for column in (data.x, data.y))
     x, y = (data.x - middle) / largest, (data.y - middle) / largest
 
-    def concordance(counts: Any) -> Floats:
-        weight, sx, sy, xx, yy, xy = moments(counts, x, y)
+    def concordance(counts: Counts | None) -> Floats:
+        weight, sx, sy, xx, yy, xy = _moments(counts, x, y)
         weight = np.maximum(weight, 1)
         apart = xx + yy - 2 * sx * sy / weight
         usable = apart > 1e-12 * (xx + yy)
@@ -223,15 +240,19 @@ def _rank_kernel(name: Literal["spearman", "kendall"]) -> Callable[[Rows], Kerne
         from heartfelt.stats import _kernels_resample as kernels
 
         kernel = kernels.spearman if name == "spearman" else kernels.kendall
-        x, y = sort_rows(data.x), sort_rows(data.y)
-        return lambda counts: kernel(counts, x.order, x.starts, y.place, y.places)
+        x, y = data.by_x, data.by_y
+        return lambda counts: kernel(_once(counts, data), x.order, x.starts, y.place, y.places)
 
     return prepare
 
 
+def _once(counts: Counts | None, data: Rows) -> Counts:
+    return np.ones((data.n, 1)) if counts is None else counts
+
+
 def _spearman_influence(data: Rows) -> Floats:
     """With mid-ranks, including the ranks' own dependence on the sample."""
-    x, y = sort_rows(data.x), sort_rows(data.y)
+    x, y = data.by_x, data.by_y
     u, v = ((np.cumsum(by.sizes) - 0.5 * by.sizes)[by.place] / data.n - 0.5 for by in (x, y))
     xx, yy, xy = float(np.mean(u * u)), float(np.mean(v * v)), float(np.mean(u * v))
     value = xy / np.sqrt(xx * yy)
@@ -252,7 +273,7 @@ def _kendall_influence(data: Rows) -> Floats:
     """By each row's concordant minus discordant partners."""
     from heartfelt.stats._kernels_resample import kendall_scores
 
-    x, y = sort_rows(data.x), sort_rows(data.y)
+    x, y = data.by_x, data.by_y
     scores = kendall_scores(x.order, x.starts, y.place, y.places) / data.n
     free_x, free_y = 1 - x.sizes[x.place] / data.n, 1 - y.sizes[y.place] / data.n
     net, mean_x, mean_y = float(scores.mean()), float(free_x.mean()), float(free_y.mean())
@@ -266,12 +287,18 @@ def _kendall_influence(data: Rows) -> Floats:
 
 def _loss_kernel(loss: Callable[[Rows], Floats], root: bool = False) -> Callable[[Rows], Kernel]:
     def prepare(data: Rows) -> Kernel:
-        from heartfelt.stats._kernels_resample import mean
-
         values = loss(data)
-        return lambda counts: np.sqrt(mean(counts, values)) if root else mean(counts, values)
+        return lambda counts: np.sqrt(_mean(counts, values)) if root else _mean(counts, values)
 
     return prepare
+
+
+def _mean(counts: Counts | None, values: Floats) -> Floats:
+    if counts is None:
+        return np.asarray(values.mean(keepdims=True))
+    from heartfelt.stats._kernels_resample import mean
+
+    return mean(counts, values)
 
 
 def _loss_influence(loss: Callable[[Rows], Floats]) -> Callable[[Rows], Floats]:
@@ -302,11 +329,19 @@ def _rmse_influence(data: Rows) -> Floats:
 
 def _class_kernel(finish: Callable[[Floats], Floats]) -> Callable[[Rows], Kernel]:
     def prepare(data: Rows) -> Kernel:
-        from heartfelt.stats._kernels_resample import class_totals
-
-        return lambda counts: finish(class_totals(counts, data.x, data.y, data.classes))
+        return lambda counts: finish(_class_totals(counts, data))
 
     return prepare
+
+
+def _class_totals(counts: Counts | None, data: Rows) -> Floats:
+    if counts is None:
+        hits = data.x[data.x == data.y]
+        sides = [np.bincount(side, minlength=data.classes) for side in (data.x, data.y, hits)]
+        return np.array(sides, dtype=np.float64)[:, :, None]
+    from heartfelt.stats._kernels_resample import class_totals
+
+    return class_totals(counts, data.x, data.y, data.classes)
 
 
 def _share(top: Floats, bottom: Floats) -> Floats:
@@ -354,15 +389,15 @@ def _score_kernel(name: Literal["auroc", "average_precision"]) -> Callable[[Rows
         from heartfelt.stats import _kernels_resample as kernels
 
         kernel = kernels.auroc if name == "auroc" else kernels.average_precision
-        by = sort_rows(data.y)
-        return lambda counts: kernel(counts, by.order, by.starts, data.x)
+        by = data.by_y
+        return lambda counts: kernel(_once(counts, data), by.order, by.starts, data.x)
 
     return prepare
 
 
 def _auroc_influence(data: Rows) -> Floats:
     """DeLong's placement values."""
-    by = sort_rows(data.y)
+    by = data.by_y
     yes = np.bincount(by.place, weights=data.x, minlength=by.places)
     no = by.sizes - yes
     positives, negatives = float(yes.sum()), float(no.sum())
@@ -375,7 +410,7 @@ def _auroc_influence(data: Rows) -> Floats:
 
 
 def _average_precision_influence(data: Rows) -> Floats:
-    by = sort_rows(data.y)
+    by = data.by_y
     yes = np.bincount(by.place, weights=data.x, minlength=by.places)
     no = by.sizes - yes
     true, false = (side[::-1].cumsum()[::-1] for side in (yes, no))

@@ -215,9 +215,9 @@ def common_rows(
     metric: Metric, x: Column, first: Column, second: Column, group: Column | None
 ) -> tuple[Rows, Rows, Ints | None, int, dict[str, int]]:
     """The rows that have both predictions, their units (see ``unit_codes``) and counts."""
-    label, one, two = as_array(x), as_array(first), as_array(second)
-    both = rows(metric, label, one).used & rows(metric, label, two).used
-    data, other = rows(metric, label[both], one[both]), rows(metric, label[both], two[both])
+    label, *sides = as_array(x), as_array(first), as_array(second)
+    both = rows(metric, label, sides[0]).used & rows(metric, label, sides[1]).used
+    data, other = (rows(metric, label[both], side[both]) for side in sides)
     unit, units = unit_codes(replace(data, used=both), group)
     counts = counted(data.n, int(both.size - data.n)) | ({"clusters": units} if unit is not None else {})
     return data, other, unit, units, counts

@@ -102,10 +102,10 @@ def _fit(data: Pairs) -> _Line:
     centre = float(data.x.mean())
     x = data.x - centre
     spread = float(x @ x)
-    level, slope = float(data.y.mean()), float(x @ data.y) / spread
+    mean, slope = float(data.y.mean()), float(x @ data.y) / spread
     design = np.column_stack([np.ones(data.n), x])
-    residual = data.y - level - slope * x
-    return _Line(design, residual, np.diag([1 / data.n, 1 / spread]), centre, level, slope)
+    residual = data.y - mean - slope * x
+    return _Line(design, residual, np.diag([1 / data.n, 1 / spread]), centre, mean, slope)
 
 
 def _estimates(
@@ -121,17 +121,18 @@ def _estimates(
     elif float(line.residual @ line.residual) <= 1e-24 * float(np.sum(line.design[:, 1] ** 2)):
         why = "the points lie on a line"
     if why:
-        return [_bounds.bounded(one, None, "", confidence, why) for one in plain], None, None
+        return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
     interval, covariance, dfs = _covariance(line, clusters)
     variances = [float(row @ covariance @ row) for row in line.contrasts]
     if min(variances) <= 0:
         why = "the two-way clustered variance is not positive"
-        return [_bounds.bounded(one, None, "", confidence, why) for one in plain], None, None
+        return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
     errors = [math.sqrt(variance) for variance in variances]
     out = []
-    for one, error, df in zip(plain, errors, dfs, strict=True):
+    for estimate, error, df in zip(plain, errors, dfs, strict=True):
         half = _bounds.t_quantile(confidence, df) * error
-        out.append(one.with_interval(float(one) - half, float(one) + half, interval, confidence))
+        value = float(estimate)
+        out.append(estimate.with_interval(value - half, value + half, interval, confidence))
     return out, errors[1], dfs[1]
 
 
