@@ -167,6 +167,11 @@ def leave_out(metric: Metric, data: Rows, unit: Ints | None, units: int) -> Floa
     return out
 
 
+def full_value(metric: Metric, data: Rows) -> float:
+    """The metric of all rows, summed in the same order as without a unit, so that rounding cancels in their difference."""
+    return metric.value(data, np.ones(data.n))
+
+
 def unit_codes(data: Rows, group: Column | None) -> tuple[Ints | None, int]:
     """Each row's cluster as a code, and how many clusters there are; None and the number of rows without ``group``."""
     return (None, data.n) if group is None else cluster_codes(group, data.used)
@@ -181,7 +186,7 @@ class Basis:
     @cached_property
     def value(self) -> float:
         """The metric itself; correlations within their range, which rounding can leave."""
-        value = self.metric.value(self.data)
+        value = full_value(self.metric, self.data)
         return min(max(value, -1.0), 1.0) if self.metric.transform == "fisher" else value
 
     @cached_property

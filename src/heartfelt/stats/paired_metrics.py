@@ -33,6 +33,7 @@ from heartfelt.stats.jackknife import (
     Spread,
     cluster_df,
     cluster_sums,
+    full_value,
     leave_out,
     metric_spread,
     unit_codes,
@@ -200,7 +201,7 @@ def metric_difference(
     why = chosen.undefined(data) or chosen.undefined(other)
     if why:
         return Difference(Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0)
-    value = chosen.value(data) - chosen.value(other)
+    value = full_value(chosen, data) - full_value(chosen, other)
     spread = _spread(chosen, value, (data, other), unit, units)
     estimate = _in_range(spread.estimate(Estimate(value, method=name, counts=counts), confidence), chosen)
     p = spread.p(0.0)

@@ -212,7 +212,8 @@ def bootstrap_difference(
     if why:
         return Estimate.missing(why, name, counts)
     samples = [Sample(side, unit, units if unit is not None else 0) for side in (data, other)]
-    plain = Estimate(chosen.value(data) - chosen.value(other), method=name, counts=counts)
+    value = full_value(chosen, samples[0]) - full_value(chosen, samples[1])
+    plain = Estimate(value, method=name, counts=counts)
     how = _choose("auto", samples[0], resamples)
     pull = cluster_sums(chosen.influence(data) - chosen.influence(other), unit, units)
 
@@ -355,5 +356,5 @@ def replicates(metric: Metric, sample: Sample, resamples: int, seed: int) -> Flo
 
 def full_value(metric: Metric, sample: Sample) -> float:
     """The metric of the sample itself."""
-    copies = None if sample.copies is None else sample.copies.astype(np.float64)
+    copies = np.ones(sample.rows.n) if sample.copies is None else sample.copies.astype(np.float64)
     return metric.value(sample.rows, copies)
