@@ -74,12 +74,12 @@ def bench(
     asked = cases(source, items=_asked(truth, options.questions))
     # All predictors are made before any is asked, so that a mistake in the last name costs nothing.
     predictors = [predictor_from(name) for name in models]
-    names = [predictor.label or predictor.asked for predictor in predictors]
+    names = [predictor.label or predictor.spec for predictor in predictors]
     _no_duplicates(names, "Two models are called '{}'.", "Give each a name of its own: NAME=SPEC.")
     known = source.items if isinstance(source, Benchmark) else labels(source).table
     runs, about = [], {}
     for predictor in predictors:
-        name = re.sub(r"[^\w.-]+", "_", predictor.asked)[:120]
+        name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
         with predictor:
             predictor.learn(source, known)
             place = None if options.folder is None else options.folder / RUNS / name
