@@ -11,9 +11,10 @@ import polars as pl
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, Embedding, Features
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from heartfelt.training.recipes import RECIPES, Recipe
+from heartfelt.training import RECIPES, Recipe
 
 STUDY = """
 heartfelt: 1
@@ -52,6 +53,12 @@ class Digits(Embedding):
 if "digits" not in EMBEDDINGS:
     EMBEDDINGS.add(Digits.name, Digits)
     RECIPES.add("digits", Recipe("digits", "numbers", "digits", ("valence",)))
+
+
+def value_of(estimate: Estimate) -> float:
+    """The value of an estimate that has one."""
+    assert estimate.value is not None
+    return estimate.value
 
 
 def planted(folder: Path, per_cell: int = 7, noise: float = 0.8, *, truth: bool = True) -> Snapshot:

@@ -15,10 +15,9 @@ from heartfelt.report.training import write_evaluation
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
-from heartfelt.training.choosing import folds
-from heartfelt.training.grouping import Grouping, grouping_of, stem_of
-from heartfelt.training.near_duplicates import near_duplicates, picture_hash
-from tests.training.studies import WIDTH, planted
+from heartfelt.training.fitting import folds
+from heartfelt.training.grouping import Grouping, grouping_of, near_duplicates, picture_hash, stem_of
+from tests.training.studies import WIDTH, planted, value_of
 
 
 def table(names: list[str], **columns: Sequence[str | None]) -> pl.DataFrame:
@@ -220,10 +219,10 @@ def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
             "digits", policy="none", heads=("kernel",), group=group, features=tmp_path / "features"
         )
         made = train(data, options)
-        (row,) = [row for row in made.evaluation.rows if row["protocol"] == "five-fold"]
-        scores[group] = row["pearson"].value
+        (row,) = [row for row in made.evaluation.rows if row.protocol == "five-fold"]
+        scores[group] = value_of(row.pearson)
         if group == "auto":
-            assert row["reading"] == "five folds by file name"
+            assert row.reading == "five folds by file name"
             assert made.model.facts["grouping"]["groups"] == 24
             card = made.model.card
             assert "systems" not in card
@@ -258,14 +257,14 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     }
     assert set(made.material.stimuli) == by_part["train"]
     assert {kept.stimulus for kept in made.model.out_of_fold.values()} == by_part["train"]
-    rows = {row["protocol"]: row for row in made.evaluation.rows}
+    rows = {row.protocol: row for row in made.evaluation.rows}
     for part in ("dev", "test"):
         row = rows[f"published {part}"]
-        assert row["n"] == len(by_part[part])
-        assert row["reading"] == f"published split, {part}"
-        assert row["pearson"].value > 0.8
-        assert row["bare_means"].why_missing
-    assert rows["five-fold"]["n"] == len(by_part["train"])
+        assert row.n == len(by_part[part])
+        assert row.reading == f"published split, {part}"
+        assert value_of(row.pearson) > 0.8
+        assert row.bare_means.why_missing
+    assert rows["five-fold"].n == len(by_part["train"])
     write_evaluation(made, tmp_path / "evaluation")
     assert "published split, test" in made.model.card
     with pytest.raises(InputError, match="no published split"):

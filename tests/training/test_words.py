@@ -16,7 +16,7 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
 from heartfelt.training import RECIPES, Recipe, TrainOptions, train
-from tests.training.studies import WIDTH, Digits
+from tests.training.studies import WIDTH, Digits, value_of
 
 PROMPTS = {"bright": 1.0, "dark": -1.0, "plain": 0.2}
 STUDY = """
@@ -104,9 +104,7 @@ def test_alignment_is_read_from_file_and_text_together(
         "alignment": "digits-words",
     }
     scores = {
-        row["question"]: row["pearson"].value
-        for row in made.evaluation.rows
-        if row["protocol"] == "five-fold"
+        row.question: value_of(row.pearson) for row in made.evaluation.rows if row.protocol == "five-fold"
     }
     assert scores["impression"] > 0.7
     assert scores["alignment"] > 0.7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.prints.save import save
 from heartfelt.report.tables import table
 from heartfelt.serialization import write_json
-from heartfelt.training.card import SIDES
-from heartfelt.training.evaluating import reading_of
+from heartfelt.stats.estimate import Estimate
+from heartfelt.training.evaluating import PANELS, Score
 from heartfelt.training.training import Trained
 
 FIGURE = "evaluation"
@@ -33,8 +33,8 @@ _SHORT = {
 def write_evaluation(found: Trained, folder: Path) -> Path:
     """Write evaluation.json, predictions.csv, ledger.csv, figures/ and report.html into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = found.evaluation.to_json()
-    write_json(folder / "evaluation.json", {"facts": dict(found.model.facts), "rows": rows})
+    rows = found.evaluation.rows
+    write_json(folder / "evaluation.json", {"facts": found.model.facts, "rows": rows})
     write_text(folder / "predictions.csv", csv_text(found.evaluation.predictions))
     write_text(folder / "ledger.csv", csv_text(found.material.ledger))
     figures = folder / "figures"
@@ -46,31 +46,32 @@ def write_evaluation(found: Trained, folder: Path) -> Path:
     return folder
 
 
-def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
+def evaluation_chart(rows: Sequence[Score]) -> Chart:
     """Correlations with their ceilings, one panel a question and panel of raters."""
     panels: list[dict[str, Any]] = []
     numbers_behind: list[dict[str, Any]] = []
-    for question, side in dict.fromkeys((row["question"], row["raters"]) for row in rows):
+    for question, side in dict.fromkeys((row.question, row.raters) for row in rows):
         made = []
         for row in rows:
-            if (row["question"], row["raters"]) != (question, side):
+            if (row.question, row.raters) != (question, side):
                 continue
-            name = _SHORT.get(row["protocol"], row["protocol"])
+            name = _SHORT.get(row.protocol, row.protocol)
             parts = (
                 ("model", "pearson", COLOURS[0]),
                 ("ceiling", "ceiling", SOFT),
                 ("bare means", "bare_means", COLOURS[1]),
             )
             for what, key, colour in parts:
-                if row[key]["value"] is not None:
-                    made.append(row_of(f"{name}: {what}", row[key], colour))
+                estimate: Estimate = getattr(row, key)
+                if estimate.value is not None:
+                    made.append(row_of(f"{name}: {what}", estimate.to_json(), colour))
                     numbers_behind.append(
                         {
-                            "question": question, "raters": SIDES[side], "reading": _reading(row), "what": what,
-                            "value": row[key]["value"], "low": row[key].get("low"), "high": row[key].get("high"),
+                            "question": question, "raters": PANELS[side], "reading": row.reading, "what": what,
+                            "value": estimate.value, "low": estimate.low, "high": estimate.high,
                         }
                     )  # fmt: skip
-        title = lettered(len(panels), f"{question}, {SIDES[side]}")
+        title = lettered(len(panels), f"{question}, {PANELS[side]}")
         panels.append(panel_of(title, made, axis("Pearson r", [*numbers(made), 0.0, 1.0])))
     caption = (
         "Correlation of predictions with labels, each stimulus predicted by a head chosen and fitted without it; beside it"
@@ -79,17 +80,13 @@ def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart("intervals", "How well the model predicts", caption, panels, numbers_behind)
 
 
-def _reading(row: Mapping[str, Any]) -> str:
-    return str(row.get("reading") or reading_of(row["protocol"]))
-
-
 def _table_of(chart: Chart) -> Any:
     import polars as pl
 
     return pl.DataFrame(list(chart.rows), infer_schema_length=None)
 
 
-def _page(found: Trained, rows: Sequence[Mapping[str, Any]], chart: Chart) -> Page:
+def _page(found: Trained, rows: Sequence[Score], chart: Chart) -> Page:
     facts = found.model.facts
     columns = [
         "question",
@@ -104,8 +101,8 @@ def _page(found: Trained, rows: Sequence[Mapping[str, Any]], chart: Chart) -> Pa
     ]
     lines = [
         [
-            row["question"], SIDES[row["raters"]], _reading(row), row["n"],
-            row["pearson"], row["ceiling"], row["bare_means"], row["rmse"], row["coverage"],
+            row.question, PANELS[row.raters], row.reading, row.n,
+            *(each.to_json() for each in (row.pearson, row.ceiling, row.bare_means, row.rmse)), row.coverage,
         ]
         for row in rows
     ]  # fmt: skip
