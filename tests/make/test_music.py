@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.make.generators.music import MUSIC_SYSTEMS, conveyed, render_clip, score
+from heartfelt.make.conveyance import conveyed
+from heartfelt.make.generators.music import MUSIC_SYSTEMS, NAME, render_clip, score
 from heartfelt.make.generators.score import MODES, compose, plan
 from heartfelt.make.generators.voices import Tone, Voice, brass, chip, plucked, warm
 from heartfelt.media.sound import Samples
@@ -102,13 +103,21 @@ def test_the_planted_arousal_gain_is_recovered_from_the_sound(system: str) -> No
 def test_systems_differ_in_what_they_convey() -> None:
     def slope(system: str) -> float:
         low, high = (
-            np.mean([conveyed(v, 5.0, system=system, name=str(k))[0] for k in range(200)]) for v in (3.0, 7.0)
+            np.mean(
+                [conveyed(NAME, MUSIC_SYSTEMS, v, 5.0, system=system, name=str(k))[0] for k in range(200)]
+            )
+            for v in (3.0, 7.0)
         )
         return float(high - low) / 4.0
 
     for system in SYSTEMS:
         assert slope(system) == pytest.approx(MUSIC_SYSTEMS[system].conveyance.gain["valence"], abs=0.12)
-    shift = np.mean([conveyed(5.0, 5.0, system="Pluckbox", name=str(k))[0] for k in range(200)]) - 5.0
+    shift = (
+        np.mean(
+            [conveyed(NAME, MUSIC_SYSTEMS, 5.0, 5.0, system="Pluckbox", name=str(k))[0] for k in range(200)]
+        )
+        - 5.0
+    )
     assert shift == pytest.approx(0.9, abs=4 * 0.45 / np.sqrt(200))
     profiles = {s.conveyance.gain["valence"] for s in MUSIC_SYSTEMS.values()}
     assert len(profiles) == len(MUSIC_SYSTEMS)

@@ -9,10 +9,11 @@ from scipy.signal import find_peaks
 
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.make import GENERATORS, Prompt
+from heartfelt.make.conveyance import conveyed
 from heartfelt.make.generators.speech import (
+    NAME,
     VOICE_SYSTEMS,
     SynthVoice,
-    conveyed,
     render_voice,
     utterance,
 )
@@ -227,7 +228,8 @@ def test_the_asked_for_range_is_in_the_sound() -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_systems_differ_in_what_they_convey(system: str) -> None:
     low, high = (
-        np.mean([conveyed(v, 5.0, system=system, name=str(k))[0] for k in range(200)]) for v in (3.0, 7.0)
+        np.mean([conveyed(NAME, VOICE_SYSTEMS, v, 5.0, system=system, name=str(k))[0] for k in range(200)])
+        for v in (3.0, 7.0)
     )
     convey = VOICE_SYSTEMS[system].conveyance
     assert (high - low) / 4.0 == pytest.approx(convey.gain["valence"], abs=0.12)

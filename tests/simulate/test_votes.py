@@ -108,9 +108,9 @@ def test_votes_skip_what_is_not_asked() -> None:
 
 
 def test_impossible_votes_are_refused() -> None:
-    with pytest.raises(InputError, match="no categories"):
+    with pytest.raises(InputError, match="not categories"):
         simulate.voters(3, ("one",))
-    with pytest.raises(InputError, match="no categories"):
+    with pytest.raises(InputError, match="not categories"):
         simulate.voters(3, "ab")
     with pytest.raises(InputError, match="prior"):
         simulate.category_truth(MANY, FOUR, prior=(0.5, 0.5))
