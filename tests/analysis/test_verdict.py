@@ -11,13 +11,14 @@ import pytest
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.analysis.chance import chance_of_hits
 from heartfelt.analysis.material import lay_out
+from heartfelt.analysis.results import Reliability
 from heartfelt.analysis.scores import scored, without_noise
 from heartfelt.analysis.spoken import main_questions, spoken
 from heartfelt.analysis.verdict_raters import flagged_raters
 from heartfelt.analysis.verdict_reliability import sentences as on_reliability
 from heartfelt.report.analysis import charts_of
-from heartfelt.report.sections import presence as presence_section
-from heartfelt.report.sections import trust as trust_section
+from heartfelt.report.sections import reliability as sections
+from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import AnyScale, Categories, Ordered, Points, YesNo
@@ -107,13 +108,13 @@ def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
     trust |= {"raters_needed": {"0.9": 10_000}, "raters_needed_between": {"0.9": [900, None]}}
     words = " ".join(on_reliability(summary_of(noise) | {"reliability": {"quality": trust}}))
     assert "10,000" not in words
-    html = trust_section._needed({"quality": trust})
+    html = sections._needed({"quality": from_json(Reliability, trust)})
     assert "10,000" not in html
     trust["raters_needed_between"] = {"0.9": [40, 90]}
     trust["raters_needed"] = {"0.9": 60, "0.7": 15, "0.8": None}
     words = " ".join(on_reliability(summary_of(noise) | {"reliability": {"quality": trust}}))
     assert "60 raters a stimulus (40 to 90)" in words
-    assert "60 (40 to 90)" in trust_section._needed({"quality": trust})
+    assert "60 (40 to 90)" in sections._needed({"quality": from_json(Reliability, trust)})
 
 
 def test_ratings_asked_for_because_of_the_answers_are_reported() -> None:
@@ -308,7 +309,7 @@ def test_present_is_said_only_where_something_can_be_present(scale: AnyScale, pr
     every = summary_of(found)["breakdown"]["all"][0]
     assert (every["present"]["value"] is not None) == present
     assert ("binary" in summary_of(found)["agreement"]["q"]) == (present and top > 2)
-    section = presence_section.agreement(found, charts_of(found))
+    section = sections.agreement(found, charts_of(found))
     assert section is not None
     assert (">present<" in section.html) == present
 
@@ -326,11 +327,11 @@ def test_an_ordered_scale_leads_with_an_ordinal_coefficient() -> None:
     sentence = next(s for s in summary_of(found)["verdict"] if s.startswith("On q,"))
     assert "Krippendorff's alpha, ordinal," in sentence
     assert "Fleiss" not in " ".join(summary_of(found)["verdict"])
-    section = presence_section.agreement(found, charts_of(found))
+    section = sections.agreement(found, charts_of(found))
     assert section is not None
     assert section.html.index("alpha (ordinal)") < section.html.index("Fleiss")
     panels = charts_of(found)["agreement"].panels  # type: ignore[union-attr]  # a chart: the study has categories
-    assert panels[0]["title"] == "Krippendorff's alpha (ordinal)"
+    assert panels[0].title == "Krippendorff's alpha (ordinal)"
 
 
 def many(count: int, scale: AnyScale, top: int) -> Snapshot:
