@@ -154,8 +154,8 @@ def test_voices_are_in_tune(voice: Voice, hertz: float) -> None:
     power = np.abs(np.fft.rfft(wave * np.hanning(wave.size), 1 << 18)) ** 2
     axis = np.fft.rfftfreq(1 << 18, 1 / RATE)
     near = (axis > hertz * 0.9) & (axis < hertz * 1.1)
-    found = axis[near][np.argmax(power[near])]
-    assert abs(1200 * np.log2(found / hertz)) < 8.0  # cents
+    result = axis[near][np.argmax(power[near])]
+    assert abs(1200 * np.log2(result / hertz)) < 8.0  # cents
 
 
 def test_modes_go_up_in_order_of_valence() -> None:

@@ -72,7 +72,7 @@ def test_kinds_of_voters() -> None:
         ]
         for kind in simulate.VOTER_KINDS
     }
-    assert {kind: len(found) for kind, found in right.items()} == {
+    assert {kind: len(result) for kind, result in right.items()} == {
         "honest": 4,
         "random": 2,
         "constant": 2,

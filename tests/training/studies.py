@@ -76,9 +76,9 @@ def planted(folder: Path, per_cell: int = 7, noise: float = 0.8, *, truth: bool 
                 stimuli.append({"stimulus": name, "system": system, "intent": intent, "path": name})
                 value = 5 + 1.3 * float(x @ weight) if truth else float(rng.uniform(1, 9))
                 for rater in rng.choice(12, 5, replace=False):
-                    said = float(np.clip(np.round(value + rng.normal(0, noise)), 1, 9))
+                    predicted = float(np.clip(np.round(value + rng.normal(0, noise)), 1, 9))
                     ratings.append(
-                        {"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": said}
+                        {"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": predicted}
                     )
     return Snapshot.build(
         parse_study(STUDY, "planted"),

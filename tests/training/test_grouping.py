@@ -29,10 +29,10 @@ def grouped(frame: pl.DataFrame, by: str = "auto") -> Grouping:
     return grouping_of(frame, [f"{at}" for at in range(frame.height)], empty, by=by)
 
 
-def together(found: Grouping, frame: pl.DataFrame, values: list[str]) -> bool:
+def together(result: Grouping, frame: pl.DataFrame, values: list[str]) -> bool:
     """Whether the groups are exactly those of these values."""
-    pairs = set(zip(found.groups.tolist(), values, strict=True))
-    return len(pairs) == found.count == len(set(values))
+    pairs = set(zip(result.groups.tolist(), values, strict=True))
+    return len(pairs) == result.count == len(set(values))
 
 
 @pytest.mark.parametrize(
@@ -57,20 +57,20 @@ def test_a_name_without_its_number(name: str, stem: str) -> None:
 def test_file_names_that_differ_in_their_number_belong_together() -> None:
     themes = [f"theme {chr(97 + at % 12)}" for at in range(48)]
     frame = table([f"{theme} {at}" for at, theme in enumerate(themes)])
-    found = grouped(frame)
-    assert found.by == "file name"
-    assert together(found, frame, themes)
-    assert "Folds are by file name" in found.words
-    assert "12 groups" in found.words
+    result = grouped(frame)
+    assert result.by == "file name"
+    assert together(result, frame, themes)
+    assert "Folds are by file name" in result.words
+    assert "12 groups" in result.words
 
 
 def test_a_numbered_theme_column_is_read_without_its_numbers() -> None:
     """OASIS names every picture in its column 'theme': 'Acorns 1', 'Acorns 2'."""
     themes = [f"t{chr(97 + at % 12)}" for at in range(48)]
     frame = table([f"x{at}y" for at in range(48)], theme=[f"{theme} {at}" for at, theme in enumerate(themes)])
-    found = grouped(frame)
-    assert found.by == "theme"
-    assert together(found, frame, themes)
+    result = grouped(frame)
+    assert result.by == "theme"
+    assert together(result, frame, themes)
 
 
 def test_a_column_goes_before_the_file_name_and_the_users_choice_before_both() -> None:
@@ -155,10 +155,10 @@ def test_a_picture_saved_again_is_a_near_duplicate(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{name}.jpg")
         picture.save(paths[-1], quality=30)
     hashes = [picture_hash(path) for path in paths]
-    found = near_duplicates(
+    result = near_duplicates(
         [path.name for path in paths], np.zeros((len(paths), 0), np.float32), None, hashes
     )
-    assert found.tolist() == [*range(12), 0, 1, 2, 3]
+    assert result.tolist() == [*range(12), 0, 1, 2, 3]
     (tmp_path / "broken.png").write_text("no picture")
     assert picture_hash(tmp_path / "broken.png") is None
 
@@ -170,10 +170,10 @@ def test_equal_files_and_close_embeddings_are_near_duplicates() -> None:
     rows[51] = rows[50] + rng.normal(0, 0.3, 400)
     contents = [f"{at}" for at in range(60)]
     contents[59] = "7"
-    found = near_duplicates(contents, rows, 0.85)
-    assert found[50] == found[51] == found[3] == 3
-    assert found[59] == 7
-    assert np.unique(found).size == 57
+    result = near_duplicates(contents, rows, 0.85)
+    assert result[50] == result[51] == result[3] == 3
+    assert result[59] == 7
+    assert np.unique(result).size == 57
     assert np.unique(near_duplicates(contents, rows, None)).size == 59
 
 
@@ -181,11 +181,11 @@ def test_near_duplicates_join_their_groups() -> None:
     frame = table([f"{chr(97 + at % 12)} {at}" for at in range(48)])
     contents = [f"{at}" for at in range(48)]
     contents[13] = contents[0]  # 'b 13' is the same file as 'a 0'
-    found = grouping_of(frame, contents, np.zeros((48, 0), np.float32))
-    assert found.count == 11
-    assert found.duplicates == 1
-    assert found.groups[0] == found.groups[1] == found.groups[13]
-    assert "1 near-duplicate stays in one fold" in found.words
+    result = grouping_of(frame, contents, np.zeros((48, 0), np.float32))
+    assert result.count == 11
+    assert result.duplicates == 1
+    assert result.groups[0] == result.groups[1] == result.groups[13]
+    assert "1 near-duplicate stays in one fold" in result.words
 
 
 def themed(folder: Path, n_themes: int = 24, per_theme: int = 6) -> Snapshot:

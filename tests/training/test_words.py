@@ -48,10 +48,10 @@ class DigitsWords(Embedding):
         return "digits-words 1"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        found = Digits().of(path)
+        result = Digits().of(path)
         about = PROMPTS[str(text).split()[0]]
-        words = np.array([[about, about * found.rows[0, 0]]], dtype=np.float32)
-        return Features(np.concatenate([found.rows, words], axis=1), found.starts, found.seconds)
+        words = np.array([[about, about * result.rows[0, 0]]], dtype=np.float32)
+        return Features(np.concatenate([result.rows, words], axis=1), result.starts, result.seconds)
 
 
 if "digits-words" not in EMBEDDINGS:
@@ -83,8 +83,10 @@ def opinions(folder: Path) -> Snapshot:
         truth = {"impression": 3 + 0.8 * x[1], "alignment": 3 + 0.9 * PROMPTS[prompt] * x[0]}
         for question, value in truth.items():
             for rater in range(4):
-                said = float(np.clip(np.round(value + rng.normal(0, 0.4)), 1, 5))
-                ratings.append({"rater": f"r{rater}", "stimulus": name, "question": question, "value": said})
+                predicted = float(np.clip(np.round(value + rng.normal(0, 0.4)), 1, 5))
+                ratings.append(
+                    {"rater": f"r{rater}", "stimulus": name, "question": question, "value": predicted}
+                )
     return Snapshot.build(
         parse_study(STUDY, "opinions"),
         stimuli=pl.DataFrame(stimuli),
