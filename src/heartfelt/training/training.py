@@ -12,10 +12,8 @@ import numpy as np
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS
-from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.predictors.trained.head import KINDS
-from heartfelt.predictors.trained.model import Kept, Output, TrainedModel
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
+from heartfelt.predictors.trained.model import KINDS, OutOfFold, Output, TrainedModel
 from heartfelt.progress import Progress
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
@@ -189,10 +187,10 @@ def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, 
     }
 
 
-def _out_of_fold(material: Material, evaluation: Evaluation) -> dict[str, Kept]:
+def _out_of_fold(material: Material, evaluation: Evaluation) -> dict[str, OutOfFold]:
     values = {t.question: evaluation.left_out[t.question, "five-fold"].value for t in material.targets}
     return {
-        content: Kept(
+        content: OutOfFold(
             material.stimuli[place],
             {name: round(float(value[place]), 6) for name, value in values.items()},
             material.system[place],
