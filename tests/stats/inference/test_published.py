@@ -54,7 +54,7 @@ def test_systems_differ_in_signed_deviation(
     row = found["system"]
     assert (row.df, found.residual_df) == (5, 974)
     assert row.f == pytest.approx(f, abs=0.005)
-    assert row.eta_squared_of_table.value == pytest.approx(eta, abs=0.0005)
+    assert row.eta_squared.value == pytest.approx(eta, abs=0.0005)
 
 
 @pytest.mark.parametrize(("dimension", "f", "eta"), [("valence", 29.27, 0.0814), ("arousal", 14.62, 0.0421)])
@@ -66,7 +66,7 @@ def test_quadrants_differ_in_absolute_deviation(
     row = found["quadrant"]
     assert (row.df, found.residual_df) == (3, 982)
     assert row.f == pytest.approx(f, abs=0.005)
-    assert row.eta_squared_of_table.value == pytest.approx(eta, abs=0.0005)
+    assert row.eta_squared.value == pytest.approx(eta, abs=0.0005)
 
 
 @pytest.mark.parametrize("dimension", ["valence", "arousal"])
@@ -108,8 +108,8 @@ def test_systems_still_differ_with_raters_and_stimuli_random(clips: dict[str, An
 def test_perceived_emotion_shrinks_towards_the_middle(clips: dict[str, Any]) -> None:
     for dimension in ("valence", "arousal"):
         found = shrinkage_slope(clips[dimension], clips[f"{dimension} aim"], cluster=clips["intent"])
-        assert found.high is not None
-        assert 0 < float(found.slope) < found.high < 1
+        assert found.slope.high is not None
+        assert 0 < float(found.slope) < found.slope.high < 1
 
 
 def test_ellipses_of_the_quadrant_maps(clips: dict[str, Any]) -> None:
