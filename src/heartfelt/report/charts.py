@@ -382,7 +382,7 @@ def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
     return estimate.low, estimate.high
 
 
-def row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
+def interval_row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
     """A row that shows an estimate."""
     low, high = bounds(estimate)
     interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"

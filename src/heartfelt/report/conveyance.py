@@ -14,7 +14,18 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import LabelOptions, labels
 from heartfelt.predictors.valence_arousal.conveyed import Conveyed
 from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import Absent, Cell, Chart, Intervals, Line, axis, extent, lettered, numbers, row
+from heartfelt.report.charts import (
+    Absent,
+    Cell,
+    Chart,
+    Intervals,
+    Line,
+    axis,
+    extent,
+    interval_row,
+    lettered,
+    numbers,
+)
 from heartfelt.report.figures.maps import intent_maps
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, figure_block, folded, joined, paragraph, render
@@ -81,22 +92,24 @@ def _chart(
 ) -> Chart | Absent:
     panels: list[Intervals] = []
     behind: list[dict[str, Cell]] = []
-    for question in dict.fromkeys(one["question"] for one in rows):
+    for question in dict.fromkeys(row["question"] for row in rows):
         known = {
-            one["system"]: estimate
-            for one in rows
-            if one["question"] == question and (estimate := Estimate.from_json(one[key])).value is not None
+            row["system"]: estimate
+            for row in rows
+            if row["question"] == question and (estimate := Estimate.from_json(row[key])).value is not None
         }
         if not known:
             continue
         shade = colour(len(panels))
         made = tuple(
-            row("all systems", estimate, INK) if system == "all" else row(system, estimate, shade)
+            interval_row("all systems", estimate, INK)
+            if system == "all"
+            else interval_row(system, estimate, shade)
             for system, estimate in known.items()
         )
         value = axis(key, [*extent(made), line])
         panels.append(Intervals(lettered(len(panels), question), made, value, lines=(Line(line),)))
-        behind += [{"question": question, "system": system, **numbers(one)} for system, one in known.items()]
+        behind += [{"question": question, "system": system, **numbers(row)} for system, row in known.items()]
     if not panels:
         return Absent("nothing could be computed")
     return Chart(title, f"{title} by system with 95% intervals. {words}", panels, behind)
@@ -111,8 +124,8 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
         "Predicted deviation by system and intent",
         ["system", "intent", "question", "predicted deviation"],
         [
-            [one["system"], one["intent"], one["question"], _estimate(one, "deviation")]
-            for one in summary["deviation_by_cell"]
+            [row["system"], row["intent"], row["question"], _estimate(row, "deviation")]
+            for row in summary["deviation_by_cell"]
         ],
     )
     sections = [
@@ -149,13 +162,13 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     return Page(title, headline(summary), sections, charts, media, facts)
 
 
-def _estimate(one: Mapping[str, Any], key: str) -> Estimate | None:
-    return Estimate.from_json(one[key]) if one.get(key) else None
+def _estimate(row: Mapping[str, Any], key: str) -> Estimate | None:
+    return Estimate.from_json(row[key]) if row.get(key) else None
 
 
 def _by_system(caption: str, rows: Sequence[Mapping[str, Any]], key: str) -> Any:
     lines: list[list[CellValue]] = [
-        [one["system"], one["question"], _estimate(one, key), _estimate(one, "ratings_alone")] for one in rows
+        [row["system"], row["question"], _estimate(row, key), _estimate(row, "ratings_alone")] for row in rows
     ]
     return table(caption, ["system", "question", f"predicted {key}", "ratings alone"], lines)
 
@@ -187,11 +200,11 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
     ]
 
 
-def _quadrants(found: Mapping[str, Any]) -> Section:
-    counts = [[name, *line] for name, line in zip(found["rows"], found["counts"], strict=True)]
-    hits = [[name, Estimate.from_json(one)] for name, one in found["hit_rate"].items()]
+def _quadrants(quadrants: Mapping[str, Any]) -> Section:
+    counts = [[name, *line] for name, line in zip(quadrants["rows"], quadrants["counts"], strict=True)]
+    hits = [[name, Estimate.from_json(row)] for name, row in quadrants["hit_rate"].items()]
     html = joined(
-        table("Clips by intended and predicted quadrant", ["intended", *found["columns"]], counts),
+        table("Clips by intended and predicted quadrant", ["intended", *quadrants["columns"]], counts),
         table("Share of clips predicted in the intended quadrant", ["system", "share"], hits),
         paragraph(
             "Counts of predictions: a clip near a midline may well be perceived on the other side of it."

@@ -191,7 +191,7 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
                 score.over_systems,
                 score.chance,
                 rank_text(rank) if below_chance(rank) else score.of_ceiling,
-                *(one.with_failures if one else None for one in more),
+                *(score.with_failures if score else None for score in more),
             ]
         )
     columns = [

@@ -18,9 +18,9 @@ from heartfelt.report.charts import (
     Line,
     axis,
     extent,
+    interval_row,
     lettered,
     numbers,
-    row,
 )
 from heartfelt.report.figures.registry import figure
 from heartfelt.report.palette import INK, colour
@@ -74,22 +74,22 @@ def deviation_by_system(analysis: Analysis) -> Chart | Absent:
     table: list[dict[str, Cell]] = []
     for question in questions(analysis):
         known = {
-            one.system: one.means
-            for one in analysis.summary.systems or ()
-            if one.question == question and one.means.deviation.value is not None
+            row.system: row.means
+            for row in analysis.summary.systems or ()
+            if row.question == question and row.means.deviation.value is not None
         }
         if not known:
             continue
         labels = {key: names.get(key, key) for key in known}
         shade = colour(len(panels))
         made = tuple(
-            row(
+            interval_row(
                 labels[key],
-                one.deviation,
+                row.deviation,
                 shade,
-                f"{plural(one.n_stimuli, 'stimulus', 'stimuli')}, {plural(one.n_ratings, 'rating')}",
+                f"{plural(row.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.n_ratings, 'rating')}",
             )
-            for key, one in known.items()
+            for key, row in known.items()
         )
         panels.append(
             Intervals(
@@ -101,8 +101,8 @@ def deviation_by_system(analysis: Analysis) -> Chart | Absent:
             )
         )
         table += [
-            {"question": question, "system": key, **numbers(one.deviation, "deviation")}
-            for key, one in known.items()
+            {"question": question, "system": key, **numbers(row.deviation, "deviation")}
+            for key, row in known.items()
         ]
     if not panels:
         return Absent("no system has a deviation from a reference")
@@ -124,15 +124,16 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     table: list[dict[str, Cell]] = []
     for question in questions(analysis):
         known: dict[str, Estimate] = {
-            one.quadrant: one.absolute_deviation
-            for one in (quadrants.by_quadrant if quadrants else ())
-            if one.question == question and one.absolute_deviation.value is not None
+            row.quadrant: row.absolute_deviation
+            for row in (quadrants.by_quadrant if quadrants else ())
+            if row.question == question and row.absolute_deviation.value is not None
         }
         if not known:
             continue
         order = [group for group in look.ids if group in known] + [g for g in known if g not in look.ids]
         made = tuple(
-            row(look.short(group), known[group], look.colour(group), look.name(group)) for group in order
+            interval_row(look.short(group), known[group], look.colour(group), look.name(group))
+            for group in order
         )
         marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
         value = axis(f"absolute {question} deviation", extent(made), include=[0.0])
@@ -167,9 +168,9 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     table: list[dict[str, Cell]] = []
     for question in questions(analysis):
         known = {
-            (one.system, one.quadrant): one
-            for one in (quadrants.by_system_quadrant if quadrants else ())
-            if one.question == question and one.absolute_deviation.value is not None
+            (row.system, row.quadrant): row
+            for row in (quadrants.by_system_quadrant if quadrants else ())
+            if row.question == question and row.absolute_deviation.value is not None
         }
         systems = list(dict.fromkeys(system for system, _ in known))
         groups = [name for name in look.ids if any(group == name for _, group in known)]
@@ -192,7 +193,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
                 cells,
                 "",
                 "intended quadrant",
-                high=max(float(one.absolute_deviation) for one in known.values()),
+                high=max(float(row.absolute_deviation) for row in known.values()),
             )
         )
         table += [
@@ -200,10 +201,10 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
                 "question": question,
                 "system": system,
                 "quadrant": group,
-                **numbers(one.absolute_deviation, "absolute_deviation"),
-                "deviation": one.deviation.value,
+                **numbers(row.absolute_deviation, "absolute_deviation"),
+                "deviation": row.deviation.value,
             }
-            for (system, group), one in known.items()
+            for (system, group), row in known.items()
         ]
     if not panels:
         return Absent("there are no two systems and two quadrants with references")
@@ -214,12 +215,12 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     return Chart("Absolute deviation by system and quadrant", caption, panels, table)
 
 
-def _deviation_cell(one: QuadrantMeans | None, title: str) -> HeatCell:
-    if one is None:
+def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
+    if row is None:
         return HeatCell(None, "–", f"{title}\nno stimuli")
-    value = one.absolute_deviation.value
-    words = f"{title}\nabsolute deviation {interval(one.absolute_deviation, 2)}\nsigned {interval(one.deviation, 2)}"
-    return HeatCell(value, number(value, 1), f"{words}\n{one.n_stimuli} stimuli")
+    value = row.absolute_deviation.value
+    words = f"{title}\nabsolute deviation {interval(row.absolute_deviation, 2)}\nsigned {interval(row.deviation, 2)}"
+    return HeatCell(value, number(value, 1), f"{words}\n{row.n_stimuli} stimuli")
 
 
 @figure(
@@ -232,27 +233,27 @@ def slopes(analysis: Analysis) -> Chart | Absent:
     table: list[dict[str, Cell]] = []
     for question in questions(analysis):
         known = [
-            one
-            for one in analysis.summary.slopes or ()
-            if one.question == question and one.slope.value is not None
+            row
+            for row in analysis.summary.slopes or ()
+            if row.question == question and row.slope.value is not None
         ]
         if not known:
             continue
         shade = colour(len(panels))
         made = tuple(
-            row(
-                names.get(one.system, one.system),
-                one.slope,
-                INK if one.system == "all" else shade,
-                f"intercept {interval(one.intercept, 2)}",
+            interval_row(
+                names.get(row.system, row.system),
+                row.slope,
+                INK if row.system == "all" else shade,
+                f"intercept {interval(row.intercept, 2)}",
             )
-            for one in known
+            for row in known
         )
         lines = (Line(1.0, "as intended"), Line(0.0, "no relation"))
         value = axis("slope", [*extent(made), 0.0, 1.0])
         panels.append(Intervals(lettered(len(panels), question), made, value, lines=lines))
         table += [
-            {"question": question, "system": one.system, **numbers(one.slope, "slope")} for one in known
+            {"question": question, "system": row.system, **numbers(row.slope, "slope")} for row in known
         ]
     if not panels:
         return Absent("no slope of perceived on intended could be fitted")
@@ -278,10 +279,10 @@ def confusion(analysis: Analysis) -> Chart | Absent:
     panels: list[Heatmap] = []
     table: list[dict[str, Cell]] = []
     by_question = analysis.summary.intent_confusion or ()
-    for one in by_question:
-        panel, own = _confusion_panel(one.question, one.confusion, spaced, spaced)
+    for row in by_question:
+        panel, own = _confusion_panel(row.question, row.confusion, spaced, spaced)
         panels.append(panel)
-        table += [{"question": one.question, **line} for line in own]
+        table += [{"question": row.question, **line} for line in own]
     if not panels:
         return Absent(
             why_missing(analysis, "quadrants", "the study has no quadrants")

@@ -171,7 +171,10 @@ def _breakdown(analysis: Analysis) -> Markup:
         for row in rows:
             estimates = [_held(row, name) for name in shown]
             counts = [row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single]
-            known = [one if one is not None and one.value is not None else None for one in estimates]
+            known = [
+                estimate if estimate is not None and estimate.value is not None else None
+                for estimate in estimates
+            ]
             lines.append([spaced(row.value), *counts, *known])
         counted = ["items", "ratings", "labels", "ties", "single rater"]
         columns = [spaced(fact), *counted, *(titles[name] for name in shown)]
