@@ -3,7 +3,7 @@
 The mean square within items is the pooled variance of the ratings, the one between comes from the means, both weighted by
 counts. So ICC(1) and the reliability of the means follow without a single rating; what needs to know who rated what
 does not. Intervals are F, with n0 where counts differ (Searle, Casella & McCulloch 1992, 3.8), and take raters as
-different for every item. The ceilings are those of `heartfelt.stats.reliability.published_means`.
+different for every item. The ceilings are those of `heartfelt.stats.reliability.number_ceiling`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.labels import NumberMetric
-from heartfelt.stats.reliability.published_means import ceiling_from_means
+from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
 from heartfelt.stats.reliability.spearman_brown import stepped_up
 
 METHOD = "one-way analysis of variance from published means, spreads and counts"

@@ -1,4 +1,4 @@
-"""Compiled loops of mixed models and permutation tests.
+"""Compiled loops of permutation tests.
 
 Generators are SplitMix64, seeded from a named stream; shuffles are Fisher-Yates. Statistics that two
 arrangements share count as equal when they differ by less than ``slack``, so that rounding cannot decide a
@@ -13,84 +13,6 @@ import numpy as np
 
 from heartfelt.stats._kernels_resample import _GOLDEN, _HALF, compiled, mix
 from heartfelt.stats.triples import Floats, Ints
-
-
-@compiled
-def add_rows(codes: Ints, rows: Floats, out: Floats) -> None:
-    """Add each row to the row of ``out`` its code names."""
-    for i in range(codes.size):
-        place = codes[i]
-        for k in range(rows.shape[1]):
-            out[place, k] += rows[i, k]
-
-
-@compiled
-def gram(starts: Ints, columns: Ints, values: Floats, dense: Floats, weights: Floats, out: Floats) -> None:
-    """Add the weighted sum of ``b b'`` over levels to the lower triangle of ``out``.
-
-    A level's b is sparse (``columns`` and ``values`` from ``starts``) followed by its row of ``dense``.
-    """
-    width = dense.shape[1]
-    first = out.shape[0] - width
-    for level in range(starts.size - 1):
-        weight = weights[level]
-        if weight == 0.0:
-            continue
-        begin, end = starts[level], starts[level + 1]
-        for i in range(begin, end):
-            scaled = weight * values[i]
-            row = columns[i]
-            for j in range(begin, i + 1):
-                out[row, columns[j]] += scaled * values[j]
-        for k in range(width):
-            scaled = weight * dense[level, k]
-            if scaled == 0.0:
-                continue
-            for j in range(begin, end):
-                out[first + k, columns[j]] += scaled * values[j]
-            for m in range(k + 1):
-                out[first + k, first + m] += scaled * dense[level, m]
-
-
-@compiled
-def factor_upper(matrix: Floats) -> bool:
-    """Turn the upper triangle of a symmetric matrix into its Cholesky factor in place; False if it has
-    none.
-    """
-    order = matrix.shape[0]
-    for k in range(order):
-        if not matrix[k, k] > 0.0:
-            return False
-        pivot = np.sqrt(matrix[k, k])
-        for j in range(k, order):
-            matrix[k, j] /= pivot
-        for i in range(k + 1, order):
-            scale = matrix[k, i]
-            for j in range(i, order):
-                matrix[i, j] -= scale * matrix[k, j]
-    return True
-
-
-@compiled
-def inverse_of_factor(factor: Floats, order: int) -> Floats:
-    """The inverse of the leading block whose upper Cholesky factor is given."""
-    turned = np.zeros((order, order))
-    for i in range(order - 1, -1, -1):
-        for k in range(i + 1, order):
-            scale = factor[i, k]
-            for j in range(k, order):
-                turned[i, j] -= scale * turned[k, j]
-        turned[i, i] = 1.0
-        for j in range(i, order):
-            turned[i, j] /= factor[i, i]
-    columns = turned.T.copy()
-    out = np.zeros((order, order))
-    for i in range(order):
-        for k in range(i, order):
-            scale = turned[i, k]
-            for j in range(k + 1):
-                out[i, j] += scale * columns[k, j]
-    return out
 
 
 @compiled

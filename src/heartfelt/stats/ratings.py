@@ -1,23 +1,27 @@
-"""The rating design: who rated what, whether every rater rated every item, and how many ratings each item
+"""Ratings as a design: who rated what, whether every rater rated every item, and how many ratings each item
 has.
 
 A rater may rate an item once. Repeats are refused: averaged in silently they would pass for further raters.
+Functions of ratings take the three columns, or a ``Ratings`` made of them once; what several figures share
+(the fitted model, the sums without each unit) is then computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.triples import Floats, Ids, Ints, Triples, Values, triples
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
-class Design:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
     """Ratings with coded ids, no (rater, item) pair twice, and the number of ratings per item and rater."""
 
     rater: Ints
@@ -28,6 +32,7 @@ class Design:
     per_item: Ints
     per_rater: Ints
     left_out: int = 0
+    _shared: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @property
     def size(self) -> int:
@@ -45,28 +50,40 @@ class Design:
         left_out = {"left_out": self.left_out} if self.left_out else {}
         return {"ratings": self.size, "items": len(self.items), "raters": len(self.raters), **left_out}
 
-    def part(self, keep: Any) -> Design:
-        """The design of the ratings where ``keep`` is true, with ids coded afresh."""
-        kept_raters, rater = np.unique(self.rater[keep], return_inverse=True)
-        kept_items, item = np.unique(self.item[keep], return_inverse=True)
-        return Design(
-            rater.astype(np.int64),
-            item.astype(np.int64),
-            self.value[keep],
-            [self.raters[i] for i in kept_raters],
-            [self.items[i] for i in kept_items],
-            np.bincount(item, minlength=kept_items.size),
-            np.bincount(rater, minlength=kept_raters.size),
-        )
+    @property
+    def item_means(self) -> Floats:
+        """Mean rating of each item."""
+        return np.asarray(np.bincount(self.item, self.value, minlength=len(self.items)) / self.per_item)
+
+    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, computed when it is first asked for under this key."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return cast("T", self._shared[key])
+
+    def part(self, keep: Any) -> Ratings:
+        """The ratings where ``keep`` is true, with ids coded afresh."""
+        raters, rater = np.unique(self.rater[keep], return_inverse=True)
+        items, item = np.unique(self.item[keep], return_inverse=True)
+        names = [self.raters[i] for i in raters], [self.items[i] for i in items]
+        return coded_ratings(rater.astype(np.int64), item.astype(np.int64), self.value[keep], *names)
 
 
-def rating_design(rater: Ids, item: Ids, value: Values) -> Design:
-    """Code the ratings and refuse repeated (rater, item) pairs."""
+def coded_ratings(
+    rater: Ints, item: Ints, value: Floats, raters: Sequence[Any], items: Sequence[Any], left_out: int = 0
+) -> Ratings:
+    """Ratings whose ids are coded already, and without repeats."""
+    per_item, per_rater = np.bincount(item, minlength=len(items)), np.bincount(rater, minlength=len(raters))
+    return Ratings(rater, item, value, raters, items, per_item, per_rater, left_out)
+
+
+def as_ratings(rater: Ids | Ratings, item: Ids = None, value: Values = None) -> Ratings:
+    """Code the ratings and refuse repeated (rater, item) pairs; ``Ratings`` are taken as they are."""
+    if isinstance(rater, Ratings):
+        return rater
     t = triples(rater, item, value)
-    per_item = np.bincount(t.item, minlength=len(t.items))
-    per_rater = np.bincount(t.rater, minlength=len(t.raters))
     refuse_repeats(t)
-    return Design(t.rater, t.item, t.value, t.raters, t.items, per_item, per_rater, t.left_out)
+    return coded_ratings(t.rater, t.item, t.value, t.raters, t.items, t.left_out)
 
 
 def refuse_repeats(t: Triples) -> None:
