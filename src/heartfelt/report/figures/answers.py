@@ -23,8 +23,8 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import questions, system_names, why_missing
 from heartfelt.report.palette import colour
-from heartfelt.report.reading import questions, system_names, why_missing
 from heartfelt.study import Study
 from heartfelt.wording import number
 

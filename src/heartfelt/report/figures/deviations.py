@@ -23,9 +23,8 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import QuadrantLook, quadrant_look, questions, system_names, why_missing
 from heartfelt.report.palette import INK, colour
-from heartfelt.report.quadrants import QuadrantLook, quadrant_look
-from heartfelt.report.reading import questions, system_names, why_missing
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, p_value, plural, spaced, stars
 

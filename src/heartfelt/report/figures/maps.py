@@ -24,9 +24,8 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.charts import axis as axis_for
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import QuadrantLook, quadrant_look, system_names
 from heartfelt.report.palette import SHAPES, SOFT, colour
-from heartfelt.report.quadrants import QuadrantLook, quadrant_look
-from heartfelt.report.reading import system_names
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study

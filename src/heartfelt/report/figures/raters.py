@@ -29,9 +29,8 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import coefficient, effect, system_names, why_missing
 from heartfelt.report.palette import COLOURS, FLAGGED, INK, PLAIN
-from heartfelt.report.reading import system_names, why_missing
-from heartfelt.report.terms import coefficient, effect
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, plural

@@ -26,9 +26,8 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT, colour
-from heartfelt.report.reading import reliability_parts, system_names, why_missing
-from heartfelt.report.terms import coefficient
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.spearman_brown import stepped_up
 from heartfelt.wording import number, spaced

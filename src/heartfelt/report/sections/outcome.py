@@ -9,8 +9,8 @@ from heartfelt.analysis import Analysis
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
+from heartfelt.report.naming import questions, system_names
 from heartfelt.report.page import KINDS, Section, bullets, file_links, folded, joined, paragraph
-from heartfelt.report.reading import questions, system_names
 from heartfelt.report.tables import CellValue, Verdict, table
 from heartfelt.wording import number
 

@@ -19,10 +19,9 @@ from heartfelt.analysis.summary import (
     SensitivityPairs,
 )
 from heartfelt.report.charts import Charts
+from heartfelt.report.naming import coefficient, outcome, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph
-from heartfelt.report.reading import system_names, why_missing
 from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
-from heartfelt.report.terms import coefficient, outcome
 from heartfelt.wording import number, plural, spaced
 
 LEAD = (

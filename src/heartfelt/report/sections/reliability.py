@@ -10,10 +10,9 @@ from markupsafe import Markup
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.results import Agreement, Ceilings, Reliability
 from heartfelt.report.charts import Chart, Charts
+from heartfelt.report.naming import MANY_QUESTIONS, coefficient
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, side_by_side
-from heartfelt.report.reading import MANY_QUESTIONS
 from heartfelt.report.tables import CellValue, table
-from heartfelt.report.terms import coefficient
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number, percent, spaced
 

@@ -9,11 +9,9 @@ from markupsafe import Markup
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.results import Effect, IntentMeans, MixedEffect, Overlap, Pair, SystemMeans
 from heartfelt.report.charts import Charts
+from heartfelt.report.naming import effect, outcome, quadrant_look, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, side_by_side
-from heartfelt.report.quadrants import quadrant_look
-from heartfelt.report.reading import system_names, why_missing
 from heartfelt.report.tables import Columns, PValue, table_of
-from heartfelt.report.terms import effect, outcome
 from heartfelt.wording import number
 
 IN_SUMMARY = "all are in summary.json"
