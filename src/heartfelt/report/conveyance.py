@@ -14,18 +14,7 @@ from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import LabelOptions, labels
 from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import (
-    Absent,
-    Cell,
-    Chart,
-    Intervals,
-    Line,
-    axis,
-    extent,
-    interval_row,
-    lettered,
-    numbers,
-)
+from heartfelt.report.charts import Absent, Chart, IntervalFigure, Item, Line
 from heartfelt.report.figures.maps import intent_maps
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, figure_block, folded, joined, paragraph, render
@@ -91,32 +80,21 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
 def _chart(
     rows: Sequence[SystemDeviation | SystemSlope], key: str, title: str, line: float, words: str
 ) -> Chart | Absent:
-    panels: list[Intervals] = []
-    behind: list[dict[str, Cell]] = []
-    for question in dict.fromkeys(each.question for each in rows):
-        known = {
-            each.system: estimate
-            for each in rows
-            if each.question == question and (estimate := _estimate(each)).value is not None
-        }
-        if not known:
-            continue
-        shade = colour(len(panels))
-        made = tuple(
-            interval_row("all systems", estimate, INK)
-            if system == "all"
-            else interval_row(system, estimate, shade)
-            for system, estimate in known.items()
-        )
-        value = axis(key, [*extent(made), line])
-        panels.append(Intervals(lettered(len(panels), question), made, value, lines=(Line(line),)))
-        behind += [
-            {"question": question, "system": system, **numbers(estimate)}
-            for system, estimate in known.items()
+    figure = IntervalFigure()
+    for question in dict.fromkeys(row.question for row in rows):
+        shade = colour(len(figure.panels))
+        items = [
+            Item(
+                "all systems" if row.system == "all" else row.system,
+                _estimate(row),
+                INK if row.system == "all" else shade,
+                {"question": question, "system": row.system},
+            )
+            for row in rows
+            if row.question == question
         ]
-    if not panels:
-        return Absent("nothing could be computed")
-    return Chart(title, f"{title} by system with 95% intervals. {words}", panels, behind)
+        figure.add(question, key, items, lines=(Line(line),))
+    return figure.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
 
 
 def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> Page:

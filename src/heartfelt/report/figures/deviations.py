@@ -14,11 +14,9 @@ from heartfelt.report.charts import (
     Chart,
     HeatCell,
     Heatmap,
-    Intervals,
+    IntervalFigure,
+    Item,
     Line,
-    axis,
-    extent,
-    interval_row,
     lettered,
     numbers,
 )
@@ -69,46 +67,31 @@ def brackets(
 def deviation_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis)
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    figure = IntervalFigure("deviation")
     for question in questions(analysis):
-        known = {
-            row.system: row.means
+        known = [
+            row
             for row in analysis.summary.systems or ()
             if row.question == question and row.means.deviation.value is not None
-        }
-        if not known:
-            continue
-        labels = {key: names.get(key, key) for key in known}
-        shade = colour(len(panels))
-        made = tuple(
-            interval_row(
-                labels[key],
-                row.deviation,
-                shade,
-                f"{plural(row.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.n_ratings, 'rating')}",
-            )
-            for key, row in known.items()
-        )
-        panels.append(
-            Intervals(
-                lettered(len(panels), question),
-                made,
-                axis(f"{question} deviation", [*extent(made), 0.0]),
-                lines=(Line(0.0),),
-                brackets=brackets(analysis, question, "signed", "system", labels),
-            )
-        )
-        table += [
-            {"question": question, "system": key, **numbers(row.deviation, "deviation")}
-            for key, row in known.items()
         ]
-    if not panels:
-        return Absent("no system has a deviation from a reference")
+        labels = {row.system: names.get(row.system, row.system) for row in known}
+        shade = colour(len(figure.panels))
+        items = [
+            Item(
+                labels[row.system],
+                row.means.deviation,
+                shade,
+                {"question": question, "system": row.system},
+                f"{plural(row.means.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.means.n_ratings, 'rating')}",
+            )
+            for row in known
+        ]
+        marks = brackets(analysis, question, "signed", "system", labels)
+        figure.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
     caption = (
         f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
     )
-    return Chart("Deviation by system", caption, panels, table)
+    return figure.chart("Deviation by system", caption, "no system has a deviation from a reference")
 
 
 @figure(
@@ -119,35 +102,32 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references: which intents are conveyed best."""
     look = quadrant_look(analysis.snapshot.study)
     quadrants = analysis.summary.quadrants
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    figure = IntervalFigure("absolute_deviation")
     for question in questions(analysis):
-        known: dict[str, Estimate] = {
+        known = {
             row.quadrant: row.absolute_deviation
             for row in (quadrants.by_quadrant if quadrants else ())
             if row.question == question and row.absolute_deviation.value is not None
         }
-        if not known:
-            continue
         order = [group for group in look.ids if group in known] + [g for g in known if g not in look.ids]
-        made = tuple(
-            interval_row(look.short(group), known[group], look.colour(group), look.name(group))
-            for group in order
-        )
-        marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
-        value = axis(f"absolute {question} deviation", extent(made), include=[0.0])
-        panels.append(Intervals(lettered(len(panels), question), made, value, brackets=marks))
-        table += [
-            {"question": question, "quadrant": group, **numbers(known[group], "absolute_deviation")}
+        items = [
+            Item(
+                look.short(group),
+                known[group],
+                look.colour(group),
+                {"question": question, "quadrant": group},
+                look.name(group),
+            )
             for group in order
         ]
-    if not panels:
-        return Absent("the intents have no quadrants with references")
+        marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
+        figure.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
     caption = (
         f"Mean absolute deviation from the reference per quadrant of the intents{_short_names(look)}, with 95%"
         f" intervals. {STARS}"
     )
-    return Chart("Absolute deviation by quadrant", caption, panels, table)
+    why = "the intents have no quadrants with references"
+    return figure.chart("Absolute deviation by quadrant", caption, why)
 
 
 def _short_names(look: QuadrantLook) -> str:
@@ -228,39 +208,27 @@ def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
 def slopes(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis)
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    figure = IntervalFigure("slope")
     for question in questions(analysis):
-        known = [
-            row
-            for row in analysis.summary.slopes or ()
-            if row.question == question and row.slope.value is not None
-        ]
-        if not known:
-            continue
-        shade = colour(len(panels))
-        made = tuple(
-            interval_row(
+        shade = colour(len(figure.panels))
+        items = [
+            Item(
                 names.get(row.system, row.system),
                 row.slope,
                 INK if row.system == "all" else shade,
+                {"question": question, "system": row.system},
                 f"intercept {interval(row.intercept, 2)}",
             )
-            for row in known
-        )
-        lines = (Line(1.0, "as intended"), Line(0.0, "no relation"))
-        value = axis("slope", [*extent(made), 0.0, 1.0])
-        panels.append(Intervals(lettered(len(panels), question), made, value, lines=lines))
-        table += [
-            {"question": question, "system": row.system, **numbers(row.slope, "slope")} for row in known
+            for row in analysis.summary.slopes or ()
+            if row.question == question
         ]
-    if not panels:
-        return Absent("no slope of perceived on intended could be fitted")
+        figure.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
     caption = (
         "Slope of perceived on intended values with 95% intervals. At 1, differences between intents come across"
         " in full; below 1, stimuli are perceived as more neutral than intended; at 0, intents make no difference."
     )
-    return Chart("Slopes of perceived on intended", caption, panels, table)
+    why = "no slope of perceived on intended could be fitted"
+    return figure.chart("Slopes of perceived on intended", caption, why)
 
 
 @figure("confusion", "share of the stimuli meant for each quadrant or category that were perceived in each")

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.summary import GroupFigures, SensitivityFigure
+from heartfelt.analysis.summary import SensitivityFigure
 from heartfelt.report.charts import (
     Absent,
     Cell,
     Change,
     Chart,
     Dumbbells,
-    Intervals,
+    IntervalFigure,
+    Item,
     Key,
     Plane,
     Point,
-    Row,
     Side,
     axis,
     bounds,
-    extent,
-    interval_row,
-    lettered,
-    numbers,
 )
 from heartfelt.report.figures.registry import figure
 from heartfelt.report.naming import coefficient, effect, system_names, why_missing
@@ -203,35 +199,25 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
     groups = analysis.summary.by
     if not groups:
         return Absent(why_missing(analysis, "by", "no column of the raters was named (--by)"))
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    figure = IntervalFigure()
     for place, question in enumerate(dict.fromkeys(row.question for row in groups.rows)):
         mine = [row for row in groups.rows if row.question == question]
-        for name, title in (("mean", "mean"), ("alpha", "Krippendorff alpha")):
-            held = [row.mean if name == "mean" else row.alpha.estimate for row in mine]
-            known = [(row, value) for row, value in zip(mine, held, strict=True) if value.value is not None]
-            made = _group_rows(known, COLOURS[0] if name == "mean" else INK)
-            if made and place < MOST_QUESTIONS:
-                scale = axis(name, extent(made), include=[0.0] if name == "alpha" else [])
-                panels.append(Intervals(lettered(len(panels), f"{question}: {title}"), made, scale))
-            table += [
-                {"question": question, "group": row.group, "figure": name, **numbers(value)}
-                for row, value in known
+        for name, title, shade in (("mean", "mean", COLOURS[0]), ("alpha", "Krippendorff alpha", INK)):
+            items = [
+                Item(
+                    row.group,
+                    row.mean if name == "mean" else row.alpha.estimate,
+                    shade,
+                    {"question": question, "group": row.group, "figure": name},
+                    f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}",
+                )
+                for row in mine
             ]
-    if not panels:
-        return Absent("no group of raters is large enough")
+            zero, shown = [0.0] if name == "alpha" else [], place < MOST_QUESTIONS
+            figure.add(f"{question}: {title}", name, items, include=zero, drawn=shown)
     caption = (
         f"Raters by {groups.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
         " raters and the stimuli as samples. Groups may have rated different stimuli; the table of differences compares"
         " them on the same ones."
     )
-    return Chart("Groups of raters", caption, panels, table)
-
-
-def _group_rows(known: Sequence[tuple[GroupFigures, Estimate]], shade: str) -> tuple[Row, ...]:
-    return tuple(
-        interval_row(
-            row.group, value, shade, f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}"
-        )
-        for row, value in known
-    )
+    return figure.chart("Groups of raters", caption, "no group of raters is large enough")
