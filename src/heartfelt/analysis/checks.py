@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.serialization import to_json
 from heartfelt.stats.inference import CountDependence, count_dependence, holm
 
 LEAST_ANSWERS = 5
@@ -78,7 +79,7 @@ def _counts(material: Material) -> dict[str, dict[str, Any]]:
         out[one.id] = (
             {kind: {"p": None, "why_missing": made.why} for kind in KINDS}
             if isinstance(made, Failed)
-            else made.to_json()
+            else cast("dict[str, Any]", to_json(made))
         )
     _correct(out)
     return out

@@ -120,7 +120,12 @@ def _rows(found: Pairwise) -> list[dict[str, Any]]:
     out = []
     for pair in found.pairs:
         row = {"method": found.method, "a": pair.a, "b": pair.b, "difference": pair.difference}
-        row |= {"low": pair.low, "high": pair.high, "p": pair.p, "significant": pair.significant}
+        row |= {
+            "low": pair.estimate.low,
+            "high": pair.estimate.high,
+            "p": pair.p,
+            "significant": pair.significant,
+        }
         row["df"] = pair.df
         if pair.p is None:
             row["why_missing"] = pair.estimate.why_no_interval or pair.estimate.why_missing

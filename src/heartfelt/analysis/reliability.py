@@ -15,6 +15,7 @@ from heartfelt.analysis.one_way_means import one_way_from_means
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import Ceiling, ceiling
+from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import (
     VarianceComponents,
     icc,
@@ -92,18 +93,19 @@ def of_question(one: QuestionData, seed: int, *, brief: bool = False, votes: boo
     """
     if not one.ratings.height:
         return _without_ratings(one)
-    forms = _forms(one, seed)
+    ratings = as_ratings(one.ratings["rater"], one.ratings["item"], one.ratings["value"])
+    forms = _forms(one, ratings, seed)
     out: dict[str, Any] = {**_alphas(one, seed), **forms}
     if brief:
-        out["ceiling"] = _brief_ceiling(one, seed)
+        out["ceiling"] = _brief_ceiling(one, ratings, seed)
         return _json(out)
     single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
     no_order = Estimate.missing(NO_ORDER)
     # Over so many ratings the mean of a few splits is as steady as that of many over few.
     splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // one.ratings.height))
-    out["split_half"] = split_half(*_columns(one), splits=splits, seed=seed) if one.numbers else no_order
-    out["ceiling"] = _ceiling(one, seed, votes)
-    out["variance_components"] = _components(one, seed)
+    out["split_half"] = split_half(ratings, splits=splits, seed=seed) if one.numbers else no_order
+    out["ceiling"] = _ceiling(one, ratings, seed, votes)
+    out["variance_components"] = _components(one, ratings, seed)
     return _json(out | growth(single))
 
 
@@ -122,12 +124,12 @@ def _whole(number: float | None) -> int | None:
     return None if number is None else int(number)
 
 
-def _forms(one: QuestionData, seed: int) -> dict[str, Estimate]:
+def _forms(one: QuestionData, ratings: Ratings, seed: int) -> dict[str, Estimate]:
     if not one.numbers:
         return {form: Estimate.missing(NO_ORDER, form) for form in ICC_FORMS}
     # Without one of very few ratings nobody may disagree any more; the jackknife then has no variance to divide by.
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = icc(*_columns(one), seed=seed)
+        found = icc(ratings, seed=seed)
     forms: dict[str, Estimate] = {form: getattr(found, form) for form in ICC_FORMS}
     if one.why_no_raters is not None:
         for form in ("icc2", "icc2k", "icc3", "icc3k"):
@@ -135,45 +137,39 @@ def _forms(one: QuestionData, seed: int) -> dict[str, Estimate]:
     return forms
 
 
-def _components(one: QuestionData, seed: int) -> dict[str, Estimate]:
+def _components(one: QuestionData, ratings: Ratings, seed: int) -> dict[str, Estimate]:
     names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
     if not one.numbers or one.why_no_raters is not None:
         why = NO_ORDER if not one.numbers else one.why_no_raters
         return {name: Estimate.missing(why or "", name) for name in names}
-    found: VarianceComponents = variance_components(
-        one.ratings["rater"], one.ratings["item"], one.ratings["value"], seed=seed
-    )
+    found: VarianceComponents = variance_components(ratings, seed=seed)
     parts = (found.rater, found.item, found.residual)
     shares = (found.rater_share, found.item_share, found.residual_share)
     return dict(zip(names, (*parts, *shares), strict=True))
 
 
-def _columns(one: QuestionData) -> tuple[Any, Any, Any]:
-    return one.ratings["rater"], one.ratings["item"], one.ratings["value"]
-
-
-def _brief_ceiling(one: QuestionData, seed: int) -> dict[str, Any]:
+def _brief_ceiling(one: QuestionData, ratings: Ratings, seed: int) -> dict[str, Any]:
     if not one.numbers:
         return {"correlation": Estimate.missing(NO_ORDER, "ceiling, correlation")}
-    return {"correlation": ceiling(*_columns(one), metric="correlation", seed=seed).overall}
+    return {"correlation": ceiling(ratings, metric="correlation", seed=seed).overall}
 
 
-def _ceiling(one: QuestionData, seed: int, votes: bool) -> dict[str, Any]:
+def _ceiling(one: QuestionData, ratings: Ratings, seed: int, votes: bool) -> dict[str, Any]:
     """Ceilings by metric; by system, within cells and of the bare cell means for the metric labels are made for."""
     system, cell = _of_items(one)
     grouped = system if 1 < len(set(system.values())) <= MOST_GROUPS else None
     out: dict[str, Any] = {}
     if one.numbers:
-        main = ceiling(*_columns(one), metric="correlation", cell=cell, group=grouped, seed=seed)
+        main = ceiling(ratings, metric="correlation", cell=cell, group=grouped, seed=seed)
         out["correlation"] = main.overall
-        out["rmse"] = ceiling(*_columns(one), metric="rmse", seed=seed).overall
+        out["rmse"] = ceiling(ratings, metric="rmse", seed=seed).overall
     else:
         out["correlation"] = Estimate.missing(NO_ORDER, "ceiling, correlation")
         out["rmse"] = Estimate.missing(NO_ORDER, "ceiling, rmse")
     why = LEFT_TO_POOL if one.categorical else NOT_CATEGORIES
     out["accuracy"] = Estimate.missing(why, "ceiling, accuracy")
     if one.categorical and (votes or not one.numbers):
-        of_votes = ceiling(*_columns(one), metric="accuracy", cell=cell, seed=seed)
+        of_votes = ceiling(ratings, metric="accuracy", cell=cell, seed=seed)
         out["accuracy"] = of_votes.overall
         out["accuracy_cell_means"] = of_votes.cell_means
         out["accuracy_human"] = of_votes.human
