@@ -9,7 +9,7 @@ from typing import Any
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import Cell, Chart, Intervals, axis, extent, interval_row, lettered, numbers
+from heartfelt.report.charts import Cell, Chart, Intervals, axis, extent, lettered, numbers, row
 from heartfelt.report.page import Page, Section, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.tables import table
@@ -49,24 +49,24 @@ def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
     """Correlations with their ceilings, one panel per question and panel of raters."""
     panels: list[Intervals] = []
     behind: list[dict[str, Cell]] = []
-    for question, side in dict.fromkeys((row["question"], row["raters"]) for row in rows):
+    for question, side in dict.fromkeys((one["question"], one["raters"]) for one in rows):
         made = []
-        for row in rows:
-            if (row["question"], row["raters"]) != (question, side):
+        for one in rows:
+            if (one["question"], one["raters"]) != (question, side):
                 continue
-            name = _SHORT.get(row["protocol"], row["protocol"])
+            name = _SHORT.get(one["protocol"], one["protocol"])
             estimates: tuple[tuple[str, Estimate, str], ...] = (
-                ("model", row["pearson"], COLOURS[0]),
-                ("ceiling", row["ceiling"], SOFT),
-                ("cell means", row["bare_means"], COLOURS[1]),
+                ("model", one["pearson"], COLOURS[0]),
+                ("ceiling", one["ceiling"], SOFT),
+                ("cell means", one["bare_means"], COLOURS[1]),
             )
             for what, estimate, shade in estimates:
                 if estimate.value is not None:
-                    made.append(interval_row(f"{name}: {what}", estimate, shade))
+                    made.append(row(f"{name}: {what}", estimate, shade))
                     where = {
                         "question": question,
                         "raters": SIDES[side],
-                        "reading": _reading(row),
+                        "reading": _reading(one),
                         "what": what,
                     }
                     behind.append({**where, **numbers(estimate)})
@@ -79,8 +79,8 @@ def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart("How well the model predicts", caption, panels, behind)
 
 
-def _reading(row: Mapping[str, Any]) -> str:
-    return str(row.get("reading") or reading_of(row["protocol"]))
+def _reading(one: Mapping[str, Any]) -> str:
+    return str(one.get("reading") or reading_of(one["protocol"]))
 
 
 def _page(trained: Trained, chart: Chart) -> Page:
@@ -90,16 +90,16 @@ def _page(trained: Trained, chart: Chart) -> Page:
     ]  # fmt: skip
     lines = [
         [
-            row["question"],
-            SIDES[row["raters"]],
-            _reading(row),
-            *(row[name] for name in ("n", "pearson", "ceiling", "bare_means", "rmse", "coverage")),
+            one["question"],
+            SIDES[one["raters"]],
+            _reading(one),
+            *(one[name] for name in ("n", "pearson", "ceiling", "bare_means", "rmse", "coverage")),
         ]
-        for row in trained.evaluation.rows
+        for one in trained.evaluation.rows
     ]
     heads = [
-        [name, row["head"], ", ".join(f"{part:g}" for part in row["setting"])]
-        for name, row in facts["chosen"].items()
+        [name, one["head"], ", ".join(f"{part:g}" for part in one["setting"])]
+        for name, one in facts["chosen"].items()
     ]
     charts = {FIGURE: chart}
     used = f"{facts['stimuli']:,} stimuli used, {facts['left_out']:,} with labels could not be used (ledger.csv)."
