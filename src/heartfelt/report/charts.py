@@ -390,9 +390,6 @@ def interval_row(label: str, estimate: Estimate, colour: str, note: str = "") ->
     return Row(label, estimate.value, low, high, colour, words)
 
 
-row = interval_row
-
-
 def extent(rows: Iterable[Row]) -> list[float | None]:
     """Everything an axis must hold."""
     return [number for row in rows for number in (row.value, row.low, row.high)]
