@@ -1,7 +1,7 @@
 """The summary of an analysis: every part of it, and what an analysis returns.
 
-``heartfelt.serialization`` turns a ``Summary`` into ``summary.json`` and back, with the fields' names as keys. A part that does not
-apply, or that could not be computed, is None, and ``Summary.why_missing`` gives the reason.
+``heartfelt.serialization`` turns a ``Summary`` into ``summary.json`` and back, with the fields' names as keys. A part
+that does not apply, or that could not be computed, is None, and ``Summary.why_missing`` gives the reason.
 """
 
 from __future__ import annotations

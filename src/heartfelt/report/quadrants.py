@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heartfelt.analysis.quadrant_names import find_quadrants
+from heartfelt.analysis.material import find_plane
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.words import plain
 from heartfelt.study import Study
@@ -46,7 +46,7 @@ class QuadrantLook:
 
 def quadrant_look(study: Study) -> QuadrantLook:
     """The quadrants of the first two axes; the groups of the intents where there are no quadrants."""
-    found = find_quadrants(study)
+    found = find_plane(study)
     if isinstance(found, str) or not found.of_intent:
         of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
         names = tuple(dict.fromkeys(of_intent.values()))

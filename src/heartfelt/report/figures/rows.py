@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from heartfelt.analysis.pairwise import ADJUSTED, ONE_WAY
+from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
 from heartfelt.report.reading import Analysis, bounds_of, rows, value_of
 from heartfelt.report.words import chance_of, number, stars
 

@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.analysis.screening import parallel_words
-from heartfelt.analysis.verdict_raters import flagged_raters
+from heartfelt.analysis.raters import parallel_words
 from heartfelt.report.blocks import absent, figure_block, folded, joined
 from heartfelt.report.chart import Absent, Chart
 from heartfelt.report.copies import SideBySide, side_by_side
@@ -44,7 +43,7 @@ def raters(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
 
 
 def _count(analysis: Analysis) -> Markup:
-    flagged = flagged_raters(inside(analysis, "screening") or {"flagged": {}})
+    flagged = inside(analysis, "screening", "flagged") or {}
     groups = inside(analysis, "screening", "collusion") or []
     left_out = inside(analysis, "screening", "dropped_by_default") or []
     total = int(inside(analysis, "counts", "raters") or 0)
@@ -58,7 +57,7 @@ def _count(analysis: Analysis) -> Markup:
         together = sum(map(len, groups))
         words += f" {plural(len(groups), 'group')} of raters ({number(together)} raters) answered in parallel about"
         words += " different stimuli"
-        figures = parallel_words(inside(analysis, "screening", "parallel") or [])
+        figures = parallel_words(analysis.summary.screening.parallel)
         words += f": {figures}." if figures else "."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
     words += f": {', '.join(map(str, left_out))}." if 0 < len(left_out) <= 40 else "."

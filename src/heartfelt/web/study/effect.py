@@ -6,9 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.analysis.material import Material, lay_out
-from heartfelt.analysis.scores import METHODS, scored
-from heartfelt.analysis.two_way import estimate
+from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.means import stimulus_scores
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study
 from heartfelt.web.study.reliability import alpha_of
@@ -16,7 +15,7 @@ from heartfelt.web.study.reliability import alpha_of
 
 def effect(study: Study, stimuli: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     """Alpha of every question and the mean of every system under the ratings ``before`` and ``after``."""
-    first, second = (lay_out(Snapshot.build(study, stimuli=stimuli, ratings=r)) for r in (before, after))
+    first, second = (prepare(Snapshot.build(study, stimuli=stimuli, ratings=r)) for r in (before, after))
     old, new = _alphas(first), _alphas(second)
     means, moved = _means(first), _means(second)
     return {
@@ -36,8 +35,8 @@ def _alphas(material: Material) -> dict[str, Any]:
 def _means(material: Material) -> dict[tuple[str, str], Any]:
     out: dict[tuple[str, str], Any] = {}
     for one in material.blocks:
-        here = scored(one)
+        here = stimulus_scores(one)
         for name in one.systems:
-            found = estimate(here.changes(here.where("system", name), "value"), METHODS["value"])
+            found = here.estimate(here.where("system", name), "value")
             out[one.id, name] = found.to_json()
     return out

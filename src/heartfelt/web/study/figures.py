@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.analysis.material import lay_out
+from heartfelt.analysis.material import prepare
 from heartfelt.collect import Collection
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
@@ -88,7 +88,7 @@ def make_board(collection: Collection) -> Board:
     """All figures of the study as it is now."""
     began, change = time.monotonic(), collection.change()
     kept, everybody = snapshots(collection)
-    material = lay_out(_whatever_there_is(kept))
+    material = prepare(_whatever_there_is(kept))
     panel: Panel = screen(everybody)
     return Board(
         change,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.analysis.material import Material
-from heartfelt.analysis.scores import METHODS, Scored, scored
+from heartfelt.analysis.means import METHODS, StimulusScores, stimulus_scores
 from heartfelt.analysis.two_way import Changes, error_of, estimate
 from heartfelt.stats.estimate import Estimate
 
@@ -28,12 +28,12 @@ def system_means(material: Material) -> list[dict[str, Any]]:
     """Every system under every question: mean, interval, and the variance parts that ``needed`` works from."""
     out: list[dict[str, Any]] = []
     for one in material.blocks:
-        here = scored(one)
+        here = stimulus_scores(one)
         out += [{"question": one.id, "system": name, **_row(here, name)} for name in one.systems]
     return out
 
 
-def _row(here: Scored, name: str) -> dict[str, Any]:
+def _row(here: StimulusScores, name: str) -> dict[str, Any]:
     chosen = here.where("system", name)
     changes = here.changes(chosen, "value")
     found = estimate(changes, METHODS["value"])
