@@ -178,7 +178,7 @@ def best(call: Callable[[], Any], runs: int = 9) -> float:
 
 
 def decoding() -> None:
-    from heartfelt.media.decode import decode
+    from heartfelt.media.sound import decode
 
     if importlib.util.find_spec("librosa") is None:
         print("decoding: librosa is not installed, so there is nothing to hold it against")

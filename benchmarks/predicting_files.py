@@ -19,8 +19,8 @@ import numpy as np
 import soundfile
 
 from heartfelt.models import MODELS
-from heartfelt.models.fetch import archive_of, read_members
-from heartfelt.models.readers.checkpoint import read_checkpoint
+from heartfelt.models.conversion.readers import read_checkpoint
+from heartfelt.models.store import archive_of, read_members
 from heartfelt.predictors.valence_arousal import predict
 from heartfelt.streams import stream
 

@@ -58,7 +58,7 @@ def test_show_says_where_a_model_comes_from(cache: Path, name: str) -> None:
 
 
 def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.models.fetch import PullError
+    from heartfelt.models.store import PullError
 
     try:
         text = run("pull", NAME)

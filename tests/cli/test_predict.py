@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from heartfelt.cli import predict
 from heartfelt.models import load_model
-from heartfelt.models.fetch import PullError
+from heartfelt.models.store import PullError
 
 app = typer.Typer()
 predict.add_to(app)

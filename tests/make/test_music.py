@@ -9,7 +9,7 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.make.generators.music import MUSIC_SYSTEMS, conveyed, render_clip, score
 from heartfelt.make.generators.score import MODES, compose, plan
 from heartfelt.make.generators.voices import Tone, Voice, brass, chip, plucked, warm
-from heartfelt.media.audio import Samples
+from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 RATE = 22_050

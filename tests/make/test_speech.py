@@ -18,7 +18,8 @@ from heartfelt.make.generators.speech import (
 )
 from heartfelt.make.generators.utterance import MEANS, VOWELS, Delivery, Sound, Utterance, babble, delivery
 from heartfelt.make.generators.vocal_tract import Tract, sound_out
-from heartfelt.media.audio import Samples, read_audio
+from heartfelt.media.audio import read_audio
+from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 RATE = 22_050

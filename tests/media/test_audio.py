@@ -12,7 +12,6 @@ from heartfelt.errors import InputError
 from heartfelt.media import containers
 from heartfelt.media.audio import (
     Audio,
-    Samples,
     content_hash,
     crop,
     crop_start,
@@ -20,12 +19,12 @@ from heartfelt.media.audio import (
     loudness,
     normalise_loudness,
     read_audio,
-    resample,
     to_mono,
     trim_silence,
     true_peak,
     write_audio,
 )
+from heartfelt.media.sound import Samples, resample
 
 SOURCE = "EBU Tech 3341 (2016), test cases 1 to 4: within 0.1 LU; ITU-R BS.1770-4 for the single channel."
 
@@ -254,7 +253,7 @@ def test_writing_refuses_what_would_be_wrong(tmp_path: Path) -> None:
         write_audio(tmp_path / "a.wav", np.full(100, np.nan, np.float32), 8_000)
     with pytest.raises(InputError, match="no format"):
         write_audio(tmp_path / "a.txt", np.zeros(100, np.float32), 8_000)
-    with pytest.raises(InputError, match="no clip"):
+    with pytest.raises(InputError, match="not a clip"):
         write_audio(tmp_path / "a.wav", np.zeros((2, 2, 2), np.float32), 8_000)
     with pytest.raises(InputError, match="bit"):
         write_audio(tmp_path / "a.wav", np.zeros(100, np.float32), 8_000, bits=8)

@@ -13,7 +13,8 @@ import soxr
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.media.decode import decode, decode_image
+from heartfelt.media.image import decode_image
+from heartfelt.media.sound import decode
 from heartfelt.streams import stream
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.models import MODELS, Model, load_model
-from heartfelt.models.fetch import PullError, archive_of
+from heartfelt.models.store import PullError, archive_of
 
 Pulled = Callable[[str], Model]
 

@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt.models import MODELS
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "models.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 
 
 @pytest.mark.parametrize("name", MODELS.names())

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
+from heartfelt.models.conversion.inputs import picture
 from heartfelt.models.efficientnet import embed, look, prepared
-from heartfelt.models.references import picture
 from tests.models.conftest import Pulled
 
 

@@ -11,10 +11,12 @@ import pytest
 import soundfile
 
 from heartfelt.errors import InputError
-from heartfelt.media.decode import decode
-from heartfelt.models import distillmos, dnsmos, musicnn
-from heartfelt.models.listening import sound_blocks, speech_quality, tags
-from heartfelt.models.references import sound
+from heartfelt.media.sound import SoundFile, decode
+from heartfelt.models import musicnn
+from heartfelt.models.conversion.inputs import sound
+from heartfelt.models.listening import speech_quality, tags
+from heartfelt.models.speech import distillmos, dnsmos
+from heartfelt.serialization import to_json
 from tests.models.conftest import Pulled
 
 FORMS = {
@@ -41,7 +43,7 @@ def written(folder: Path, name: str, seconds: float = 12.0) -> Path:
 @pytest.mark.parametrize("name", FORMS)
 def test_blocks_are_the_samples_of_the_whole(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, name)
-    blocks = list(sound_blocks(path))
+    blocks = list(SoundFile.of(path).resampled(16_000))
     assert len(blocks) > 1
     np.testing.assert_array_equal(np.concatenate(blocks), decode(path, 16_000))
 
@@ -59,7 +61,7 @@ def test_tags_of_a_file(pulled: Pulled, name: str, tmp_path: Path) -> None:
         assert estimate.why_no_interval
         assert estimate.counts["patches"] == 1
     assert any("4,000 Hz" in warning for warning in heard.warnings) == (name == "phone.wav")
-    told = json.loads(json.dumps(heard.to_json(), allow_nan=False))
+    told = json.loads(json.dumps(to_json(heard), allow_nan=False))
     assert told["file"] == str(path)
     assert told["models"][0].startswith("musicnn-msd musicnn==0.1.0")
 
@@ -69,8 +71,8 @@ def test_speech_quality_of_a_file(pulled: Pulled, tmp_path: Path) -> None:
     path = written(tmp_path, "plain.wav", 4.0)
     heard = speech_quality(path)
     samples = decode(path, 16_000)
-    scores, quality = dnsmos.score(samples), distillmos.score(samples)
-    expected = {scale: getattr(scores, scale) for scale in dnsmos.SCALES} | {"distillmos": quality.score}
+    scores, quality = dnsmos(samples), distillmos(samples)
+    expected = {**scores.scores, **quality.scores}
     assert {name: estimate.value for name, estimate in heard.values.items()} == pytest.approx(expected)
     assert heard.seconds == 4.0
     assert speech_quality(path, models=("distillmos",)).values.keys() == {"distillmos"}
@@ -91,8 +93,8 @@ def test_a_long_recording_is_judged_on_windows_read_where_they_stand(
         path, models=("distillmos",), progress=lambda _, done, total: steps.append((done, total))
     )
     assert steps == [(0, 1)]
-    whole = distillmos.score(decode(path, 16_000))
-    assert heard.values["distillmos"].value == pytest.approx(whole.score, abs=0.1)
+    whole = distillmos(decode(path, 16_000))
+    assert heard.values["distillmos"].value == pytest.approx(whole.scores["distillmos"], abs=0.1)
     assert heard.values["distillmos"].counts["windows"] == 3
     assert any("spread evenly" in warning for warning in heard.warnings)
 

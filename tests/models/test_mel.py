@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from heartfelt.models.conversion.inputs import sound
 from heartfelt.models.mel import mel_filters, mel_power
 from heartfelt.models.musicnn import log_mel
-from heartfelt.models.references import sound
 
 
 @pytest.mark.parametrize(("n_fft", "hop", "bands"), [(512, 256, 96), (321, 160, 120)])

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.models import MODELS
-from heartfelt.models.fetch import archive_of, read_members
-from heartfelt.models.minilm import LONGEST, bert_score, embed, word_pieces
-from heartfelt.models.readers.safetensors import read_safetensors
-from heartfelt.models.wordpiece import WordPieces
+from heartfelt.models.conversion.readers import read_safetensors
+from heartfelt.models.minilm import LONGEST, WordPieces, bert_score, embed, word_pieces
+from heartfelt.models.store import archive_of, read_members
 from tests.models.conftest import Pulled
 
 TEXTS = [

@@ -12,8 +12,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.models import musicnn
+from heartfelt.models.conversion.inputs import sound
 from heartfelt.models.musicnn import PARTS, PatchOptions, embed
-from heartfelt.models.references import sound
 from tests.models.conftest import Pulled
 
 
@@ -96,8 +96,8 @@ def _nan() -> npt.NDArray[np.float32]:
     [
         (np.zeros(0, np.float32), "no sound"),
         (_nan(), "not finite"),
-        (np.zeros((100, 2), np.float32), "no mono clip"),
-        (np.zeros(100, np.int16), "no mono clip"),
+        (np.zeros((100, 2), np.float32), "not a mono clip"),
+        (np.zeros(100, np.int16), "not a mono clip"),
     ],
 )
 def test_what_cannot_be_heard_is_refused(

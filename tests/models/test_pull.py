@@ -15,9 +15,8 @@ import pytest
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
 from heartfelt.models import MODELS, load_model, musicnn, pull_model, resolve, verify_model
-from heartfelt.models.cache import MANIFEST, cache_folder, folder_of, is_kept
-from heartfelt.models.fetch import PullError
-from heartfelt.models.references import sound
+from heartfelt.models.conversion.inputs import sound
+from heartfelt.models.store import MANIFEST, PullError, cache_folder, folder_of, is_stored
 from tests.models.conftest import Pulled
 
 NAME = "musicnn-msd"
@@ -210,11 +209,11 @@ def test_a_bad_cache_is_mended(
 
 
 def test_verify_removes_what_was_altered(kept: Path) -> None:
-    assert is_kept(MODEL)
+    assert is_stored(MODEL)
     (kept / "LICENSE").write_text("mine")
     with pytest.raises(DamagedError, match="was altered"):
         verify_model(NAME)
-    assert not is_kept(MODEL)
+    assert not is_stored(MODEL)
     with pytest.raises(DamagedError, match="is not in the cache"):
         verify_model(NAME)
 

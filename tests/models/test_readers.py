@@ -15,9 +15,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import DamagedError
-from heartfelt.models.readers.checkpoint import read_checkpoint
-from heartfelt.models.readers.safetensors import read_safetensors
-from heartfelt.models.readers.torch_file import read_torch
+from heartfelt.models.conversion.readers import read_checkpoint, read_safetensors, read_torch
 
 
 def varint(value: int) -> bytes:

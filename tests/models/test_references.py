@@ -10,8 +10,8 @@ import pytest
 
 from heartfelt.errors import DamagedError
 from heartfelt.models import MODELS, Model
-from heartfelt.models.convert import musicnn as converted
-from heartfelt.models.references import hold_against_reference, reference
+from heartfelt.models.conversion import musicnn as converted
+from heartfelt.models.store import difference_from_reference, reference
 from heartfelt.streams import stream
 from tests.models.conftest import Pulled
 from tests.models.musicnn_forward import forward
@@ -19,7 +19,7 @@ from tests.models.musicnn_forward import forward
 
 @pytest.mark.parametrize("name", MODELS.names())
 def test_the_reference_outputs_are_met(name: str, pulled: Pulled) -> None:
-    assert hold_against_reference(MODELS[name], pulled(name)) < reference(name)["tolerance"] / 5
+    assert difference_from_reference(MODELS[name], pulled(name)) < reference(name)["tolerance"] / 5
 
 
 @pytest.mark.parametrize("name", MODELS.names())
@@ -67,4 +67,4 @@ def test_the_graph_is_the_published_architecture(other_weights: dict[str, npt.ND
 def test_other_weights_are_found_out(other_weights: dict[str, npt.NDArray[Any]]) -> None:
     other = Model("musicnn-msd", "other", {"model.onnx": converted.build(other_weights)})
     with pytest.raises(DamagedError, match="does not give its reference outputs"):
-        hold_against_reference(MODELS["musicnn-msd"], other)
+        difference_from_reference(MODELS["musicnn-msd"], other)

@@ -8,8 +8,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice
-from heartfelt.models import distillmos, dnsmos
-from heartfelt.models.speech import MOST_WINDOWS
+from heartfelt.models.speech import MOST_WINDOWS, Judge, distillmos, dnsmos
 from heartfelt.streams import stream
 from tests.models.conftest import Pulled
 
@@ -40,18 +39,18 @@ def three_takes(system: str, seconds: float) -> list[Array]:
 
 @pytest.mark.parametrize("system", VOICE_SYSTEMS)
 def test_dnsmos_ranks_clean_above_noisy_above_clipped(pulled: Pulled, system: str) -> None:
-    scores = [dnsmos.score(take, model=pulled("dnsmos")) for take in three_takes(system, 10.0)]
-    clean, noisy, clipped = (score.ovrl for score in scores)
+    scores = [dnsmos(take, model=pulled("dnsmos")) for take in three_takes(system, 10.0)]
+    clean, noisy, clipped = (score.scores["ovrl"] for score in scores)
     assert clean > noisy + 0.05
     assert noisy > clipped + 0.05
-    assert scores[0].bak > scores[1].bak
-    assert all(1 <= getattr(score, scale) <= 5 for score in scores for scale in dnsmos.SCALES)
+    assert scores[0].scores["bak"] > scores[1].scores["bak"]
+    assert all(1 <= number <= 5 for score in scores for number in score.scores.values())
 
 
 @pytest.mark.parametrize("system", VOICE_SYSTEMS)
 def test_distillmos_ranks_clean_above_noisy_above_clipped(pulled: Pulled, system: str) -> None:
     clean, noisy, clipped = (
-        distillmos.score(take, model=pulled("distillmos")).score for take in three_takes(system, 8.0)
+        distillmos(take, model=pulled("distillmos")).scores["distillmos"] for take in three_takes(system, 8.0)
     )
     assert 5 >= clean > noisy + 0.05
     assert noisy > clipped + 0.05 > 1
@@ -62,7 +61,7 @@ def test_dnsmos_windows_are_the_packages(frames: int) -> None:
     """SOURCE: the loop of speechmos 0.0.1.1, written out."""
     hops = int(np.floor(frames / 16_000) - 9.01) + 1
     starts = [i * 16_000 for i in range(hops) if int((i + 9.01) * 16_000) <= frames]
-    found = dnsmos.windows_of(frames)
+    found = dnsmos.windows(frames)
     assert list(found.starts) == starts
     assert found.length == 144_160
 
@@ -72,14 +71,14 @@ def test_distillmos_windows_are_the_packages(frames: int) -> None:
     """SOURCE: ``ConvTransformerSQAModel.forward`` of distillmos 0.9.1, written out."""
     over = frames - 122_880
     places = np.linspace(0, 1, int(np.ceil(over / 16_000)) + 1)
-    found = distillmos.windows_of(frames)
+    found = distillmos.windows(frames)
     assert list(found.starts) == [int(place * over) for place in places]
     assert found.starts[-1] + found.length <= frames
 
 
 @pytest.mark.parametrize("module", [dnsmos, distillmos])
-def test_long_speech_is_judged_on_windows_spread_over_it(module: object) -> None:
-    found = module.windows_of(3_600 * 16_000)  # type: ignore[attr-defined]  # both modules have it
+def test_long_speech_is_judged_on_windows_spread_over_it(module: Judge) -> None:
+    found = module.windows(3_600 * 16_000)
     assert len(found.starts) == len(set(found.starts)) == MOST_WINDOWS
     assert found.starts[0] == 0
     assert found.starts[-1] > 3_580 * 16_000
@@ -92,9 +91,9 @@ def test_what_cannot_be_judged_is_refused(pulled: Pulled) -> None:
     for samples, words in (
         (np.zeros(0, np.float32), "no sound"),
         (np.full(20_000, np.inf, np.float32), "not finite"),
-        (np.zeros((20_000, 2), np.float32), "no mono clip"),
+        (np.zeros((20_000, 2), np.float32), "not a mono clip"),
     ):
         with pytest.raises(InputError, match=words):
-            dnsmos.score(samples, model=pulled("dnsmos"))
+            dnsmos(samples, model=pulled("dnsmos"))
         with pytest.raises(InputError, match=words):
-            distillmos.score(samples, model=pulled("distillmos"))
+            distillmos(samples, model=pulled("distillmos"))

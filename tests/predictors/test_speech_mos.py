@@ -10,8 +10,9 @@ import soundfile
 
 from heartfelt.errors import InputError
 from heartfelt.make.generators.speech import render_voice
-from heartfelt.media.decode import decode
-from heartfelt.models import Model, distillmos, dnsmos
+from heartfelt.media.sound import decode
+from heartfelt.models import Model
+from heartfelt.models.speech import distillmos, dnsmos
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.speech_mos import JUDGES, SpeechMos, on_scale
 from heartfelt.streams import stream
@@ -31,11 +32,10 @@ def takes(folder: Path) -> list[Media]:
     return [Media(folder / f"{name}.wav") for name in ("clean", "noisy")]
 
 
-def said(judge: str, media: Media, model: Model) -> float:
+def scored(judge: str, media: Media, model: Model) -> float:
     samples = decode(media.path, 16_000)
-    if judge == "distillmos":
-        return distillmos.score(samples, model=model).score
-    return float(getattr(dnsmos.score(samples, model=model), judge))
+    network = distillmos if judge == "distillmos" else dnsmos
+    return network(samples, model=model).scores[judge]
 
 
 @pytest.mark.parametrize("judge", ["distillmos", "ovrl"])
@@ -43,7 +43,7 @@ def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Pat
     model = pulled(JUDGES[judge][0])
     cases = [Case(m.path.name, (Ask("mos", MOS, ""), Ask("nine", NINE, "")), m) for m in takes(tmp_path)]
     table = run(predictor_from(f"speech-mos:{judge}"), cases).table
-    expected = [said(judge, media, model) for media in takes(tmp_path)]
+    expected = [scored(judge, media, model) for media in takes(tmp_path)]
     assert table["ok"].all()
     mos, nine = (table.filter(table["question"] == name)["value"].to_list() for name in ("mos", "nine"))
     assert mos == pytest.approx([min(max(one, 1.0), 5.0) for one in expected], abs=1e-6)
@@ -56,7 +56,7 @@ def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Pat
 def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     media = takes(tmp_path)[0]
     found = SpeechMos.make(judge).predict([Case("clean", (Ask("mos", MOS, ""),), media)])[0][0]
-    assert found.value == pytest.approx(said(judge, media, pulled("dnsmos")), abs=1e-6)
+    assert found.value == pytest.approx(scored(judge, media, pulled("dnsmos")), abs=1e-6)
 
 
 def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from heartfelt.media.probe import probe_stimuli
 from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, stimuli, study_ratings
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import Study

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
@@ -160,6 +161,11 @@ def feelings(*, stimuli: int = 80, seed: int = 0) -> Snapshot:
             )
     table = pl.DataFrame({"stimulus": [f"c{k}" for k in range(stimuli)]})
     return Snapshot.build(study, stimuli=table, ratings=pl.DataFrame(ratings, infer_schema_length=None))
+
+
+def as_json(result: object) -> dict[str, Any]:
+    """A result as a file holds it."""
+    return cast(dict[str, Any], to_json(result))
 
 
 def shares(values: Mapping[str, float]) -> str:

@@ -35,9 +35,9 @@ def test_what_knowing_the_cell_gives(shared_data: Path) -> None:
     assert 0.8 < float(one.of_ceiling) < 1
     assert [rank.model for rank in found.ranked("valence")][:2] == ["intent", "system-mean"]
     # The mean of the others falls where a clip rises above them: within cells, it is no help.
-    within = found.find("valence", "intent", level="within cells")
+    within = found.find("valence", "intent", aggregation="within cells")
     assert within is not None
     assert (within.estimate.value or -1.0) < 0.05
     human = found.find("valence", "human")
     assert human is not None
-    assert float(human.estimate) == pytest.approx(found.details["valence"]["one_rater"]["value"], abs=0.08)
+    assert float(human.estimate) == pytest.approx(float(found.details["valence"].one_rater), abs=0.08)

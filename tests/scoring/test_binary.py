@@ -8,9 +8,11 @@ import pytest
 from sklearn import metrics
 
 from heartfelt.labels import buckets
-from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.thresholds import best_threshold
+from heartfelt.scoring import BinaryDetails, ScoreOptions, Scores, score
+from heartfelt.scoring.binary import best_threshold
+from heartfelt.scoring.scores import NoCalibration
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.probability import Calibration
 from tests.scoring import made
 
 SOURCE = "sklearn.metrics, scipy.spatial.distance and scipy.stats on the same pairs"
@@ -73,7 +75,7 @@ def test_items_of_one_stimulus_are_resampled_together(scores: Scores, rows: pl.D
 def test_tied_items_are_in_no_figure_and_counted(snapshot: Snapshot, scores: Scores) -> None:
     tied = buckets(snapshot).table.filter(pl.col("majority_present").is_null()).height
     assert tied > 0
-    assert scores.coverage["m"]["presence"]["without_label"] == tied
+    assert scores.coverage["m"]["presence"].without_label == tied
 
 
 def test_ties_can_go_to_the_smaller_label(snapshot: Snapshot) -> None:
@@ -142,10 +144,9 @@ def test_failures_count_as_wrong(snapshot: Snapshot, rows: pl.DataFrame) -> None
 def test_probabilities_are_calibrated_or_there_is_a_reason(
     snapshot: Snapshot, rows: pl.DataFrame, scores: Scores
 ) -> None:
-    assert (
-        scores.details["presence"]["models"]["m"]["calibration"]["why_missing"]
-        == "the model gives no probabilities"
-    )
+    none = scores.details["presence"].models["m"]
+    assert isinstance(none, BinaryDetails)
+    assert none.calibration == NoCalibration(why_missing="the model gives no probabilities")
     chance = 1 / (1 + np.exp(-8 * (rows["score"].to_numpy() - 0.2)))
     told = [
         {
@@ -160,8 +161,10 @@ def test_probabilities_are_calibrated_or_there_is_a_reason(
     y = rows["majority_present"].to_numpy()
     assert number(found, "presence", "brier") == pytest.approx(metrics.brier_score_loss(y, chance))
     assert number(found, "presence", "auroc") == pytest.approx(metrics.roc_auc_score(y, chance))
-    shown = found.details["presence"]["models"]["m"]["calibration"]
-    assert sum(one["n"] for one in shown["bins"]) == rows.height
+    details = found.details["presence"].models["m"]
+    assert isinstance(details, BinaryDetails)
+    assert isinstance(details.calibration, Calibration)
+    assert sum(bin_.count for bin_ in details.calibration.bins) == rows.height
 
 
 def test_the_best_threshold_is_the_best() -> None:
@@ -201,7 +204,7 @@ def test_shares_alone_are_enough() -> None:
         for (s, q), value in truth.items()
     ]
     found = score(snapshot, made.predictions("m", rows), FEW)
-    assert found.coverage["m"]["presence"]["answered"] == found.coverage["m"]["presence"]["items"]
+    assert found.coverage["m"]["presence"].answered == found.coverage["m"]["presence"].items
     assert number(found, "presence", "balanced_accuracy") > 0.85
     one = found.find("presence", "m")
     assert one is not None

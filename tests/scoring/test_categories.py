@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from sklearn import metrics
 
 from heartfelt.labels import labels
-from heartfelt.scoring import ScoreOptions, Scores, score
+from heartfelt.scoring import CategoryDetails, ScoreOptions, Scores, TextDetails, score
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.text import bleu, cider, rouge_l
 from tests.scoring import made
@@ -69,8 +69,10 @@ def test_accuracy_and_f1(scores: Scores, told: list[dict[str, Any]]) -> None:
     assert number(scores, "feeling", "balanced_accuracy") == pytest.approx(
         metrics.balanced_accuracy_score(y, p)
     )
-    shown = scores.details["feeling"]["models"]["m"]["confusion"]
-    assert shown["matrix"] == metrics.confusion_matrix(y, p, labels=shown["categories"]).tolist()
+    details = scores.details["feeling"].models["m"]
+    assert isinstance(details, CategoryDetails)
+    table = details.confusion
+    assert table.counts.tolist() == metrics.confusion_matrix(y, p, labels=list(table.categories)).tolist()
 
 
 def test_top_k(scores: Scores, told: list[dict[str, Any]]) -> None:
@@ -150,4 +152,6 @@ def test_texts() -> None:
     full = found.find("caption", "m", "rouge_l")
     assert full is not None
     assert full.with_failures.value == pytest.approx(float(rouge_l(list(told.values()), references).mean()))
-    assert found.details["caption"]["models"]["m"]["lexical"]["texts"] == len(kept)
+    details = found.details["caption"].models["m"]
+    assert isinstance(details, TextDetails)
+    assert details.lexical.texts == len(kept)

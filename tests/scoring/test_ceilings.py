@@ -40,7 +40,7 @@ def test_the_truth_reaches_the_ceiling() -> None:
 
 def test_ceilings_of_one_another() -> None:
     found = scored(1)
-    ceiling = {one.metric: one.ceiling for one in found.scores if one.level == "item"}
+    ceiling = {one.metric: one.ceiling for one in found.scores if one.aggregation == "item"}
     r = float(ceiling["pearson"])
     assert float(ceiling["ccc"]) == pytest.approx(2 * r**2 / (1 + r**2))
     assert float(ceiling["spearman"]) == r
@@ -72,7 +72,7 @@ def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
     assert one is not None
     assert one.ceiling.why_missing == "no ceiling of labels made by 'median' is known"
     assert one.of_ceiling.why_missing == one.ceiling.why_missing
-    by_system = found.find("valence", "truth", level="system")
+    by_system = found.find("valence", "truth", aggregation="system")
     assert by_system is not None
     assert by_system.ceiling.why_missing == "no ceiling of system means is known"
     assert any("ceilings of mean labels" in note for note in found.notes)
@@ -127,7 +127,7 @@ def test_a_part_of_a_benchmark_is_scored_alone() -> None:
     )
     frozen = freeze(snapshot)
     found = score(frozen, rows, ScoreOptions(resamples=200, part="test"))
-    assert found.coverage["truth"]["valence"]["items"] == frozen.part("test").height
+    assert found.coverage["truth"]["valence"].items == frozen.part("test").height
     assert any("left out" in note for note in found.notes)
     assert set(found.rows["stimulus"]) == set(frozen.part("test")["stimulus"])
     assert isinstance(found.table(), pl.DataFrame)

@@ -12,7 +12,7 @@ from heartfelt.labels import buckets, labels
 from heartfelt.report.bench import Told
 from heartfelt.report.bench.sections import sentences
 from heartfelt.scoring import METRICS, ScoreOptions, Scores, score
-from heartfelt.scoring.chance import chance_of
+from heartfelt.scoring.metrics import chance_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from tests.scoring import made
@@ -80,7 +80,7 @@ def test_a_model_that_does_not_beat_chance_has_no_rank(both: Scores) -> None:
     leader = both.leader("presence")
     assert leader is not None
     assert leader.model == "good"
-    said = both.to_json()
+    said = made.as_json(both)
     mine = next(r for r in said["ranks"] if r["model"] == "sham" and r["task"] == "presence")
     assert mine["beats_chance"] is False
     assert mine["best"] is None
@@ -90,8 +90,8 @@ def test_alone_it_is_not_called_best_either(both: Scores) -> None:
     snapshot, _ = made.presence(stimuli=80)
     scores = score(snapshot, sham(snapshot, 5), ScoreOptions(slices=()))
     assert scores.leader("presence") is None
-    alone = Told(scores.to_json())
-    for told in (alone, Told(both.to_json())):
+    alone = Told(made.as_json(scores))
+    for told in (alone, Told(made.as_json(both))):
         for task in told.tasks:
             for sentence in sentences(told, task):
                 assert "sham has the best" not in sentence

@@ -106,11 +106,11 @@ def test_a_left_out_rater_is_shown_but_not_ranked() -> None:
     )
     rank = {rank.model: rank for rank in found.ranks}
     assert rank["good"].words == "1"
-    assert rank["human"].why_none == "it is held against other labels than the items' own"
+    assert rank["human"].why_none == "it is scored against labels other than the items' own"
     assert found.comparisons == ()
     error = found.find("valence", "human", "mse")
     assert error is not None
     gaps = [(r["value"] - r["against"]) ** 2 for r in rows]
     assert error.estimate.value == pytest.approx(sum(gaps) / len(gaps))
     # Items without another label to hold it against are no failures of its: they have no label for it.
-    assert found.coverage["human"]["valence"]["without_label"] == 5
+    assert found.coverage["human"]["valence"].without_label == 5

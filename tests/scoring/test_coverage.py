@@ -40,12 +40,12 @@ def test_whole_stimuli_are_what_varies(measure: Measure, metric: str) -> None:
         return ((x > 0.3).astype(float), (y > 0).astype(float), unit) if binary else (x, y, unit)
 
     x, y, _ = columns(200_000)
-    true = float(measure.number(metric, x, y))
+    true = float(measure.numbers(metric, x, y)[0][0])
     hits = {"stimuli": 0, "rows": 0}
     for _ in range(RUNS):
         x, y, unit = columns(80)
         for name, group in (("stimuli", unit), ("rows", None)):
-            found = measure.number(metric, x, y, group)
+            found = measure.numbers(metric, x, y, [group])[0][0]
             hits[name] += found.low is not None and found.high is not None and found.low <= true <= found.high
     assert 0.93 <= hits["stimuli"] / RUNS <= 0.995
     assert hits["rows"] < hits["stimuli"]

@@ -52,13 +52,13 @@ def test_eight_of_120_do_not_rank_first() -> None:
     assert pair.difference.counts["pairs"] == 120
     assert pair.answered.counts["pairs"] == 8
     covered = found.coverage["abstains"]["valence"]
-    assert (covered["items"], covered["answered"]) == (120, 8)
-    assert covered["problems"] == {"not sure": 52, "no prediction was given": 60}
+    assert (covered.items, covered.answered) == (120, 8)
+    assert covered.problems == {"not sure": 52, "no prediction was given": 60}
 
 
 def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
     found, table = numbers()
-    said = found.to_json()
+    said = made.as_json(found)
     assert "failures counted" in said["ranked_by"]
     told = Told(said)
     words = sentences(told, told.tasks[0])

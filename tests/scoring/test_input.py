@@ -29,7 +29,7 @@ def test_constant_predictions_have_errors_but_no_correlation() -> None:
     assert one.estimate.why_missing == "the predictions do not vary"
     assert error.estimate.value is not None
     assert found.ranks[0].why_none == "the predictions do not vary"
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["ranks"][0]["why_none"]
+    assert json.loads(json.dumps(made.as_json(found), allow_nan=False))["ranks"][0]["why_none"]
 
 
 def test_one_item_and_no_answer() -> None:
@@ -45,14 +45,14 @@ def test_one_item_and_no_answer() -> None:
     for one in silent.scores:
         assert one.estimate.value is None
         assert one.with_failures.value is None
-    assert silent.coverage["none"]["valence"]["answered"] == 0
-    json.dumps(silent.to_json(), allow_nan=False)
+    assert silent.coverage["none"]["valence"].answered == 0
+    json.dumps(made.as_json(silent), allow_nan=False)
 
 
 def test_predictions_of_something_else() -> None:
     snapshot, _ = made.numbers(per_cell=1)
     other = made.predictions("m", [{"stimulus": "elsewhere", "question": "valence", "value": 1.0}])
-    with pytest.raises(InputError, match="No prediction is about an item of 'felt'") as caught:
+    with pytest.raises(InputError, match="No prediction is about a scored item of 'felt'") as caught:
         score(snapshot, other, FEW)
     assert "stimulus and question" in caught.value.fix.casefold()
 
@@ -68,8 +68,8 @@ def test_missing_predictions_are_failures() -> None:
     snapshot, _ = made.numbers(per_cell=2)
     found = score(snapshot, made.predictions("m", rows(snapshot, value=3.0)[:10]), FEW)
     covered = found.coverage["m"]["valence"]
-    assert (covered["items"], covered["answered"]) == (48, 10)
-    assert covered["problems"] == {"no prediction was given": 38}
+    assert (covered.items, covered.answered) == (48, 10)
+    assert covered.problems == {"no prediction was given": 38}
 
 
 def test_a_study_without_labels() -> None:
@@ -87,21 +87,21 @@ def test_labels_need_their_snapshot() -> None:
     with pytest.raises(InputError, match="Pass the snapshot"):
         score(labels(snapshot), said, FEW)
     with_it = score(labels(snapshot), said, FEW, snapshot=snapshot)
-    assert with_it.to_json()["scores"] == score(snapshot, said, FEW).to_json()["scores"]
+    assert made.as_json(with_it)["scores"] == made.as_json(score(snapshot, said, FEW))["scores"]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"folds": 1}, "two or more"),
-        ({"resamples": 5}, "at least 100"),
-        ({"level": 1.0}, "0.95"),
+        ({"folds": 1}, "Use 5"),
+        ({"resamples": 5}, "Use 10,000"),
+        ({"confidence": 1.0}, "0.95"),
         ({"ties": "highest"}, "missing"),
         ({"slices": ("colour",)}, "There are"),
         ({"part": "test"}, "freeze a benchmark"),
         ({"selection": Selection(unanimous=True)}, "unanimous"),
         ({"selection": Selection(exclude_flagged=True)}, "flagged"),
-        ({"selection": Selection(full_coverage=99)}, "fewer things"),
+        ({"selection": Selection(full_coverage=99)}, "less strict"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, object], words: str) -> None:
@@ -126,10 +126,10 @@ def test_the_same_seed_gives_the_same_scores() -> None:
     said = made.predictions(
         "m", [{"stimulus": n, "question": "valence", "value": v + len(n)} for n, v in truth.items()]
     )
-    first, again = (json.dumps(score(snapshot, said, FEW).to_json()) for _ in range(2))
+    first, again = (json.dumps(made.as_json(score(snapshot, said, FEW))) for _ in range(2))
     assert first == again
     other = score(snapshot, said, ScoreOptions(resamples=200, seed=1))
-    assert json.dumps(other.to_json()) != first
+    assert json.dumps(made.as_json(other)) != first
 
 
 def test_a_model_that_does_not_speak_of_a_task_is_no_failure() -> None:

@@ -109,9 +109,9 @@ def test_failures_are_counted_both_ways(scores: Scores, pairs: pl.DataFrame) -> 
     assert error.with_failures.value == pytest.approx(expected("rmse", label, far))
     assert float(error.with_failures) > float(error.estimate)
     covered = scores.coverage["poor"]["valence"]
-    assert covered["items"] == pairs.height
-    assert covered["answered"] == kept.height
-    assert covered["problems"] == {"timeout": pairs.height - kept.height}
+    assert covered.items == pairs.height
+    assert covered.answered == kept.height
+    assert covered.problems == {"timeout": pairs.height - kept.height}
 
 
 def test_within_cells_is_the_correlation_of_what_cell_means_leave(
@@ -188,4 +188,4 @@ def test_given_system_truth_takes_the_place_of_the_clips(snapshot: Snapshot, pai
     by_system = one(found, "good", "spearman", "system").estimate
     assert by_system.value == pytest.approx(stats.spearmanr(np.arange(7), means["good"].to_numpy())[0])
     assert by_system.counts["systems"] == 7
-    assert found.to_json()["options"]["system_truth"] == "the file mos.csv"
+    assert made.as_json(found)["options"]["system_truth"] == "the file mos.csv"

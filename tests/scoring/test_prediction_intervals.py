@@ -11,8 +11,9 @@ from scipy import integrate, stats
 
 from heartfelt.errors import InputError
 from heartfelt.labels import labels
-from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, score
-from heartfelt.scoring.prediction_intervals import crps_normal, interval_score
+from heartfelt.scoring import ModelInfo, NumberDetails, ScoreOptions, Scores, score
+from heartfelt.scoring.numbers import crps_normal, interval_score
+from heartfelt.scoring.scores import IntervalFacts
 from heartfelt.streams import stream
 from tests.scoring import made
 
@@ -45,6 +46,13 @@ def scored(pairs: pl.DataFrame, silent: int = 0, **about: Any) -> Scores:
     return score(snapshot, table(pairs, silent), ScoreOptions(slices=(), ceilings=False), about=info)
 
 
+def facts(scores: Scores) -> IntervalFacts:
+    details = scores.details["valence"].models["m"]
+    assert isinstance(details, NumberDetails)
+    assert details.intervals is not None
+    return details.intervals
+
+
 def test_every_figure_by_hand(pairs: pl.DataFrame) -> None:
     found = scored(pairs)
     x, y = pairs["value"].to_numpy(), pairs["said"].to_numpy()
@@ -62,9 +70,7 @@ def test_every_figure_by_hand(pairs: pl.DataFrame) -> None:
         if metric != "interval_width":
             assert one.estimate.low is not None
             assert one.estimate.low < float(one.estimate) < (one.estimate.high or 0)
-    assert found.details["valence"]["models"]["m"]["intervals"] == {
-        "confidence": 0.9, "confidence_from": "the options", "items_with_interval": pairs.height,
-    }  # fmt: skip
+    assert facts(found) == IntervalFacts(0.9, "the options", pairs.height)
     sharp = found.find("valence", "m", "crps")
     assert sharp is not None
     assert float(sharp.beyond_chance) > 0
@@ -110,8 +116,8 @@ def test_failures_count_against_intervals(pairs: pl.DataFrame) -> None:
 
 def test_the_models_own_confidence_is_used(pairs: pl.DataFrame) -> None:
     wide = scored(pairs, interval_confidence=0.5)
-    facts = wide.details["valence"]["models"]["m"]["intervals"]
-    assert (facts["confidence"], facts["confidence_from"]) == (0.5, "the model")
+    assert facts(wide).confidence == 0.5
+    assert facts(wide).confidence_from == "the model"
     usual, own = (
         scored(pairs).find("valence", "m", "interval_score"),
         wide.find("valence", "m", "interval_score"),

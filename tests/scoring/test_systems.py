@@ -116,7 +116,7 @@ def test_holm_and_its_interval_agree() -> None:
         assert adjusted.confidence >= alone.confidence
         assert adjusted.low <= alone.low + 1e-12  # type: ignore[operator]  # checked above
         kinds.add(outside)
-        plain = pair.to_json()
+        plain = made.as_json(pair)
         assert plain["p_adjusted_by"] == "Holm over 6 pairs"
     assert kinds == {True, False}
 
@@ -133,7 +133,7 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
         return made.predictions(name, rows)
 
     found = score(snapshot, pl.concat([model("good", 0.4), model("fair", 1.0)]), ScoreOptions(slices=()))
-    told = Told(found.to_json())
+    told = Told(made.as_json(found))
     section = comparisons(told)
     assert section is not None
     html = str(section.html)

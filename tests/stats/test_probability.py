@@ -18,7 +18,7 @@ def test_by_hand() -> None:
     probability = [0.1, 0.2, 0.7, 0.8, 0.9]
     label = [0, 1, 1, 1, 0]
     found = calibration(label, probability, bins=2)
-    assert found.value == pytest.approx((abs(0.3 - 1) + abs(2.4 - 2)) / 5)
+    assert found.error.value == pytest.approx((abs(0.3 - 1) + abs(2.4 - 2)) / 5)
     assert [one.count for one in found.bins] == [2, 3]
     assert found.bins[0].mean_probability == pytest.approx(0.15)
     assert found.bins[1].share_true.value == pytest.approx(2 / 3)
@@ -61,9 +61,9 @@ def test_a_calibrated_predictor_is_not_called_miscalibrated() -> None:
         rng = np.random.default_rng(seed)
         p = rng.uniform(size=200)
         found = calibration(rng.random(200) < p, p, seed=seed)
-        assert found.low is not None
+        assert found.error.low is not None
         assert found.p_calibrated is not None
-        above += found.low > 0
+        above += found.error.low > 0
         rejected += found.p_calibrated <= 0.05
     assert above / 300 <= 0.05
     assert 0.02 <= rejected / 300 <= 0.09
@@ -72,7 +72,7 @@ def test_a_calibrated_predictor_is_not_called_miscalibrated() -> None:
 def test_error_of_a_calibrated_predictor_is_expected_to_be_above_zero() -> None:
     rng = np.random.default_rng(4)
     p = rng.uniform(size=500)
-    mean = np.mean([calibration(rng.random(500) < p, p, resamples=32).value for _ in range(200)])
+    mean = np.mean([float(calibration(rng.random(500) < p, p, resamples=32).error) for _ in range(200)])
     expected = calibration(rng.random(500) < p, p, resamples=2000).error_if_calibrated
     assert expected == pytest.approx(mean, rel=0.05)
 
@@ -89,7 +89,7 @@ def test_degenerate_and_misuse() -> None:
 def test_empty_bins_say_so() -> None:
     found = calibration([0, 1, 1], [0.05, 0.95, 0.97])
     assert found.bins[4].share_true.why_missing == "no case in this bin"
-    assert found.to_json()["bins"][4]["mean_probability"] is None
+    assert found.bins[4].mean_probability is None
 
 
 def test_the_public_name_is_the_function_whatever_was_imported_before() -> None:

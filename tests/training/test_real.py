@@ -10,7 +10,7 @@ import pytest
 
 import heartfelt
 from heartfelt.models import load_model
-from heartfelt.models.fetch import PullError
+from heartfelt.models.store import PullError
 from heartfelt.training import TrainOptions, train
 
 

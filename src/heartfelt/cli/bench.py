@@ -304,8 +304,8 @@ def _show(done: Bench) -> None:
             if one is not None:
                 if rank.beats_chance is False:
                     by_chance.append(rank.model)
-                alone = f"{one.estimate}" if covered["answered"] < covered["items"] else "–"
-                answered = f"{covered['answered']:,} of {covered['items']:,}"
+                alone = f"{one.estimate}" if covered.answered < covered.items else "–"
+                answered = f"{covered.answered:,} of {covered.items:,}"
                 share = "–" if rank.beats_chance is False else f"{one.of_ceiling:.2f}"
                 grid.add_row(rank.words, rank.model, f"{one.with_failures}", answered, alone, share)
         screen.out.print(grid)

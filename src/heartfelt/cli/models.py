@@ -28,14 +28,14 @@ def list_(
     """List the models heartfelt knows, and which are here."""
     from heartfelt.cli import screen
     from heartfelt.models import MODELS
-    from heartfelt.models.cache import cache_folder, is_kept
+    from heartfelt.models.store import cache_folder, is_stored
 
     if as_json:
         print(json.dumps([_facts(name) for name in MODELS], ensure_ascii=False, indent=2))
         return
     for name in MODELS:
         model = MODELS[name]
-        here = "here" if is_kept(model) else f"{model.megabytes} MB to fetch"
+        here = "here" if is_stored(model) else f"{model.megabytes} MB to fetch"
         screen.out.print(f"[bold]{name:20}[/bold] {model.about}")
         screen.out.print(f"{'':20} {here}; {model.licence}", markup=False)
     screen.out.print(f"Kept in {cache_folder()}", markup=False)
@@ -56,7 +56,7 @@ def pull(
     """Fetch models, check them, convert them to ONNX and keep them. An owner/name is fetched from the hub."""
     from heartfelt.cli import screen
     from heartfelt.models import hub_folder, pull_model, resolve
-    from heartfelt.models.cache import folder_of
+    from heartfelt.models.store import folder_of
 
     for place in [resolve(name) for name in _wanted(names, all_)]:
         with screen.err.status(f"pulling {place.name}") as status:
@@ -91,7 +91,7 @@ def verify(names: _Names = None) -> None:
     """Check kept models: every file's hash, and the answers to fixed inputs. What fails is removed."""
     from heartfelt.cli import screen
     from heartfelt.models import MODELS, verify_model
-    from heartfelt.models.cache import folder_of
+    from heartfelt.models.store import folder_of
 
     kept = [name for name in MODELS if folder_of(MODELS[name]).exists()]
     chosen = [MODELS[name].name for name in names] if names else kept
@@ -125,8 +125,7 @@ def _wanted(names: list[str] | None, all_: bool) -> list[str]:
 
 def _facts(name: str) -> dict[str, str | list[str]]:
     from heartfelt.models import MODELS
-    from heartfelt.models.cache import folder_of, is_kept
-    from heartfelt.models.references import reference
+    from heartfelt.models.store import folder_of, is_stored, reference
 
     model = MODELS[name]
     return {
@@ -139,7 +138,9 @@ def _facts(name: str) -> dict[str, str | list[str]]:
         "archive": f"{model.archive} sha256:{model.sha256}",
         "weights": [f"{member} sha256:{digest}" for member, digest in model.members.items()],
         "reference": str(reference(name)["source"]),
-        "kept": str(folder_of(model)) if is_kept(model) else f"no; 'heartfelt models pull {name}' fetches it",
+        "kept": str(folder_of(model))
+        if is_stored(model)
+        else f"no; 'heartfelt models pull {name}' fetches it",
     }
 
 

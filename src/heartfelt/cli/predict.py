@@ -77,13 +77,14 @@ def _each(files: list[Path], as_json: bool, hear: Callable[[Path], Any], most: i
     """Ask of every file; one that fails is an answer too."""
     from heartfelt.cli import screen
     from heartfelt.predictors.valence_arousal.files import expanded
+    from heartfelt.serialization import to_json
 
-    out: list[dict[str, Any]] = []
+    out: list[Any] = []
     paths = list(expanded(files))
     with screen.progress_bar("predicting") as report:
         for place, path in enumerate(paths, 1):
             try:
-                out.append(hear(path).to_json())
+                out.append(to_json(hear(path)))
             except HeartfeltError as error:
                 out.append({"file": str(path), "problem": error.problem, "fix": error.fix})
             report("predicting", place, len(paths))

@@ -15,7 +15,7 @@ from heartfelt.collect.assign.layout import Layout
 from heartfelt.collect.options import CollectOptions
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy
-from heartfelt.snapshot.media import PROBED
+from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
 from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.question import fill

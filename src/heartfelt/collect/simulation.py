@@ -41,8 +41,8 @@ from heartfelt.collect.errors import StudyClosed
 from heartfelt.collect.options import CollectOptions
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
-from heartfelt.snapshot.media import AT_HAND
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
 

@@ -43,9 +43,9 @@ from heartfelt.formats.tabular import (
     tidy_name,
     with_media,
 )
+from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import PROBED
 from heartfelt.snapshot.snapshot import Source, Spooled, spool
 from heartfelt.snapshot.survey import get_ready
 from heartfelt.study import study_text

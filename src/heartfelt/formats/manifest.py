@@ -10,9 +10,9 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.formats.columns import ids, need, read_table, unique_keys
+from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, load_study
 from heartfelt.study.load import STUDY_FILE

@@ -13,8 +13,8 @@ from heartfelt.formats.anchors import ANCHOR_OPTIONS
 from heartfelt.formats.columns import ids, need, numbers, one_of, read_table, unique_keys
 from heartfelt.formats.source_table import OPTIONS as TABLE_OPTIONS
 from heartfelt.formats.source_table import TABLES, SourceTable, open_table
+from heartfelt.media.probe import find_media, probe_stimuli
 from heartfelt.progress import Progress
-from heartfelt.snapshot.media import find_media, probe_stimuli
 from heartfelt.study import Study, load_study
 from heartfelt.study.question import Question
 from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
@@ -340,7 +340,7 @@ def with_media(
 
 
 def _kind(names: Sequence[str]) -> str | None:
-    from heartfelt.snapshot.media import AUDIO, IMAGES
+    from heartfelt.media.probe import AUDIO, IMAGES
 
     endings = {Path(name).suffix.lower() for name in names}
     if endings & IMAGES and not endings & AUDIO:

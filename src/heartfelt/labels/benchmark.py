@@ -23,11 +23,11 @@ from heartfelt.labels.answers import first_answers
 from heartfelt.labels.labels import LabelOptions, Labels
 from heartfelt.labels.labels import labels as make_labels
 from heartfelt.labels.splits import SplitOptions, assigned, groups_of
+from heartfelt.media.probe import AT_HAND
 from heartfelt.representation import ShortRepr
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.fingerprint import table_hash
-from heartfelt.snapshot.media import AT_HAND
 from heartfelt.study import Study, load_study, study_text
 from heartfelt.tables import LEDGER, STIMULI, Column, Contract
 

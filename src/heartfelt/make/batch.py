@@ -13,7 +13,7 @@ from heartfelt.files import inside
 from heartfelt.make.generators import GENERATORS, Generator
 from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import content_hash, read_audio
-from heartfelt.snapshot.probed import FACTS
+from heartfelt.media.probe import FACTS
 
 _SCHEMA: dict[str, Any] = {
     "stimulus": pl.String,

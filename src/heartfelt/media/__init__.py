@@ -1,1 +1,1 @@
-"""One way to open any medium: sound and pictures as samples and pixels, with their containers and loudness."""
+"""Media files: one way to open, probe and decode sound and images, and to prepare clips for raters."""

@@ -14,19 +14,16 @@ import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_bytes
 from heartfelt.media.containers import settle_ogg
-from heartfelt.media.sound_file import read_samples
+from heartfelt.media.sound import Samples, channel_mean, checked_samples, read_samples, resample
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
-
-Samples: TypeAlias = npt.NDArray[np.float32]
 
 AUDIO_SUFFIXES = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".opus": "OGG"}
 _LOUDNESS_RATE = 48_000
@@ -45,7 +42,7 @@ class Audio:
     kind: ClassVar[str] = "audio"
 
     def __post_init__(self) -> None:
-        samples = _checked(self.samples)
+        samples = checked_samples(self.samples)
         object.__setattr__(self, "samples", samples[:, None] if samples.ndim == 1 else samples)
 
     @property
@@ -100,7 +97,7 @@ def write_audio(path: Path | str, samples: Samples, rate: int, *, bits: int = 16
         )
     if bits not in (16, 24):
         raise InputError(f"Cannot write {bits}-bit audio to {path}.", "Use 16 or 24 bits.")
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     peak = float(np.abs(samples).max(initial=0.0))
     if peak > 1.0:
         raise InputError(
@@ -183,41 +180,15 @@ def crop(
 
     Pass the stimulus id as ``name``: it names the random stream, so adding a clip moves no other clip's crop.
     """
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     start = crop_start(samples.shape[0], rate, seconds, seed=seed, name=name, between=between)
     return samples[start : start + round(seconds * rate)].copy()
 
 
 def to_mono(samples: Samples) -> Samples:
     """Average the channels: one column, ``(frames,)``. A clip on both channels keeps its level."""
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     return samples if samples.ndim == 1 else channel_mean(samples)
-
-
-def channel_mean(frames: npt.NDArray[np.float32] | npt.NDArray[np.int16]) -> Samples:
-    """The mean over the channels of ``(frames, channels)``; of 16-bit numbers as shares of full scale, to the same bits."""
-    scale = frames.shape[1] * (32_768 if frames.dtype == np.int16 else 1)
-    frames = frames.astype(np.float32, copy=False)
-    # Adding slices is several times faster than NumPy's mean over the short axis, and gives the same bits.
-    total: Samples = frames[:, 0] + frames[:, 1] if frames.shape[1] > 1 else frames[:, 0].copy()
-    for channel in range(2, frames.shape[1]):
-        total += frames[:, channel]
-    if scale > 1:
-        total /= np.float32(scale)
-    return total
-
-
-def resample(samples: Samples, rate: int, to_rate: int) -> Samples:
-    """Change the rate (soxr, high quality). Peaks may rise slightly above the original's."""
-    import soxr
-
-    samples = _checked(samples)
-    if rate <= 0 or to_rate <= 0:
-        raise InputError(f"Cannot resample from {rate} to {to_rate} Hz.", "Give two positive rates.")
-    if rate == to_rate:
-        return samples
-    out: Samples = soxr.resample(samples, rate, to_rate, quality="HQ")
-    return out
 
 
 def loudness(samples: Samples, rate: int) -> Estimate:
@@ -228,7 +199,7 @@ def loudness(samples: Samples, rate: int) -> Estimate:
     """
     import pyloudnorm
 
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     counts = {"frames": samples.shape[0]}
     channels = 1 if samples.ndim == 1 else samples.shape[1]
     if channels > 5:
@@ -255,7 +226,7 @@ def loudness(samples: Samples, rate: int) -> Estimate:
 
 def true_peak(samples: Samples, rate: int) -> float:
     """The largest value between the samples too, found by four-fold oversampling; 1.0 is full scale."""
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     if samples.shape[0] == 0:
         return 0.0
     between = np.abs(resample(samples, rate, 4 * rate)).max(initial=0.0)
@@ -270,7 +241,7 @@ def normalise_loudness(
     A clip without a loudness comes back as it was, with the reason.
     """
     before = loudness(samples, rate)
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     if before.value is None:
         return Levelled(samples, 0.0, before, f"it has no loudness: {before.why_missing}")
     gain = target - before.value
@@ -303,26 +274,12 @@ def _sounding(samples: Samples, rate: int, floor_db: float) -> tuple[int, int] |
 
 def is_silent(samples: Samples, rate: int, *, floor_db: float = -60.0) -> bool:
     """Whether no 20 ms of the clip, on any channel, rise above ``floor_db``."""
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     return samples.shape[0] == 0 or _sounding(samples, rate, floor_db) is None
 
 
 def trim_silence(samples: Samples, rate: int, *, floor_db: float = -60.0) -> Samples:
     """Cut silence off both ends, in steps of 20 ms. A clip that is silent throughout becomes empty."""
-    samples = _checked(samples)
+    samples = checked_samples(samples)
     span = _sounding(samples, rate, floor_db) if samples.shape[0] else None
     return samples[:0].copy() if span is None else samples[span[0] : span[1]].copy()
-
-
-def _checked(samples: Samples) -> Samples:
-    array = np.asarray(samples)
-    if array.ndim not in (1, 2) or array.dtype.kind not in "f":
-        raise InputError(
-            f"Samples of shape {array.shape} and type {array.dtype} are no clip.",
-            "Pass floating-point samples in [-1, 1], shaped (frames,) or (frames, channels).",
-        )
-    if not np.isfinite(array).all():
-        raise InputError(
-            "The samples hold values that are not finite numbers.", "Leave this clip out or make it again."
-        )
-    return array.astype(np.float32, copy=False)

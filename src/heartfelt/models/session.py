@@ -1,4 +1,4 @@
-"""A model at hand, run by ONNX Runtime."""
+"""A model in memory, run by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heartfelt.errors import DamagedError, InputError
 
 
 class Model:
-    """Graphs ready to run. Everything is taken in when it is made; several threads may use it at once."""
+    """Graphs ready to run. Everything is read when it is made; several threads may use it at once."""
 
     def __init__(self, name: str, identity: str, contents: Mapping[str, bytes], threads: int = 1) -> None:
         self.name = name
@@ -26,11 +26,11 @@ class Model:
         self._others = {file: content for file, content in contents.items() if not file.endswith(".onnx")}
 
     def content(self, file: str) -> bytes:
-        """A file that is no graph, such as a vocabulary."""
+        """A file that is not a graph, such as a vocabulary."""
         return self._others[file]
 
     def input_shape(self, name: str, *, file: str = "model.onnx") -> list[int | str | None]:
-        """The shape a graph wants of an input; None or a name where any size will do."""
+        """The shape a graph expects of an input; None or a name where any size will do."""
         for value in self._sessions[file].get_inputs():
             if value.name == name:
                 shape: list[int | str | None] = value.shape
@@ -63,7 +63,7 @@ def _session(name: str, content: bytes, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime raises errors of many kinds without a common family
-        said = str(error).strip().splitlines()[0][:200]
+        reason = str(error).strip().splitlines()[0][:200]
         raise DamagedError(
-            f"The graph of '{name}' does not load: {said}.", "Pull the model again, or check the file."
+            f"The graph of '{name}' does not load: {reason}.", "Pull the model again, or check the file."
         ) from error

@@ -1,23 +1,50 @@
-"""Speech cut into the windows a quality network looks at.
+"""How good speech sounds, on scales from 1 to 5: DNSMOS and DistillMOS.
+
+DNSMOS answers as listeners of P.835 and P.808 tests would: ``sig`` is the speech itself, ``bak`` the background, ``ovrl``
+everything together (P.835); ``p808`` everything together as a P.808 listener rates it. Windows of 9.01 s, one second apart, as in
+the package; a shorter clip is repeated. DistillMOS gives one score, distilled from a large self-supervised network. Windows of
+7.68 s spread evenly, at most a second apart, as in the package; a shorter clip is followed by silence. A clip's score is
+the mean over its windows.
 
 Conventions: samples are mono float32 at 16,000 Hz.
+
+Source: C. K. A. Reddy, V. Gopal and R. Cutler, DNSMOS P.835 (ICASSP 2022), ``dnsmos.py`` of speechmos 0.0.1.1; B. Stahl and
+H. Gamper (ICASSP 2025), as in ``conversion/distillmos.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.models.samples import RATE as RATE
-from heartfelt.models.samples import is_silent, mono, no_sound
+from heartfelt.models.loading import load_model
+from heartfelt.models.mel import RATE, is_silent, mel_power, mono, no_sound
+from heartfelt.models.session import Model
 
 Array = npt.NDArray[np.float32]
 
 MOST_WINDOWS = 40
-"""A recording with more windows than this is judged on so many, spread evenly over it."""
+"""A recording with more windows than this is judged on this many, spread evenly over it."""
+_FITS = {
+    "sig": (-0.08397278, 1.22083953, 0.0052439),
+    "bak": (-0.13166888, 1.60915514, -0.39604546),
+    "ovrl": (-0.06766283, 1.11546468, 0.04602535),
+}
+"""The package's curves from the network's output to the listeners' scale, highest power first."""
+_N_FFT, _HOP = 320, 160
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechQuality:
+    """The scores of a clip by name: the means over its windows."""
+
+    scores: Mapping[str, float]
+    windows: int
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +61,42 @@ class Windows:
             yield samples[start : start + self.length]
 
 
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A network that judges speech window by window."""
+
+    model: str
+    scales: Mapping[str, str]
+    """What each score is about."""
+    window: int
+    lengthen: Callable[[Array], Array]
+    """A clip shorter than a window, made long enough."""
+    starts: Callable[[int], list[int]]
+    """Where windows begin in a clip of this many samples."""
+    scores: Callable[[Model, Array], Mapping[str, float]]
+    """The scores of one window."""
+
+    def __call__(self, samples: Array, *, model: Model | None = None) -> SpeechQuality:
+        """The quality of mono speech at 16 kHz."""
+        samples, warnings = checked_speech(samples)
+        samples = self.lengthen(samples)
+        windows = self.windows(len(samples))
+        return self.of_windows(windows.cut(samples), windows.warnings, warnings, model=model)
+
+    def windows(self, frames: int) -> Windows:
+        """Where to look in a clip of this many samples."""
+        return spread(self.starts(frames), self.window)
+
+    def of_windows(
+        self, windows: Iterable[Array], *warnings: tuple[str, ...], model: Model | None = None
+    ) -> SpeechQuality:
+        """The mean scores of windows that were cut already."""
+        loaded = model or load_model(self.model)
+        rows = [self.scores(loaded, window) for window in windows]
+        means = {name: float(np.mean([row[name] for row in rows])) for name in self.scales}
+        return SpeechQuality(means, len(rows), sum(reversed(warnings), ()))
+
+
 def checked_speech(samples: Array) -> tuple[Array, tuple[str, ...]]:
     """The samples as float32, and what is doubtful about them; raise where there is nothing to judge."""
     samples = mono(samples)
@@ -41,18 +104,91 @@ def checked_speech(samples: Array) -> tuple[Array, tuple[str, ...]]:
         raise no_sound()
     warnings = []
     if is_silent(float(np.abs(samples).max())):
-        warnings.append("the clip is silent; the score says nothing")
+        warnings.append("the clip is silent; the score is meaningless")
     if samples.size < RATE:
         warnings.append(
-            f"the clip lasts {samples.size / RATE:.2f} s; scores of less than a second say little"
+            f"the clip lasts {samples.size / RATE:.2f} s; scores of less than a second are unreliable"
         )
     return samples, tuple(warnings)
 
 
 def spread(starts: list[int], length: int) -> Windows:
-    """The windows to look at: all, or :data:`MOST_WINDOWS` of them spread evenly, with a word about it."""
+    """The windows to look at: all, or :data:`MOST_WINDOWS` of them spread evenly, with a warning."""
     if len(starts) <= MOST_WINDOWS:
         return Windows(tuple(starts), length)
     chosen = np.linspace(0, len(starts) - 1, MOST_WINDOWS).round().astype(int)
-    word = f"a long clip: judged on {MOST_WINDOWS} windows spread evenly over it"
-    return Windows(tuple(starts[i] for i in chosen), length, (word,))
+    warning = f"a long clip: judged on {MOST_WINDOWS} windows spread evenly over it"
+    return Windows(tuple(starts[i] for i in chosen), length, (warning,))
+
+
+def _repeated(samples: Array) -> Array:
+    while len(samples) < 144_160:
+        samples = np.concatenate([samples, samples])
+    return samples
+
+
+def _dnsmos_starts(frames: int) -> list[int]:
+    # The package counts whole seconds, so that the last window may end up to a second before the clip does.
+    return [number * RATE for number in range(int(frames // RATE - 144_160 / RATE) + 1)]
+
+
+def _dnsmos_scores(model: Model, window: Array) -> dict[str, float]:
+    (values,) = model.run({"input_1": window[None]}).values()
+    out = {
+        scale: float(np.polyval(_FITS[scale], value)) for scale, value in zip(_FITS, values[0], strict=True)
+    }
+    (values,) = model.run({"input_1": _decibels(window[:-160])[None]}, file="p808.onnx").values()
+    return out | {"p808": float(values[0, 0])}
+
+
+def _decibels(samples: Array) -> Array:
+    """Mel bands in decibels below the loudest, 80 at most, moved to about [-1, 1]."""
+    level = 10.0 * np.log10(np.maximum(mel_power(samples, RATE, 321, 160, 120), np.float32(1e-10)))
+    level -= level.max()
+    bands: Array = ((np.maximum(level, -80.0) + 40.0) / 40.0).astype(np.float32)
+    return bands
+
+
+def _distillmos_starts(frames: int) -> list[int]:
+    over = frames - 122_880
+    return [int(place * over) for place in np.linspace(0, 1, ceil(over / RATE) + 1)]
+
+
+def _distillmos_scores(model: Model, window: Array) -> dict[str, float]:
+    return {"distillmos": float(model.run({"spectrograms": spectrogram(window)[None]})["score"][0])}
+
+
+def spectrogram(window: Array) -> Array:
+    """Real and imaginary parts with the magnitude to the power of 0.3, ``(2, 161, 768)``."""
+    level = window / (np.abs(window).max() + np.float32(1e-8))
+    padded = np.pad(level, (_N_FFT - _HOP) // 2, mode="reflect")
+    hann = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(_N_FFT) / _N_FFT)).astype(np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(padded, _N_FFT)[::_HOP] * hann
+    spectrum = np.fft.rfft(frames, axis=1).T
+    magnitude = np.maximum(np.abs(spectrum), np.float32(1e-12))
+    compressed = spectrum * magnitude ** np.float32(0.3 - 1.0)
+    return np.stack([compressed.real, compressed.imag]).astype(np.float32)
+
+
+dnsmos = Judge(
+    "dnsmos",
+    {
+        "sig": "DNSMOS: the speech, P.835",
+        "bak": "DNSMOS: the background, P.835",
+        "ovrl": "DNSMOS: overall, P.835",
+        "p808": "DNSMOS: overall, P.808",
+    },
+    144_160,
+    _repeated,
+    _dnsmos_starts,
+    _dnsmos_scores,
+)
+distillmos = Judge(
+    "distillmos",
+    {"distillmos": "DistillMOS: overall quality"},
+    122_880,
+    lambda samples: np.pad(samples, (0, max(0, 122_880 - len(samples)))),
+    _distillmos_starts,
+    _distillmos_scores,
+)
+JUDGES = {judge.model: judge for judge in (dnsmos, distillmos)}

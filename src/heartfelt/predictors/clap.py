@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.media.decode import decode
+from heartfelt.media.sound import decode
 from heartfelt.predictors.matching import Matcher, Vector
 from heartfelt.predictors.predictor import PREDICTORS
 from heartfelt.predictors.pretrained import loaded, text_vector, transformers_library

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from heartfelt.media.decode import decode_image
+from heartfelt.media.image import decode_image
 from heartfelt.predictors.matching import Matcher, Vector
 from heartfelt.predictors.predictor import PREDICTORS
 from heartfelt.predictors.pretrained import loaded, text_vector, transformers_library

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.predictor import Ask, Case
-from heartfelt.snapshot.media import AUDIO, IMAGES
 
 
 def stem_of(case: Case, ask: Ask) -> str:

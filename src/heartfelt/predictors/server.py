@@ -23,11 +23,11 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.names import Names
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor
 from heartfelt.predictors.retry import Retry
 from heartfelt.predictors.work import Outcome, Work
-from heartfelt.snapshot.media import AUDIO, IMAGES
 from heartfelt.study.scale import AnyScale, Scale, YesNo
 
 if TYPE_CHECKING:

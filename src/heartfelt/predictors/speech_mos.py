@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
-from heartfelt.media.decode import decode
+from heartfelt.media.sound import decode
 from heartfelt.predictors.kept import Kept
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 
@@ -66,7 +66,7 @@ class SpeechMos(Predictor):
         return [self._case(case) for case in cases]
 
     def _case(self, case: Case) -> list[Prediction]:
-        from heartfelt.models.speech import RATE
+        from heartfelt.models.mel import RATE
 
         if case.media is None:
             return [Prediction.failed("the media file is not at hand")] * len(case.asks)
@@ -88,22 +88,16 @@ class SpeechMos(Predictor):
 
 
 def _judge(name: str) -> Callable[[Any], _Judged]:
-    from heartfelt.models import distillmos, dnsmos, load_model
+    from heartfelt.models import load_model, speech
 
-    model = load_model(JUDGES[name][0])
-    if name == "distillmos":
+    judge = speech.JUDGES[JUDGES[name][0]]
+    model = load_model(judge.model)
 
-        def distilled(samples: Any) -> _Judged:
-            found = distillmos.score(samples, model=model)
-            return found.score, found.warnings
+    def judged(samples: Any) -> _Judged:
+        quality = judge(samples, model=model)
+        return quality.scores[name], quality.warnings
 
-        return distilled
-
-    def listened(samples: Any) -> _Judged:
-        scores = dnsmos.score(samples, model=model)
-        return float(getattr(scores, name)), scores.warnings
-
-    return listened
+    return judged
 
 
 def on_scale(score: float, ask: Ask, warnings: Sequence[str] = ()) -> Prediction:

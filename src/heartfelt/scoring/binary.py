@@ -1,28 +1,36 @@
-"""Yes or no, present or absent: decisions at a threshold, the order of scores, and whether probabilities hold."""
+"""Yes or no, present or absent: decisions at a threshold, the order of scores, and calibration.
+
+The held-out threshold is chosen on other stimuli than those it is used on. Stimuli are dealt into folds by a named stream; for
+each fold the threshold with the best balanced accuracy on the others is taken (the middle of the best range) and applied to the
+fold, so no item contributes to its own threshold.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from heartfelt.scoring.measure import Measure, Pairing
-from heartfelt.scoring.scores import Score
-from heartfelt.scoring.sheet import Floats, Sheet
-from heartfelt.scoring.thresholds import held_out
+from heartfelt.scoring.scores import BinaryDetails, NoCalibration, Score
+from heartfelt.scoring.sheet import Sheet
 from heartfelt.stats.classify import confusion
-from heartfelt.stats.probability import calibration
+from heartfelt.stats.probability import Calibration, calibration
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.streams import stream
 
 DECISIONS = ("balanced_accuracy", "accuracy", "precision", "recall", "f1")
 HELD_OUT = "held-out threshold"
+OWN_ANSWER = "its own answer"
 _NO_SCORES = "the model gives decisions, not scores"
+_NO_PROBABILITIES = "the model gives no probabilities"
 
 
-def decided(sheet: Sheet, threshold: float) -> tuple[Floats, str]:
-    """What the model says (1, 0 or NaN) and how that was found out: its own answer, else its score at the threshold."""
+def decisions(sheet: Sheet, threshold: float) -> tuple[Floats, str]:
+    """The model's decisions (1, 0 or NaN) and how they were made: its own answer, else its score at the threshold."""
     own = sheet.decision
     if np.isfinite(own[sheet.answered]).all() and sheet.answered.any():
-        return own, "its own answer"
+        return own, OWN_ANSWER
     cut = np.where(np.isfinite(sheet.score), (sheet.score > threshold).astype(np.float64), np.nan)
     return np.where(np.isfinite(own), own, cut), f"threshold {threshold:g}"
 
@@ -34,64 +42,120 @@ def ordering(sheet: Sheet) -> Floats:
     return sheet.chance if sheet.shares is not None else sheet.code
 
 
-def binary(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]]:
-    """All scores of a task with two sides, and the confusion, thresholds and calibration behind them."""
+def one_sided(sheet: Sheet, threshold: float) -> list[str]:
+    """A note on a model whose scores all lie on one side of the threshold, so that it always answers the same."""
+    answers, at = decisions(sheet, threshold)
+    known = answers[sheet.answered]
+    if known.size < 2 or at == OWN_ANSWER or known.min() < known.max():
+        return []
+    side = "above" if known[0] else "at or below"
+    return [
+        f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {threshold:g}, so its answer is always the "
+        "same; see its scores at the held-out threshold, or choose another."
+    ]
+
+
+def binary(sheet: Sheet, measure: Measure) -> tuple[list[Score], BinaryDetails]:
+    """All scores of a task with two sides, with confusion, thresholds and calibration."""
     options, x = measure.options, sheet.truth
-    said, at = decided(sheet, options.threshold)
-    wrong = 1.0 - x
-    out = [measure.score(sheet, Pairing(name, x, said, _fill(said, wrong), at=at)) for name in DECISIONS]
+    answers, at = decisions(sheet, options.threshold)
     order = ordering(sheet)
     unit = np.arange(x.size) if sheet.stimulus is None else sheet.stimulus
-    two = np.unique(order[np.isfinite(order)]).size <= 2
     held = held_out(x, order, unit, options.folds, options.seed)
-    why = _NO_SCORES if two else held.why_none
-    out += [
-        measure.score(sheet, Pairing(name, x, held.said, _fill(held.said, wrong), at=HELD_OUT, why_none=why))
-        for name in DECISIONS
-    ]
-    worst = _worst(order, x)
-    for name in ("auroc", "average_precision"):
-        out.append(measure.score(sheet, Pairing(name, x, order, _fill(order, worst))))
-    details: dict[str, Any] = {
-        "decided_by": at,
-        "held_out_thresholds": [] if why else list(held.thresholds),
-        "confusion": _confusion(sheet, said),
-    }
-    chance = sheet.chance
+    only_decisions = np.unique(order[np.isfinite(order)]).size <= 2
+    why_not_held = _NO_SCORES if only_decisions else held.why_none
+    probability = sheet.chance
     score = sheet.score[sheet.answered]
-    inside = bool(score.size) and bool(np.all((score >= 0) & (score <= 1)))
-    if not np.isfinite(chance).any() and inside:
-        chance = sheet.score
-    why_not = None if np.isfinite(chance).any() else "the model gives no probabilities"
-    out.append(measure.score(sheet, Pairing("brier", x, chance, _fill(chance, wrong), why_none=why_not)))
-    details["calibration"] = _calibration(sheet, chance, measure, why_not)
-    return out, details
+    if not np.isfinite(probability).any() and score.size and np.all((score >= 0) & (score <= 1)):
+        probability = sheet.score
+    why_not = None if np.isfinite(probability).any() else _NO_PROBABILITIES
+    wrong, worst = 1.0 - x, _worst(order, x)
+    pairings = [
+        *(Pairing(name, x, answers, _filled(answers, wrong), at=at) for name in DECISIONS),
+        *(
+            Pairing(name, x, held.answers, _filled(held.answers, wrong), at=HELD_OUT, why_none=why_not_held)
+            for name in DECISIONS
+        ),
+        *(Pairing(name, x, order, _filled(order, worst)) for name in ("auroc", "average_precision")),
+        Pairing("brier", x, probability, _filled(probability, wrong), why_none=why_not),
+    ]
+    rows = sheet.answered & np.isfinite(answers)
+    words = np.array(["absent", "present"], dtype=object)
+    details = BinaryDetails(
+        at,
+        () if why_not_held else held.thresholds,
+        confusion(words[x[rows].astype(int)], words[answers[rows].astype(int)]),
+        NoCalibration(why_missing=why_not) if why_not else _calibration(sheet, probability, measure),
+    )
+    return [measure.score(sheet, pairing) for pairing in pairings], details
 
 
-def _fill(said: Floats, worst: Floats) -> Floats:
-    return np.where(np.isfinite(said), said, worst)
+def _filled(values: Floats, worst: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, worst)
 
 
 def _worst(order: Floats, x: Floats) -> Floats:
+    """For each label a score beyond all others on the wrong side."""
     known = order[np.isfinite(order)]
     low, high = (float(known.min()) - 1, float(known.max()) + 1) if known.size else (0.0, 1.0)
     return np.where(x > 0.5, low, high)
 
 
-def _confusion(sheet: Sheet, said: Floats) -> dict[str, Any]:
-    rows = sheet.answered & np.isfinite(said)
-    words = np.array(["absent", "present"], dtype=object)
-    return confusion(words[sheet.truth[rows].astype(int)], words[said[rows].astype(int)]).to_json()
-
-
-def _calibration(sheet: Sheet, chance: Floats, measure: Measure, why: str | None) -> dict[str, Any]:
-    if why:
-        return {"value": None, "why_missing": why}
-    rows = sheet.answered & np.isfinite(chance)
-    found = calibration(
-        sheet.truth[rows].astype(int),
-        chance[rows],
-        seed=measure.options.seed,
-        confidence=measure.options.confidence,
+def _calibration(sheet: Sheet, probability: Floats, measure: Measure) -> Calibration:
+    rows, options = sheet.answered & np.isfinite(probability), measure.options
+    return calibration(
+        sheet.truth[rows].astype(int), probability[rows], seed=options.seed, confidence=options.confidence
     )
-    return found.to_json()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Each row's answer by its fold (1, 0, NaN where there is no score), and the threshold of each fold."""
+
+    answers: Floats
+    thresholds: tuple[float, ...]
+    why_none: str | None = None
+
+
+def held_out(label: Floats, score: Floats, unit: Ints, folds: int, seed: int) -> HeldOut:
+    """Cut scores at thresholds chosen on other folds; ``unit`` keeps rows of one stimulus together."""
+    known = np.isfinite(score)
+    unknown = np.full(score.size, np.nan)
+    names = np.unique(unit[known])
+    if names.size < 2 * folds:
+        return HeldOut(unknown, (), f"{names.size} stimuli are too few for {folds} folds")
+    fold_of = np.full(int(unit.max()) + 1, -1, np.int64)
+    fold_of[stream(seed, "threshold", "folds").permutation(names)] = np.arange(names.size) % folds
+    fold = fold_of[unit]
+    answers, thresholds = unknown.copy(), []
+    for k in range(folds):
+        rest, mine = known & (fold != k), known & (fold == k)
+        cut = best_threshold(label[rest], score[rest])
+        if cut is None:
+            return HeldOut(unknown, (), "the other folds hold labels of one side only")
+        answers[mine] = score[mine] > cut
+        thresholds.append(cut)
+    return HeldOut(answers, tuple(thresholds))
+
+
+def best_threshold(label: Floats, score: Floats) -> float | None:
+    """The threshold with the best balanced accuracy: the middle of the widest best range of scores.
+
+    Between two scores it is their middle; below or above all of them half the range away. None without both sides.
+    """
+    positive = label > 0.5
+    total_yes, total_no = int(positive.sum()), int((~positive).sum())
+    if not total_yes or not total_no:
+        return None
+    values, place = np.unique(score, return_inverse=True)
+    yes = np.bincount(place, weights=positive, minlength=values.size)
+    no = np.bincount(place, weights=~positive, minlength=values.size)
+    # Position k lies below values[k]; what is at or above it is called yes.
+    hits = (total_yes - np.append(0, np.cumsum(yes))) / total_yes
+    passes = np.append(0, np.cumsum(no)) / total_no
+    balanced = (hits + passes) / 2
+    half = max(float(values[-1] - values[0]) / 2, 0.5)
+    edges = np.concatenate([[values[0] - half], values, [values[-1] + half]])
+    best = np.flatnonzero(balanced >= balanced.max() - 1e-12)
+    at = int(best[np.argmax(edges[best + 1] - edges[best])])
+    return float((edges[at] + edges[at + 1]) / 2)

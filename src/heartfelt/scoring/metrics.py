@@ -1,32 +1,46 @@
-"""What is known of each metric: its usual name, which way is better, what says nothing, and what a ceiling of it is."""
+"""The metrics models are scored by: title, direction, chance level, and the ceiling each can be compared with.
+
+Chance is the score of a predictor that knows nothing about the item: a fixed number for correlations, agreement, balanced
+accuracy, macro F1 and the ROC area. Elsewhere it comes from the labels that are scored: the best constant answer (the most
+frequent category, the mean or median label, the share of positives), or, for texts, the model's own texts assigned to other
+items. ``recall`` and BLEU have no chance level.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats
 
 Kind: TypeAlias = Literal["binary", "categories", "ordinal", "numbers", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class MetricFacts:
-    """One metric as pages and tables name it.
+class MetricInfo:
+    """A metric as pages and tables name it.
 
-    ``chance`` is the score of a prediction that says nothing, where it is a fixed number; ``chance_rule`` says what it is.
-    ``base`` is the ceiling of :func:`heartfelt.stats.ceiling` it is made from, ``from_base`` how.
+    ``chance_rule`` says what chance is, ``chance`` is its value where that is a fixed number. ``base`` is the ceiling of
+    :func:`heartfelt.stats.ceiling` that this metric's ceiling is made from, by ``from_base``.
     """
 
     title: str
-    higher: bool = True
-    chance: float | None = None
-    base: str | None = None
-    from_base: Callable[[float], float] | None = None
-    note: str = ""
-    chance_rule: str = "no chance level is defined"
+    higher_is_better: bool = True
+    chance_rule: str = field(default="no chance level is defined", metadata={"key": "chance"})
+    chance: float | None = field(default=None, metadata={"skip": True})
+    base: str | None = field(default=None, metadata={"skip": True})
+    from_base: Callable[[float], float] | None = field(default=None, metadata={"skip": True})
+    note: str = field(default="", metadata={"skip": True})
+
+    @property
+    def sign(self) -> int:
+        """1 where more is better, -1 where less is."""
+        return 1 if self.higher_is_better else -1
 
 
 def _concordance(correlation: float) -> float:
@@ -37,73 +51,57 @@ def _tau(correlation: float) -> float:
     return 2 / math.pi * math.asin(min(max(correlation, -1.0), 1.0))
 
 
-_NORMAL = "for normally distributed labels"
-_DEALT = "the model's own texts dealt out to other items"
-_CLIMATE = "the distribution of all labels"
+def _square(error: float) -> float:
+    return error * error
 
-METRICS: dict[str, MetricFacts] = {
-    "balanced_accuracy": MetricFacts(
-        "balanced accuracy",
-        chance=0.5,
-        base="balanced_accuracy",
-        chance_rule="1 / categories among the labels",
+
+def _correlation(title: str, from_base: Callable[[float], float] | None = None, note: str = "") -> MetricInfo:
+    return MetricInfo(title, True, "0", 0.0, "correlation", from_base, note)
+
+
+def _error(title: str, rule: str, *ceiling: Any) -> MetricInfo:
+    return MetricInfo(title, False, rule, None, *ceiling)
+
+
+_NORMAL = "for normally distributed labels"
+_OTHER_TEXTS = "the model's own texts assigned to other items"
+_ALL_LABELS = "the distribution of all labels"
+_PER_CATEGORY = "1 / categories among the labels"
+_SHARE_PRESENT = "share of labels that are present"
+_MEAN_LABEL = "always the mean label"
+
+METRICS: dict[str, MetricInfo] = {
+    "balanced_accuracy": MetricInfo("balanced accuracy", True, _PER_CATEGORY, 0.5, "balanced_accuracy"),
+    "accuracy": MetricInfo("accuracy", True, "share of the most frequent label", None, "accuracy"),
+    "precision": MetricInfo("precision", True, _SHARE_PRESENT),
+    "recall": MetricInfo("recall"),
+    "f1": MetricInfo("F1", True, "always saying present"),
+    "macro_f1": MetricInfo("macro F1", True, _PER_CATEGORY, None, "macro_f1"),
+    "auroc": MetricInfo("area under the ROC curve", True, "0.5", 0.5),
+    "average_precision": MetricInfo("average precision", True, _SHARE_PRESENT),
+    "brier": _error("Brier score", "always the share of labels that are present"),
+    "top_2": MetricInfo("top-2 accuracy", True, "share of the 2 most frequent labels"),
+    "top_3": MetricInfo("top-3 accuracy", True, "share of the 3 most frequent labels"),
+    "divergence": _error(
+        "Jensen-Shannon divergence from the votes (bits)", "always the distribution of all votes"
     ),
-    "accuracy": MetricFacts("accuracy", base="accuracy", chance_rule="share of the most frequent label"),
-    "precision": MetricFacts("precision", chance_rule="share of labels that are present"),
-    "recall": MetricFacts("recall"),
-    "f1": MetricFacts("F1", chance_rule="always saying present"),
-    "macro_f1": MetricFacts("macro F1", base="macro_f1", chance_rule="1 / categories among the labels"),
-    "auroc": MetricFacts("area under the ROC curve", chance=0.5, chance_rule="0.5"),
-    "average_precision": MetricFacts("average precision", chance_rule="share of labels that are present"),
-    "brier": MetricFacts(
-        "Brier score", higher=False, chance_rule="always the share of labels that are present"
-    ),
-    "top_2": MetricFacts("top-2 accuracy", chance_rule="share of the 2 most frequent labels"),
-    "top_3": MetricFacts("top-3 accuracy", chance_rule="share of the 3 most frequent labels"),
-    "divergence": MetricFacts(
-        "Jensen-Shannon divergence from the votes (bits)",
-        higher=False,
-        chance_rule="always the distribution of all votes",
-    ),
-    "quadratic_kappa": MetricFacts("quadratic-weighted kappa", chance=0.0, chance_rule="0"),
-    "pearson": MetricFacts("Pearson correlation (LCC)", chance=0.0, base="correlation", chance_rule="0"),
-    "spearman": MetricFacts(
-        "Spearman correlation (SRCC)",
-        chance=0.0,
-        base="correlation",
-        note="the ceiling of Pearson's correlation",
-        chance_rule="0",
-    ),
-    "kendall": MetricFacts(
-        "Kendall's tau (KTAU)", chance=0.0, base="correlation", from_base=_tau, note=_NORMAL, chance_rule="0"
-    ),
-    "ccc": MetricFacts(
-        "concordance (CCC)", chance=0.0, base="correlation", from_base=_concordance, chance_rule="0"
-    ),
-    "mse": MetricFacts(
-        "mean squared error",
-        higher=False,
-        base="rmse",
-        from_base=lambda e: e * e,
-        chance_rule="always the mean label",
-    ),
-    "rmse": MetricFacts(
-        "root mean squared error", higher=False, base="rmse", chance_rule="always the mean label"
-    ),
-    "mae": MetricFacts(
-        "mean absolute error", higher=False, base="mae", note=_NORMAL, chance_rule="always the median label"
-    ),
-    "bleu_1": MetricFacts("BLEU-1"),
-    "bleu_4": MetricFacts("BLEU-4"),
-    "rouge_l": MetricFacts("ROUGE-L", chance_rule=_DEALT),
-    "cider": MetricFacts("CIDEr-D", chance_rule=_DEALT),
-    "interval_coverage": MetricFacts("coverage of the predictor's intervals"),
-    "interval_width": MetricFacts("mean width of the predictor's intervals", higher=False),
-    "interval_score": MetricFacts(
-        "interval score of the predictor's intervals", higher=False, chance_rule=_CLIMATE
-    ),
-    "crps": MetricFacts("CRPS, normal with the interval's width", higher=False, chance_rule=_CLIMATE),
-    "bert_score": MetricFacts("BERTScore (MiniLM)", chance_rule=_DEALT),
+    "quadratic_kappa": MetricInfo("quadratic-weighted kappa", True, "0", 0.0),
+    "pearson": _correlation("Pearson correlation (LCC)"),
+    "spearman": _correlation("Spearman correlation (SRCC)", None, "the ceiling of Pearson's correlation"),
+    "kendall": _correlation("Kendall's tau (KTAU)", _tau, _NORMAL),
+    "ccc": _correlation("concordance (CCC)", _concordance),
+    "mse": _error("mean squared error", _MEAN_LABEL, "rmse", _square),
+    "rmse": _error("root mean squared error", _MEAN_LABEL, "rmse"),
+    "mae": _error("mean absolute error", "always the median label", "mae", None, _NORMAL),
+    "bleu_1": MetricInfo("BLEU-1"),
+    "bleu_4": MetricInfo("BLEU-4"),
+    "rouge_l": MetricInfo("ROUGE-L", True, _OTHER_TEXTS),
+    "cider": MetricInfo("CIDEr-D", True, _OTHER_TEXTS),
+    "interval_coverage": MetricInfo("coverage of the predictor's intervals"),
+    "interval_width": MetricInfo("mean width of the predictor's intervals", False),
+    "interval_score": _error("interval score of the predictor's intervals", _ALL_LABELS),
+    "crps": _error("CRPS, normal with the interval's width", _ALL_LABELS),
+    "bert_score": MetricInfo("BERTScore (MiniLM)", True, _OTHER_TEXTS),
 }
 
 HEADLINES: dict[Kind, str] = {
@@ -113,26 +111,109 @@ HEADLINES: dict[Kind, str] = {
     "numbers": "pearson",
     "text": "cider",
 }
-NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")
 FAILURES: dict[Kind, str] = {
     "binary": "a failed prediction counts as the wrong answer, with the worst score seen",
     "categories": "a failed prediction counts as a wrong category, with no share for the right one",
     "ordinal": "a failed prediction counts as the category furthest from the label",
     "numbers": "a failed prediction counts as the far end of the scale for errors, and for correlations as the mean of the "
-    "model's own predictions, which says nothing of the item",
+    "model's own predictions, which says nothing about the item",
     "text": "a failed prediction counts as an empty text",
 }
-"""What becomes of failed predictions in the scores that count them."""
+"""What a failed prediction counts as in the scores that include failures."""
 
 
 def converted(metric: str, ceiling: Estimate) -> Estimate:
     """The ceiling of a metric from the ceiling it is made from."""
-    facts = METRICS[metric]
+    info = METRICS[metric]
     if ceiling.value is None:
         return ceiling
-    change = facts.from_base or (lambda value: value)
-    ends = [None if end is None else change(end) for end in (ceiling.value, ceiling.low, ceiling.high)]
-    method = ceiling.method + (f", as {metric} ({facts.note})" if facts.note else "")
-    return replace(
-        ceiling, value=ends[0], low=ends[1], high=ends[2], method=method, counts=dict(ceiling.counts)
+    change = info.from_base or float
+    value, low, high = (
+        None if end is None else change(end) for end in (ceiling.value, ceiling.low, ceiling.high)
     )
+    method = ceiling.method + (f", as {metric} ({info.note})" if info.note else "")
+    return replace(ceiling, value=value, low=low, high=high, method=method)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chance:
+    """The chance level of a metric and what it stands for, or why there is none.
+
+    ``y`` holds the answers of such a predictor, row by row, where it has any to compare with.
+    """
+
+    value: float | None
+    what: str
+    y: Floats | None = None
+
+    def estimate(self, metric: str) -> Estimate:
+        """The level as an estimate."""
+        name = f"chance level of {metric}"
+        if self.value is None:
+            return Estimate.missing(self.what, name)
+        why = "fixed by the labels that are scored"
+        return Estimate(self.value, method=f"{name}: {self.what}", why_no_interval=why)
+
+
+def chance_of(metric: str, x: Floats) -> Chance:
+    """The chance level of a metric on the labels ``x``."""
+    info = METRICS[metric]
+    if info.chance is not None and metric != "balanced_accuracy":
+        return Chance(info.chance, "a prediction that says nothing about the item")
+    if not x.size:
+        return Chance(None, "there are no labels")
+    rule = _CONSTANT_ANSWERS.get(metric)
+    return rule(x) if rule else Chance(None, f"no chance level of {info.title} is defined")
+
+
+def _classes(x: Floats) -> Chance:
+    count = int(np.unique(x).size)
+    return Chance(1 / count, f"guessing among the {count} categories that occur among the labels")
+
+
+def _most_frequent(x: Floats) -> Chance:
+    values, times = np.unique(x, return_counts=True)
+    answers = np.full(x.size, float(values[np.argmax(times)]))
+    return Chance(float(times.max() / x.size), "always the most frequent label", answers)
+
+
+def _mean(x: Floats) -> Chance:
+    return Chance(float(np.mean((x - x.mean()) ** 2)), _MEAN_LABEL, np.full(x.size, x.mean()))
+
+
+def _root_mean(x: Floats) -> Chance:
+    squared = _mean(x)
+    return replace(squared, value=math.sqrt(squared.value or 0.0))
+
+
+def _median(x: Floats) -> Chance:
+    middle = float(np.median(x))
+    return Chance(float(np.mean(np.abs(x - middle))), "always the median label", np.full(x.size, middle))
+
+
+def _positives(x: Floats) -> Chance:
+    return Chance(float(np.mean(x > 0.5)), "the share of labels that are present")
+
+
+def _always_yes(x: Floats) -> Chance:
+    share = float(np.mean(x > 0.5))
+    return Chance(2 * share / (1 + share), "always saying present")
+
+
+def _probability(x: Floats) -> Chance:
+    share = float(np.mean(x))
+    return Chance(share * (1 - share), "always the share of labels that are present", np.full(x.size, share))
+
+
+_CONSTANT_ANSWERS: dict[str, Callable[[Floats], Chance]] = {
+    "balanced_accuracy": _classes,
+    "macro_f1": _classes,
+    "accuracy": _most_frequent,
+    "mse": _mean,
+    "rmse": _root_mean,
+    "mae": _median,
+    "precision": _positives,
+    "average_precision": _positives,
+    "f1": _always_yes,
+    "brier": _probability,
+}

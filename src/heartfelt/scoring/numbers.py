@@ -1,7 +1,19 @@
-"""Numbers: correlations and errors by item, by system, and within cells."""
+"""Numbers: correlations and errors by item, by system and within cells, and the intervals a predictor gives.
+
+Intervals: ``interval_coverage`` is the share of labels inside, to be compared with the confidence the predictor claims;
+``interval_width`` their mean width; ``interval_score`` the proper score of Gneiting and Raftery (2007, *JASA* 102): width plus
+2/alpha times the distance of the label outside; ``crps`` the continuous ranked probability score of a normal distribution
+around the prediction whose central interval is as wide as the given one. Lower is better for the last three. Labels carry
+noise of their own, so an interval for the underlying value covers them less often.
+
+The confidence is the model's own where it is known, else ``ScoreOptions.interval_confidence``. A failure counts as an interval
+that misses, as wide as the scale, or, for the two scores, as the interval or normal distribution of all labels, which is also
+their chance level.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,112 +21,95 @@ from typing import Any
 import numpy as np
 
 from heartfelt.scoring.ceilings import WITHIN
-from heartfelt.scoring.measure import Measure, Pairing, Ways, of_ceiling
-from heartfelt.scoring.metrics import NUMBERS
-from heartfelt.scoring.prediction_intervals import interval_scores
-from heartfelt.scoring.scores import Score
-from heartfelt.scoring.sheet import Flags, Floats, Sheet
+from heartfelt.scoring.measure import Forms, Measure, Pairing, mean_of
+from heartfelt.scoring.metrics import Chance
+from heartfelt.scoring.scores import IntervalFacts, NumberDetails, Score
+from heartfelt.scoring.sheet import Flags, Sheet
+from heartfelt.stats._bounds import normal_quantile
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import Spread
+from heartfelt.stats.triples import Floats
 
-ERRORS = ("ccc", "rmse", "mse", "mae")
+NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")
+ERRORS = ("rmse", "mse", "mae")
 SYSTEM = "system"
 _OFF_SCALE = "the model gives scores that are not on the scale"
+_ALL_LABELS = "the interval, or normal distribution, of all labels"
 
 
-def said(sheet: Sheet) -> Floats:
-    """The model's numbers: on the scale where it gives such, else its scores."""
+def predicted_numbers(sheet: Sheet) -> Floats:
+    """The model's numbers: on the scale where it gives any, else its scores."""
     return sheet.code if sheet.on_scale else sheet.score
 
 
-def numbers(sheet: Sheet, measure: Measure) -> tuple[list[Score], dict[str, Any]]:
+def numbers(sheet: Sheet, measure: Measure) -> tuple[list[Score], NumberDetails]:
     """Every score of a question answered with numbers."""
-    x, y = sheet.truth, np.where(sheet.answered, said(sheet), np.nan)
+    x, y = sheet.truth, np.where(sheet.answered, predicted_numbers(sheet), np.nan)
     known = y[sheet.answered]
     middle = float(known.mean()) if known.size else 0.0
-    fills = {name: np.where(sheet.answered, y, _fill(sheet, name, middle)) for name in NUMBERS}
-    out = []
-    for name in NUMBERS:
-        why = _why_none(sheet, name)
-        out.append(measure.score(sheet, Pairing(name, x, y, fills[name], why_none=why)))
-    out += _by_system(sheet, measure, y, fills)
-    out += _within_cells(sheet, measure, y, fills["pearson"])
-    details: dict[str, Any] = {"mean_prediction": middle if known.size else None}
-    given, facts = interval_scores(sheet, measure)
-    if facts is not None:
-        details["intervals"] = facts
-    return out + given, details
+    filled = {name: np.where(sheet.answered, y, _fallback(sheet, name, middle)) for name in NUMBERS}
+    scores = [
+        measure.score(sheet, Pairing(name, x, y, filled[name], why_none=_why_none(sheet, name)))
+        for name in NUMBERS
+    ]
+    scores += _by_system(sheet, measure, y, filled)
+    scores += _within_cells(sheet, measure, y, filled["pearson"])
+    of_intervals, facts = interval_scores(sheet, measure)
+    return scores + of_intervals, NumberDetails(middle if known.size else None, facts)
 
 
 def _why_none(sheet: Sheet, metric: str) -> str | None:
     if not sheet.answered.any():
         return "no item was answered"
-    return _OFF_SCALE if metric in ERRORS and not sheet.on_scale else None
+    return _OFF_SCALE if metric in ("ccc", *ERRORS) and not sheet.on_scale else None
 
 
-def _fill(sheet: Sheet, metric: str, middle: float) -> Floats:
-    """What a failed prediction counts as: the far end of the scale for errors, else what says nothing."""
-    bounds = sheet.task.bounds
-    if metric not in ("rmse", "mse", "mae") or bounds is None or not sheet.on_scale:
+def _fallback(sheet: Sheet, metric: str, middle: float) -> Floats:
+    """What a failed prediction counts as: the far end of the scale for errors, else a value that says nothing."""
+    bounds = sheet.scale.bounds()
+    if metric not in ERRORS or bounds is None or not sheet.on_scale:
         return np.full(sheet.truth.size, middle)
     low, high = bounds
     return np.where(sheet.truth - low > high - sheet.truth, low, high)
 
 
-def _by_system(sheet: Sheet, measure: Measure, y: Floats, fills: Mapping[str, Floats]) -> list[Score]:
+def _by_system(sheet: Sheet, measure: Measure, y: Floats, filled: Mapping[str, Floats]) -> list[Score]:
     """The same metrics on system means; the interval is over systems."""
-    out = []
     given = (measure.options.systems or {}).get(sheet.task.id)
     answered = system_means(sheet, y, sheet.answered, given)
-    everything = np.ones(y.size, np.bool_)
+    every_row = np.ones(y.size, np.bool_)
+    complete = bool(sheet.answered.all())
+    scores = []
     for name in NUMBERS:
         why = _why_none(sheet, name)
-        means = answered if sheet.answered.all() else system_means(sheet, fills[name], everything, given)
-        full, spread = _systems_number(measure, name, means, why)
-        own = full if sheet.answered.all() else _systems_number(measure, name, answered, why)[0]
-        out.append(
-            _score(
-                sheet,
-                measure,
-                SYSTEM,
-                Pairing(name, means[0], means[1], means[1]),
-                Ways(own, full, full, spread),
-            )
-        )
-    return out
+        means = answered if complete else system_means(sheet, filled[name], every_row, given)
+        full, spread = _over_systems(measure, name, means, why)
+        own = full if complete else _over_systems(measure, name, answered, why)[0]
+        pairing = Pairing(name, means[0], means[1], means[1], SYSTEM)
+        scores.append(measure.score(sheet, pairing, Forms(own, full, full, spread)))
+    return scores
 
 
-def _score(
-    sheet: Sheet, measure: Measure, level: str, pairing: Pairing, ways: Ways, group: Any = None
-) -> Score:
-    """A score whose numbers are known, with its ceiling and chance."""
-    name = pairing.metric
-    ceiling = measure.ceilings.of(sheet.task, name, level)
-    above = measure.above_chance(pairing, ways, group)
-    return Score(
-        sheet.model, sheet.task.id, level, name, "", ways.estimate, ways.full, ways.systems, ceiling,
-        of_ceiling(name, ways.full, ceiling, above), above.chance, above.beyond, above.p,
-    )  # fmt: skip
-
-
-def system_means(sheet: Sheet, y: Floats, rows: Flags, given: Any = None) -> tuple[Floats, Floats]:
+def system_means(
+    sheet: Sheet, y: Floats, rows: Flags, given: Mapping[str, float] | None = None
+) -> tuple[Floats, Floats]:
     """Label and prediction of each system: means over its clips, or the label ``given`` for it."""
     rows = rows & (sheet.system >= 0)
     if not rows.any():
         return np.zeros(0), np.zeros(0)
     codes = sheet.system[rows]
     n = np.bincount(codes)
-    there = n > 0
-    said_by = np.bincount(codes, weights=y[rows])[there] / n[there]
+    present = n > 0
+    predicted = np.bincount(codes, weights=y[rows])[present] / n[present]
     if given is None:
-        return np.bincount(codes, weights=sheet.truth[rows])[there] / n[there], said_by
+        return np.bincount(codes, weights=sheet.truth[rows])[present] / n[present], predicted
     names: dict[int, str] = dict(zip(sheet.system.tolist(), sheet.rows["system"].to_list(), strict=True))
-    truth = np.array([given.get(names[int(code)], np.nan) for code in np.flatnonzero(there)], np.float64)
+    truth = np.array([given.get(names[int(code)], np.nan) for code in np.flatnonzero(present)], np.float64)
     known = np.isfinite(truth)
-    return truth[known], said_by[known]
+    return truth[known], predicted[known]
 
 
-def _systems_number(
+def _over_systems(
     measure: Measure, metric: str, means: tuple[Floats, Floats], why: str | None
 ) -> tuple[Estimate, Spread | None]:
     truth, predicted = means
@@ -122,32 +117,24 @@ def _systems_number(
         why = f"{truth.size} systems; at least 3 are needed" if truth.size else "no systems"
     if why:
         return Estimate.missing(why, metric), None
-    result, spread = measure.numbers(metric, truth, predicted, [None])[0]
+    result, spread = measure.numbers(metric, truth, predicted)[0]
     counts = {("systems" if name == "pairs" else name): count for name, count in result.counts.items()}
     return replace(result, counts=counts), spread
 
 
 def _within_cells(sheet: Sheet, measure: Measure, y: Floats, filled: Floats) -> list[Score]:
-    """Correlation of what is left of label and prediction when the means of their cell are taken off both."""
-    out = []
+    """Correlation of the residuals of label and prediction after subtracting the means of their cell from both."""
     answered = _residuals(sheet, y, sheet.answered)
-    every = sheet.answered.all() or not sheet.answered.any()
-    full = answered if every else _residuals(sheet, filled, np.ones(y.size, np.bool_))
+    complete = sheet.answered.all() or not sheet.answered.any()
+    full = answered if complete else _residuals(sheet, filled, np.ones(y.size, np.bool_))
+    scores = []
     for name in ("pearson", "spearman"):
-        two, spread = _cells_number(measure, name, full)
-        one = two if full is answered else _cells_number(measure, name, answered)[0]
-        gone = Estimate.missing("cells lie inside systems; see the interval over cells", name)
-        out.append(
-            _score(
-                sheet,
-                measure,
-                WITHIN,
-                Pairing(name, full[0], full[1], full[1]),
-                Ways(one, two, gone, spread),
-                full[2],
-            )
-        )
-    return out
+        estimate, spread = _in_cells(measure, name, full)
+        own = estimate if full is answered else _in_cells(measure, name, answered)[0]
+        missing = Estimate.missing("cells lie inside systems; see the interval over cells", name)
+        pairing = Pairing(name, full[0], full[1], full[1], WITHIN)
+        scores.append(measure.score(sheet, pairing, Forms(own, estimate, missing, spread), full[2]))
+    return scores
 
 
 def _residuals(sheet: Sheet, y: Floats, rows: Flags) -> tuple[Floats, Floats, Any]:
@@ -164,7 +151,7 @@ def _residuals(sheet: Sheet, y: Floats, rows: Flags) -> tuple[Floats, Floats, An
     return x[several], y[several], codes[several]
 
 
-def _cells_number(
+def _in_cells(
     measure: Measure, metric: str, columns: tuple[Floats, Floats, Any]
 ) -> tuple[Estimate, Spread | None]:
     x, y, codes = columns
@@ -175,3 +162,61 @@ def _cells_number(
     if float(np.abs(y).max()) <= 1e-12:
         return Estimate.missing("the predictions do not vary within cells", metric), None
     return measure.numbers(metric, x, y, [codes])[0]
+
+
+def interval_scores(sheet: Sheet, measure: Measure) -> tuple[list[Score], IntervalFacts | None]:
+    """The scores of a model's own intervals, and what was assumed; nothing where it gives none."""
+    low, high = (
+        np.where(sheet.answered, sheet.rows[name].cast(float).fill_null(np.nan).to_numpy(), np.nan)
+        for name in ("low", "high")
+    )
+    known = np.isfinite(low) & np.isfinite(high) & (low <= high)
+    if not sheet.on_scale or not known.any():
+        return [], None
+    value, low, high = (np.where(known, column, np.nan) for column in (sheet.code, low, high))
+    claimed = measure.options.claimed.get(sheet.model)
+    confidence = claimed or measure.options.interval_confidence
+    x, width, bounds = sheet.truth, high - low, sheet.scale.bounds()
+    inside = np.where(known, ((low <= x) & (x <= high)).astype(np.float64), np.nan)
+    widest = float(bounds[1] - bounds[0]) if bounds is not None else float(np.nanmax(width))
+    tail = (1 - confidence) / 2
+    ends = np.quantile(x, [tail, 1 - tail])
+    blind = interval_score(x, np.full(x.size, ends[0]), np.full(x.size, ends[1]), confidence)
+    cloud = crps_normal(x, np.full(x.size, x.mean()), np.full(x.size, x.std()))
+    sd = width / (2 * normal_quantile(confidence))
+    claim = Chance(None, f"to be compared with the {confidence:.0%} that the intervals claim")
+    width_alone = Chance(None, "a width alone is neither good nor bad")
+    parts = (
+        ("interval_coverage", inside, np.zeros(x.size), claim),
+        ("interval_width", width, np.full(x.size, widest), width_alone),
+        ("interval_score", interval_score(x, low, high, confidence), blind, _blind_chance(blind)),
+        ("crps", crps_normal(x, value, sd), cloud, _blind_chance(cloud)),
+    )
+    scores = []
+    for name, values, fallback, chance in parts:
+        filled = np.where(np.isfinite(values), values, fallback)
+        pairing = mean_of(name, values, filled, None, chance, share=name == "interval_coverage")
+        scores.append(measure.score(sheet, pairing))
+    origin = "the model" if claimed else "the options"
+    return scores, IntervalFacts(confidence, origin, int(known.sum()))
+
+
+def _blind_chance(values: Floats) -> Chance:
+    return Chance(float(values.mean()), _ALL_LABELS, values)
+
+
+def interval_score(x: Floats, low: Floats, high: Floats, confidence: float) -> Floats:
+    """Gneiting and Raftery's interval score of every row: width plus 2/alpha times the distance outside."""
+    outside = np.maximum(low - x, 0.0) + np.maximum(x - high, 0.0)
+    return np.asarray(high - low + 2 / (1 - confidence) * outside)
+
+
+def crps_normal(x: Floats, mean: Floats, sd: Floats) -> Floats:
+    """The continuous ranked probability score of a normal distribution, row by row; the absolute error where SD is 0."""
+    from scipy.special import ndtr
+
+    wide = np.where(sd > 0, sd, 1.0)
+    z = (x - mean) / wide
+    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    full = wide * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / math.sqrt(math.pi))
+    return np.asarray(np.where(sd > 0, full, np.abs(x - mean)))

@@ -1,10 +1,9 @@
-"""Scoring: predictions held against labels, every figure with its interval, its ceiling and what failed."""
+"""Scoring: predictions compared with labels, every metric with its interval, its ceiling and what failed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -13,23 +12,49 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.progress import Progress
-from heartfelt.scoring.binary import binary, decided
-from heartfelt.scoring.categories import categories, furthest_degree, nearest_degree, ordinal, wrong_category
+from heartfelt.scoring.binary import binary, decisions, one_sided, ordering
+from heartfelt.scoring.categories import (
+    categories,
+    furthest_degree,
+    nearest_degree,
+    ordinal,
+    wrong_category,
+)
 from heartfelt.scoring.ceilings import Ceilings
-from heartfelt.scoring.compare import ELSEWHERE, CompareOptions, Entrant, compare, ranks
+from heartfelt.scoring.compare import OTHER_LABELS, CompareOptions, Entrant, compare, ranks
 from heartfelt.scoring.measure import Measure
-from heartfelt.scoring.numbers import numbers
-from heartfelt.scoring.numbers import said as numbers_said
+from heartfelt.scoring.metrics import METRICS, Kind
+from heartfelt.scoring.numbers import numbers, predicted_numbers
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Comparison, ModelInfo, Rank, Score, Scores, Slice
-from heartfelt.scoring.sheet import Floats, Sheet, sheet_of
-from heartfelt.scoring.slices import columns_of, slices
-from heartfelt.scoring.tasks import Task, tasks_of
-from heartfelt.scoring.truth import ITEM, Truth, truth_of
-from heartfelt.scoring.words import words
+from heartfelt.scoring.scores import (
+    Comparison,
+    Coverage,
+    ModelDetails,
+    ModelInfo,
+    Rank,
+    Score,
+    Scores,
+    Slice,
+    Task,
+    TaskDetails,
+)
+from heartfelt.scoring.sheet import Sheet, sheet_of
+from heartfelt.scoring.texts import candidates, texts
+from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.text import cider
+from heartfelt.stats.triples import Floats
 from heartfelt.study.model import say
+
+MOST_VALUES = 60
+"""A column with more values than this is not sliced by unless asked for."""
+_SLICED: dict[Kind, tuple[str, ...]] = {
+    "binary": ("balanced_accuracy", "accuracy", "auroc"),
+    "categories": ("accuracy", "macro_f1"),
+    "ordinal": ("quadratic_kappa",),
+    "numbers": ("pearson", "spearman", "rmse"),
+    "text": (),
+}
 
 
 def score(
@@ -43,10 +68,9 @@ def score(
 ) -> Scores:
     """Score a table of predictions (``heartfelt.predictors.predictor.PREDICTIONS``) of one or more models.
 
-    ``about`` says what is known of the models; it is written to ``scores.json``.
+    ``about`` says what is known about the models; it is written to ``scores.json``.
     """
-    options = options or ScoreOptions()
-    about = about or {}
+    options, about = options or ScoreOptions(), about or {}
     claims = {name: info.interval_confidence for name, info in about.items() if info.interval_confidence}
     options = replace(options, claimed={**claims, **options.claimed})
     truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
@@ -55,8 +79,8 @@ def score(
     known = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi")
     if not known.height:
         raise InputError(
-            f"No prediction is about an item of '{truth.study.name}' that is scored.",
-            "Stimulus and question of the predictions must be those of the source; check both, and the selection.",
+            f"No prediction is about a scored item of '{truth.study.name}'.",
+            "Stimulus and question of the predictions must match the source; check both, and the selection.",
         )
     present = set(truth.items["question"].unique())
     tasks, notes = tasks_of(truth.study, [q.id for q in truth.study.asked if q.id in present])
@@ -69,22 +93,21 @@ def score(
         for model in models
         if model not in able[task.id]
     ]
-    beside = predictions.height - known.height
-    if beside:
+    unscored = predictions.height - known.height
+    if unscored:
         notes.append(
-            f"{beside:,} predictions are about items without ratings, or left out, and are not scored."
+            f"{unscored:,} predictions are about items without ratings, or left out, and are not scored."
         )
     ceilings = Ceilings(truth, options.seed, options.confidence, options.ceilings)
-    made = _Made(Measure(options, ceilings), truth)
+    collected = _Collected(Measure(options, ceilings), truth)
     done, total = 0, sum(len(able[task.id]) for task in tasks)
     for task in tasks:
         sheets = (sheet_of(truth, known, task, model) for model in models if model in able[task.id])
-        for _ in made.add(task, sheets):
+        for _ in collected.add(task, sheets):
             done += 1
             if progress is not None:
                 progress("scoring", done, total)
-    done_scores = made.scores(models, tasks, [*truth.notes, *notes, *made.notes])
-    return replace(done_scores, about=about)
+    return collected.scores(models, tasks, [*truth.notes, *notes, *collected.notes], about)
 
 
 def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
@@ -95,121 +118,109 @@ def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
     return set(mine["model"].unique())
 
 
-class _Made:
+@dataclass(slots=True)
+class _Collected:
     """Scores as they come in, task by task."""
 
-    def __init__(self, measure: Measure, truth: Truth) -> None:
-        self.measure, self.truth = measure, truth
-        self.found: list[Score] = []
-        self.slices: list[Slice] = []
-        self.comparisons: list[Comparison] = []
-        self.ranks: list[Rank] = []
-        self.coverage: dict[str, dict[str, Any]] = {}
-        self.details: dict[str, dict[str, Any]] = {}
-        self.rows: list[pl.DataFrame] = []
-        self.notes: list[str] = []
+    measure: Measure
+    truth: Truth
+    estimates: list[Score] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    ranks: list[Rank] = field(default_factory=list)
+    coverage: dict[str, dict[str, Coverage]] = field(default_factory=dict)
+    details: dict[str, TaskDetails] = field(default_factory=dict)
+    rows: list[pl.DataFrame] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, task: Task, sheets: Iterable[Sheet]) -> Iterator[None]:
-        """Everything about one task; yields when a model is done."""
+        """Score everything about one task; yields when a model is done."""
         options = self.measure.options
         columns = columns_of(self.truth, task, options.slices)
-        self.details[task.id] = {"models": {}}
+        details: dict[str, ModelDetails] = {}
         entrants = []
         for sheet in sheets:
-            made, details = self._scores(sheet)
-            self.found += made
-            said = self._said(sheet)
-            rows = _rows(sheet, np.where(sheet.answered, said, np.nan), self._counted(sheet, said))
-            entrants.append(_entrant(sheet, rows, next(one for one in made if one.metric == task.headline)))
-            self.details[task.id]["models"][sheet.model] = details
+            scores, details[sheet.model] = self._scores(sheet)
+            self.estimates += scores
+            rows = _rows(sheet, *self._predicted(sheet))
+            headline = next(each for each in scores if each.metric == task.headline)
+            entrants.append(_entrant(sheet, rows, headline))
             self.coverage.setdefault(sheet.model, {})[task.id] = sheet.coverage
             self.slices += slices(sheet, self.measure, columns)
-            self.notes += _one_sided(sheet, options.threshold)
+            self.notes += one_sided(sheet, options.threshold) if task.kind == "binary" else []
             self.rows.append(rows)
             yield
-        asked = CompareOptions(task.id, task.kind, task.headline, options.confidence)
-        pairs = compare(entrants, asked)
+        how = CompareOptions(task.id, task.kind, task.headline, options.confidence)
+        pairs = compare(entrants, how)
         self.comparisons += pairs
-        self.ranks += ranks(entrants, pairs, asked)
-        self.details[task.id]["one_rater"] = self._human(task)
+        self.ranks += ranks(entrants, pairs, how)
+        self.details[task.id] = TaskDetails(details, self.measure.ceilings.human(task, task.headline))
 
-    def _scores(self, sheet: Sheet) -> tuple[list[Score], dict[str, Any]]:
-        kind = sheet.task.kind
-        if kind == "binary":
-            return binary(sheet, self.measure)
-        if kind == "categories":
-            return categories(sheet, self.measure, self.truth)
-        if kind == "ordinal":
-            return ordinal(sheet, self.measure)
-        return numbers(sheet, self.measure) if kind == "numbers" else words(sheet, self.measure, self.truth)
+    def _scores(self, sheet: Sheet) -> tuple[list[Score], ModelDetails]:
+        match sheet.task.kind:
+            case "binary":
+                return binary(sheet, self.measure)
+            case "categories":
+                return categories(sheet, self.measure, self.truth)
+            case "ordinal":
+                return ordinal(sheet, self.measure)
+            case "numbers":
+                return numbers(sheet, self.measure)
+            case _:
+                return texts(sheet, self.measure, self.truth)
 
-    def _human(self, task: Task) -> dict[str, Any]:
-        return self.measure.ceilings.human(task, task.headline).to_json()
+    def _predicted(self, sheet: Sheet) -> tuple[Floats, Floats]:
+        """What the headline is made of (decisions, numbers, codes, or each caption's own score; NaN where the model failed),
+        and the same with failed and missing predictions at the fallback.
+        """
+        match sheet.task.kind:
+            case "binary":
+                values, fallback = decisions(sheet, self.measure.options.threshold)[0], 1.0 - sheet.truth
+            case "categories":
+                values, fallback = sheet.code, wrong_category(sheet)
+            case "ordinal":
+                values, fallback = nearest_degree(sheet), furthest_degree(sheet)
+            case "numbers":
+                values = predicted_numbers(sheet)
+                known = values[sheet.answered]
+                fallback = np.full(values.size, float(known.mean()) if known.size else np.nan)
+            case _:
+                values = fallback = cider(*candidates(sheet, self.truth))
+        return np.where(sheet.answered, values, np.nan), np.where(sheet.answered, values, fallback)
 
-    def _said(self, sheet: Sheet) -> Floats:
-        """What the headline is made of: decisions, numbers, codes, or each caption's own score."""
-        if sheet.task.kind == "binary":
-            said = decided(sheet, self.measure.options.threshold)[0]
-        elif sheet.task.kind == "numbers":
-            said = numbers_said(sheet)
-        elif sheet.task.kind == "text":
-            texts = [
-                text or "" if ok else ""
-                for text, ok in zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
-            ]
-            said = cider(texts, [self.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()])
-        else:
-            said = nearest_degree(sheet) if sheet.task.kind == "ordinal" else sheet.code
-        return said
-
-    def _counted(self, sheet: Sheet, said: Floats) -> Floats:
-        """The same, with failed and missing predictions at the fallback of the headline."""
-        if sheet.task.kind == "text":
-            return said
-        return np.where(sheet.answered, said, headline_fallback(sheet, said))
-
-    def scores(self, models: Sequence[str], tasks: Sequence[Task], notes: Sequence[str]) -> Scores:
+    def scores(
+        self,
+        models: Sequence[str],
+        tasks: Sequence[Task],
+        notes: Sequence[str],
+        about: Mapping[str, ModelInfo],
+    ) -> Scores:
         """All of it."""
         study = self.truth.study
+        metrics = {each.metric for each in self.estimates}
         return Scores(
-            study.name, say(study.title) or study.name, self.truth.hash, tuple(models), tuple(tasks),
-            tuple(self.found), tuple(self.slices), tuple(self.comparisons), tuple(self.ranks),
-            self.coverage, self.details, self.measure.options.to_json(), tuple(notes), self.truth.ledger,
-            pl.concat(self.rows, how="vertical") if self.rows else pl.DataFrame(),
-        )  # fmt: skip
+            study=study.name,
+            title=say(study.title) or study.name,
+            hash=self.truth.hash,
+            models=tuple(models),
+            about={name: about.get(name, ModelInfo(name, name)) for name in models},
+            options=self.measure.options,
+            tasks=tuple(tasks),
+            metrics={name: info for name, info in METRICS.items() if name in metrics},
+            coverage=self.coverage,
+            ranks=tuple(self.ranks),
+            scores=tuple(self.estimates),
+            comparisons=tuple(self.comparisons),
+            slices=tuple(self.slices),
+            details=self.details,
+            notes=tuple(notes),
+            ledger=self.truth.ledger,
+            rows=pl.concat(self.rows, how="vertical") if self.rows else pl.DataFrame(),
+        )
 
 
-def _one_sided(sheet: Sheet, threshold: float) -> list[str]:
-    """A word on a model whose scores all lie on one side of the threshold: it says nothing that way."""
-    if sheet.task.kind != "binary":
-        return []
-    said, at = decided(sheet, threshold)
-    known = said[sheet.answered]
-    if known.size < 2 or at == "its own answer" or known.min() < known.max():
-        return []
-    side = "above" if known[0] else "at or below"
-    return [
-        f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {threshold:g}, so it always says the "
-        "same; look at its scores at the held-out threshold, or choose another."
-    ]
-
-
-def headline_fallback(sheet: Sheet, said: Floats) -> Floats:
-    """What a failed prediction counts as in the headline: the wrong side or category, the furthest degree, or the mean of the
-    model's own predictions.
-    """
-    if sheet.task.kind == "binary":
-        return 1.0 - sheet.truth
-    if sheet.task.kind == "categories":
-        return wrong_category(sheet)
-    if sheet.task.kind == "ordinal":
-        return furthest_degree(sheet)
-    known = said[sheet.answered]
-    return np.full(said.size, float(known.mean()) if known.size else np.nan)
-
-
-def _rows(sheet: Sheet, said: Floats, counted: Floats) -> pl.DataFrame:
-    """A sheet as the page shows it; ``said`` is what the headline is made of, ``counted`` the same with failures counted."""
+def _rows(sheet: Sheet, predicted: Floats, counted: Floats) -> pl.DataFrame:
+    """A sheet as pages show it: ``said`` is what the headline is made of, ``counted`` the same with failures counted."""
     return sheet.rows.select(
         pl.lit(sheet.task.id).alias("task"),
         pl.lit(sheet.model).alias("model"),
@@ -220,7 +231,7 @@ def _rows(sheet: Sheet, said: Floats, counted: Floats) -> pl.DataFrame:
         "code",
         "score",
         "answer",
-        pl.Series("said", said).fill_nan(None),
+        pl.Series("said", predicted).fill_nan(None),
         pl.Series("counted", counted).fill_nan(None),
         pl.Series("answered", sheet.answered),
         "problem",
@@ -229,7 +240,54 @@ def _rows(sheet: Sheet, said: Floats, counted: Floats) -> pl.DataFrame:
 
 def _entrant(sheet: Sheet, rows: pl.DataFrame, headline: Score) -> Entrant:
     ranked = headline.with_failures
-    why = ELSEWHERE if sheet.held_elsewhere else ranked.why_missing
-    return Entrant(
-        sheet.model, rows, ranked.value, why, headline.beyond_chance.value, headline.p_chance.value
-    )
+    why = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
+    beyond, p = headline.beyond_chance.value, headline.p_chance.value
+    return Entrant(sheet.model, rows, ranked.value, why, beyond, p)
+
+
+def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
+    """The columns a task is sliced by."""
+    rows = truth.items.filter(pl.col("question").is_in(task.questions))
+    if wanted is not None:
+        return [name for name in wanted if rows[name].n_unique() > 1]
+    out = []
+    for name in truth.slices:
+        column = rows[name].drop_nulls()
+        distinct = column.n_unique() if column.dtype in (pl.String, pl.Boolean) else 0
+        if 2 <= distinct <= MOST_VALUES and distinct < rows.height:
+            out.append(name)
+    return out
+
+
+def slices(sheet: Sheet, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
+    """The metrics of a sheet by each value of each column, over answered items, with intervals over stimuli."""
+    metrics = _SLICED[sheet.task.kind]
+    if not metrics:
+        return
+    values = {name: _sliced_values(sheet, measure, name) for name in metrics}
+    for column in columns:
+        cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
+        for value in cells.drop_nulls().unique().sort().to_list():
+            inside = (cells == value).fill_null(False).to_numpy()
+            for metric, y in values.items():
+                rows = inside & sheet.answered & np.isfinite(y)
+                group = None if sheet.stimulus is None else sheet.stimulus[rows]
+                if group is not None and np.unique(group).size == group.size:
+                    group = None
+                estimate = measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0]
+                counts = int(inside.sum()), int(rows.sum())
+                yield Slice(sheet.model, sheet.task.id, column, value, metric, *counts, estimate)
+
+
+def _sliced_values(sheet: Sheet, measure: Measure, metric: str) -> Floats:
+    match sheet.task.kind:
+        case "binary" if metric == "auroc":
+            return ordering(sheet)
+        case "binary":
+            return decisions(sheet, measure.options.threshold)[0]
+        case "numbers" if metric == "rmse" and not sheet.on_scale:
+            return np.full(sheet.truth.size, np.nan)
+        case "numbers":
+            return predicted_numbers(sheet)
+        case _:
+            return sheet.code

@@ -1,42 +1,69 @@
-"""What scoring gives: a row for every model, task and metric, with comparisons, ranks, slices and details."""
+"""The result of scoring: a row per model, task and metric, with comparisons, ranks, slices and details.
+
+``heartfelt.serialization`` writes ``Scores`` as ``scores.json`` and restores it from there; the tables ``rows`` and ``ledger``
+have files of their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
 from heartfelt import __version__
 from heartfelt.representation import ShortRepr
-from heartfelt.scoring.metrics import FAILURES, METRICS
-from heartfelt.scoring.tasks import Task
+from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
+from heartfelt.scoring.options import ScoreOptions
+from heartfelt.stats.confusion_table import Confusion
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.probability import Calibration
+from heartfelt.stats.text.lexical import Lexical
 
+LAYOUT = 1
 NO_CHANCE_BEATEN = "it does not beat chance"
 OTHER_SYSTEMS = "other systems"
 OTHER_CLIPS = "other clips of these systems"
 OTHER_STIMULI = "other stimuli like these"
 RANKED_BY = "the headline with failures counted: every item counts, failed and missing predictions at the task's fallback"
 _NO_CHANCE = Estimate.missing("no chance level is known", "chance level")
+_NOT_COMPARED = Estimate.missing("not compared", "difference")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Questions that are scored together, in one way; models are ranked by ``headline``.
+
+    ``failures`` says what a failed prediction counts as.
+    """
+
+    id: str = field(metadata={"key": "task"})
+    kind: Kind
+    questions: tuple[str, ...]
+    headline: str
+    failures: str = ""
+
+    @classmethod
+    def of(cls, name: str, kind: Kind, questions: tuple[str, ...]) -> Task:
+        """A task with the usual headline of its kind."""
+        return cls(name, kind, questions, HEADLINES[kind], FAILURES[kind])
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """One metric of one model.
 
-    ``level`` is ``item``, ``system`` (means per system first) or ``within cells`` (what is left when the means of system
-    and intent are taken off); ``at`` says at which threshold. ``with_failures`` is what models are ranked by: every item
-    counts, failed and missing predictions at the fallback that ``FAILURES`` names, with an interval over stimuli.
-    ``estimate`` is over answered items only. ``over_systems`` is ``with_failures`` with an interval over systems.
-    ``of_ceiling`` is how much of the way from ``chance`` to ``ceiling`` the score with failures goes; ``beyond_chance`` is how
-    far it is from chance (above 0 is better), ``p_chance`` the p-value of that.
+    ``aggregation`` is ``item``, ``system`` (means per system first) or ``within cells`` (residuals after subtracting the
+    means of system and intent); ``at`` names the threshold. Models are ranked by ``with_failures``: every item counts, failed
+    and missing predictions at the fallback that ``FAILURES`` names, with an interval over stimuli. ``estimate`` is over
+    answered items only. ``over_systems`` is ``with_failures`` with an interval over systems. ``of_ceiling`` is the share of
+    the way from ``chance`` to ``ceiling`` that the score with failures covers; ``beyond_chance`` is its distance from chance
+    (above 0 is better), ``p_chance`` the p-value of that distance.
     """
 
     model: str
     task: str
-    level: str
+    aggregation: str = field(metadata={"key": "level"})
     metric: str
     at: str
     estimate: Estimate
@@ -48,49 +75,29 @@ class Score:
     beyond_chance: Estimate = _NO_CHANCE
     p_chance: Estimate = _NO_CHANCE
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "model": self.model,
-            "task": self.task,
-            "level": self.level,
-            "metric": self.metric,
-            "at": self.at,
-            **{name: getattr(self, name).to_json() for name in _ESTIMATES},
-        }
 
-
-_ESTIMATES = (
-    "estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance", "beyond_chance", "p_chance",
-)  # fmt: skip
+_INTERVALS = ("estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance", "beyond_chance")
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A metric on some of the items."""
+    """A metric on the answered items with one ``value`` in a ``column``."""
 
     model: str
     task: str
     column: str
     value: str
     metric: str
-    items: int
-    answered: int
+    items: int = field(metadata={"key": "n_items"})
+    answered: int = field(metadata={"key": "n_answered"})
     estimate: Estimate
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "model": self.model, "task": self.task, "column": self.column, "value": self.value, "metric": self.metric,
-            "n_items": self.items, "n_answered": self.answered, "estimate": self.estimate.to_json(),
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """Two models compared over systems: whole systems are left out in turn, so that it speaks of other systems.
+    """Two models compared over systems: whole systems are left out in turn, so it generalises to other systems.
 
-    ``difference`` is at the usual confidence for this pair alone, ``p`` belongs to it; ``p_adjusted`` is Holm's.
+    ``difference`` is at the usual confidence for this pair alone, with its ``p``; ``p_adjusted`` is Holm's.
     """
 
     difference: Estimate
@@ -98,21 +105,14 @@ class SystemComparison:
     p_adjusted: float | None = None
     apart: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "difference": self.difference.to_json(), "p": self.p.to_json(), "p_adjusted": self.p_adjusted,
-            "apart": self.apart,
-        }  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two models on the items both were asked about, failures counted.
 
-    ``difference`` (95% for this pair alone) and ``p`` come from one method and agree. ``p_adjusted`` is Holm's over the
-    ``pairs`` of the task, and ``difference_adjusted`` the interval at the confidence that correction leaves this pair: it
-    leaves out 0 exactly where ``p_adjusted`` is below .05. ``answered`` is the difference on the items both answered.
+    ``difference`` (at the usual confidence, for this pair alone) and ``p`` come from one method and agree. ``p_adjusted`` is
+    Holm's over the ``pairs`` of the task, and ``difference_adjusted`` the interval at the confidence that correction leaves
+    this pair: it excludes 0 exactly where ``apart`` is true. ``answered`` is the difference on the items both answered.
     """
 
     task: str
@@ -122,47 +122,32 @@ class Comparison:
     difference: Estimate
     p: Estimate
     p_adjusted: float | None
-    apart: bool
+    p_adjusted_by: str = "Holm"
+    pairs: int = field(default=1, metadata={"key": "n_pairs_compared"})
+    difference_adjusted: Estimate = _NOT_COMPARED
+    apart: bool = False
     """Whether the data show a difference, after Holm's correction, between clips of these systems."""
-    more_stimuli: Estimate
-    """How many more stimuli would show the difference, if it is as large as it looks."""
-    difference_adjusted: Estimate
-    answered: Estimate
-    over_systems: SystemComparison
-    system_means: SystemComparison
+    more_stimuli: Estimate = _NOT_COMPARED
+    """How many more stimuli would show the difference, if it is as large as observed."""
+    answered: Estimate = _NOT_COMPARED
+    over_systems: SystemComparison = SystemComparison(_NOT_COMPARED, _NOT_COMPARED)
+    system_means: SystemComparison = SystemComparison(_NOT_COMPARED, _NOT_COMPARED)
     """The same metric on the means of systems (questions answered with numbers)."""
-    pairs: int = 1
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "task": self.task, "metric": self.metric, "first": self.first, "second": self.second,
-            "difference": self.difference.to_json(), "p": self.p.to_json(), "p_adjusted": self.p_adjusted,
-            "p_adjusted_by": f"Holm over {self.pairs} pair{'' if self.pairs == 1 else 's'}", "n_pairs_compared": self.pairs,
-            "difference_adjusted": self.difference_adjusted.to_json(),
-            "apart": self.apart, "more_stimuli": self.more_stimuli.to_json(), "answered": self.answered.to_json(),
-            "over_systems": self.over_systems.to_json(), "system_means": self.system_means.to_json(),
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRank:
-    """The ranks that comparisons over systems leave open, or why there are none."""
+    """The ranks that comparisons over systems leave possible, or why there are none."""
 
     best: int | None = None
     worst: int | None = None
     why_none: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "best": self.best, "worst": self.worst, "why_none": self.why_none, "generalises_to": OTHER_SYSTEMS,
-        }  # fmt: skip
+    generalises_to: str = OTHER_SYSTEMS
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Where a model stands by the score with failures counted: ``best`` to ``worst`` are the ranks the data leave open.
+    """A model's rank by the score with failures counted: the data leave ``best`` to ``worst`` possible.
 
     A model that does not beat chance (Holm's correction over the models of the task) has no rank.
     """
@@ -175,8 +160,8 @@ class Rank:
     why_none: str | None = None
     beats_chance: bool | None = None
     p_chance_adjusted: float | None = None
-    over_systems: SystemRank = field(default_factory=SystemRank)
     generalises_to: str = OTHER_STIMULI
+    over_systems: SystemRank = SystemRank()
 
     @property
     def words(self) -> str:
@@ -185,18 +170,10 @@ class Rank:
             return "–"
         return str(self.best) if self.best == self.worst else f"{self.best}–{self.worst}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "task": self.task, "model": self.model, "place": self.place, "best": self.best, "worst": self.worst,
-            "why_none": self.why_none, "beats_chance": self.beats_chance, "p_chance_adjusted": self.p_chance_adjusted,
-            "generalises_to": self.generalises_to, "over_systems": self.over_systems.to_json(),
-        }  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model: how it was asked for, and which weights, version and settings answered."""
+    """What is known about a model: how it was asked for, and which weights, version and settings answered."""
 
     spec: str
     display_name: str
@@ -208,46 +185,126 @@ class ModelInfo:
     interval_confidence: float | None = None
     """The confidence its own intervals claim, where it says so."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "spec": self.spec, "display_name": self.display_name, "predictor": self.predictor, "version": self.version,
-            "hash": self.hash, "identity": self.identity, "interval_confidence": self.interval_confidence,
-        }  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many items of a task a model was asked and answered, and why the others were not answered."""
+
+    items: int
+    answered: int
+    share: float | None
+    without_label: int
+    problems: Mapping[str, int]
+    notes: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoCalibration:
+    """Why a model has no calibration."""
+
+    value: None = None
+    why_missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryDetails:
+    """Behind the scores of a yes-or-no task: how decisions were made, their confusion, and calibration."""
+
+    decided_by: str
+    held_out_thresholds: tuple[float, ...]
+    confusion: Confusion
+    calibration: Calibration | NoCalibration
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalFacts:
+    """The confidence at which a model's own intervals were scored, where it came from, and how many there were."""
+
+    confidence: float
+    confidence_from: str
+    items_with_interval: int
+
+
+@dataclass(frozen=True, slots=True)
+class NumberDetails:
+    """Behind the scores of a question answered with numbers."""
+
+    mean_prediction: float | None
+    intervals: IntervalFacts | None = field(default=None, metadata={"omit": True})
+
+
+@dataclass(frozen=True, slots=True)
+class TextDetails:
+    """The vocabulary of the model's texts and of the raters' texts."""
+
+    lexical: Lexical
+    lexical_of_people: Lexical
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryDetails:
+    """The confusion of a task with unordered categories."""
+
+    confusion: Confusion
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinalDetails:
+    """Degrees have no further details."""
+
+
+ModelDetails = BinaryDetails | NumberDetails | TextDetails | CategoryDetails | OrdinalDetails
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetails:
+    """Details of every model on a task, and the score that one more rater reaches."""
+
+    models: Mapping[str, ModelDetails]
+    one_rater: Estimate
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Scores(ShortRepr):
-    """Everything that scoring gives. ``rows`` holds each item with its label and each model's prediction."""
+    """Everything that scoring returns. ``rows`` holds each item with its label and each model's prediction."""
 
+    layout: int = field(default=LAYOUT, metadata={"key": "heartfelt_scores"})
+    version: str = field(default=__version__, metadata={"key": "heartfelt_version"})
     study: str
     title: str
-    hash: str
+    hash: str = field(metadata={"key": "source"})
     models: tuple[str, ...]
+    about: Mapping[str, ModelInfo] = field(default_factory=dict, metadata={"key": "model_info"})
+    ranked_by: str = RANKED_BY
+    options: ScoreOptions
     tasks: tuple[Task, ...]
-    scores: tuple[Score, ...]
-    slices: tuple[Slice, ...]
-    comparisons: tuple[Comparison, ...]
+    metrics: Mapping[str, MetricInfo]
+    coverage: Mapping[str, Mapping[str, Coverage]]
     ranks: tuple[Rank, ...]
-    coverage: Mapping[str, Mapping[str, Any]]
-    details: Mapping[str, Mapping[str, Any]]
-    options: Mapping[str, Any]
+    scores: tuple[Score, ...]
+    comparisons: tuple[Comparison, ...]
+    slices: tuple[Slice, ...]
+    details: Mapping[str, TaskDetails]
     notes: tuple[str, ...]
-    ledger: pl.DataFrame
-    rows: pl.DataFrame = field(repr=False)
-    about: Mapping[str, ModelInfo] = field(default_factory=dict)
+    ledger: pl.DataFrame = field(default_factory=pl.DataFrame, metadata={"skip": True})
+    rows: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False, metadata={"skip": True})
 
     def find(
-        self, task: str, model: str, metric: str | None = None, level: str = "item", at: str | None = None
+        self,
+        task: str,
+        model: str,
+        metric: str | None = None,
+        aggregation: str = "item",
+        at: str | None = None,
     ) -> Score | None:
-        """One score: the task's headline unless a metric is named."""
-        wanted = metric or self.task(task).headline
-        for one in self.scores:
-            if (one.task, one.model, one.metric, one.level) == (task, model, wanted, level) and at in (
+        """A single score: the task's headline unless a metric is named."""
+        wanted = (task, model, metric or self.task(task).headline, aggregation)
+        for score in self.scores:
+            if (score.task, score.model, score.metric, score.aggregation) == wanted and at in (
                 None,
-                one.at,
+                score.at,
             ):
-                return one
+                return score
         return None
 
     def task(self, name: str) -> Task:
@@ -265,56 +322,24 @@ class Scores(ShortRepr):
 
     def table(self) -> pl.DataFrame:
         """The scores as a flat table."""
-        return pl.DataFrame([_flat(one) for one in self.scores], infer_schema_length=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for strict JSON."""
-        return {
-            "heartfelt_scores": 1,
-            "heartfelt_version": __version__,
-            "study": self.study,
-            "title": self.title,
-            "source": self.hash,
-            "models": list(self.models),
-            "model_info": {name: self.about.get(name, ModelInfo(name, name)).to_json() for name in self.models},
-            "ranked_by": RANKED_BY,
-            "options": dict(self.options),
-            "tasks": [
-                {
-                    "task": task.id, "kind": task.kind, "questions": list(task.questions), "headline": task.headline,
-                    "failures": FAILURES[task.kind],
-                }
-                for task in self.tasks
-            ],
-            "metrics": {
-                name: {
-                    "title": METRICS[name].title, "higher_is_better": METRICS[name].higher, "chance": METRICS[name].chance_rule,
-                }
-                for name in METRICS
-                if any(one.metric == name for one in self.scores)
-            },
-            "coverage": {model: dict(found) for model, found in self.coverage.items()},
-            "ranks": _json(self.ranks),
-            "scores": _json(self.scores),
-            "comparisons": _json(self.comparisons),
-            "slices": _json(self.slices),
-            "details": {name: dict(found) for name, found in self.details.items()},
-            "notes": list(self.notes),
-        }  # fmt: skip
+        return pl.DataFrame([_flat(score) for score in self.scores], infer_schema_length=None)
 
 
-def _json(many: Sequence[Any]) -> list[dict[str, Any]]:
-    return [one.to_json() for one in many]
-
-
-def _flat(one: Score) -> dict[str, Any]:
-    out: dict[str, Any] = {name: getattr(one, name) for name in ("model", "task", "level", "metric", "at")}
-    for name in _ESTIMATES[:-1]:
-        found: Estimate = getattr(one, name)
+def _flat(score: Score) -> dict[str, str | float | None]:
+    out: dict[str, str | float | None] = {
+        "model": score.model,
+        "task": score.task,
+        "level": score.aggregation,
+        "metric": score.metric,
+        "at": score.at,
+    }
+    for name in _INTERVALS:
+        estimate: Estimate = getattr(score, name)
         head = "" if name == "estimate" else f"{name}_"
-        out |= {f"{head}value": found.value, f"{head}low": found.low, f"{head}high": found.high}
-    out["p_chance"] = one.p_chance.value
-    out["n"] = one.estimate.counts.get("pairs")
-    out["n_with_failures"] = one.with_failures.counts.get("pairs")
-    out["why_missing"] = one.estimate.why_missing
-    return out
+        out |= {f"{head}value": estimate.value, f"{head}low": estimate.low, f"{head}high": estimate.high}
+    return out | {
+        "p_chance": score.p_chance.value,
+        "n": score.estimate.counts.get("pairs"),
+        "n_with_failures": score.with_failures.counts.get("pairs"),
+        "why_missing": score.estimate.why_missing,
+    }

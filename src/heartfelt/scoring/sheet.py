@@ -1,24 +1,37 @@
-"""One model's predictions of one task, row by row beside the labels."""
+"""One model's predictions of one task, row by row next to the labels."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.scoring.tasks import Task
+from heartfelt.scoring.scores import Coverage, Task
 from heartfelt.scoring.truth import ITEM, Truth
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.study import Scale
 
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-_SAID = ("value", "score", "answer", "shares", "low", "high", "reason", "note", "against", "ok", "problem")
+_PREDICTED = (
+    "value",
+    "score",
+    "answer",
+    "shares",
+    "low",
+    "high",
+    "reason",
+    "note",
+    "against",
+    "ok",
+    "problem",
+)
 NOT_GIVEN = "no prediction was given"
 NOTHING_TO_SCORE = "what was given cannot be scored on this task"
+_MOST_REASONS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +43,19 @@ class Sheet:
 
     model: str
     task: Task
+    scale: Scale
     rows: pl.DataFrame
     unlabelled: int
 
     @cached_property
     def truth(self) -> Floats:
-        """What people said."""
+        """The labels."""
         return self.rows["truth"].to_numpy().astype(np.float64)
+
+    @cached_property
+    def codes(self) -> Floats:
+        """The codes of the scale's categories, rising."""
+        return np.array(sorted(self.scale.labels()))
 
     @cached_property
     def code(self) -> Floats:
@@ -47,9 +66,8 @@ class Sheet:
         shares = self.shares
         if shares is None:
             return given
-        # The lowest of several likeliest categories, as labels made with ties="lowest" have it.
-        codes = np.array(sorted(self.task.scale.labels()))
-        likeliest = codes[np.nan_to_num(shares, nan=-1.0).argmax(axis=1)]
+        # Of several likeliest categories the lowest, as in labels made with ties="lowest".
+        likeliest = self.codes[np.nan_to_num(shares, nan=-1.0).argmax(axis=1)]
         return np.where(np.isfinite(given) | ~np.isfinite(shares[:, 0]), given, likeliest)
 
     @cached_property
@@ -59,10 +77,10 @@ class Sheet:
 
     @cached_property
     def decision(self) -> Floats:
-        """Whether the model itself says present or yes: by its answer, else by its shares; NaN where neither says."""
+        """The model's own yes (1) or no (0): by its answer, else by its shares; NaN where it gave neither."""
         given = _floats(self.rows["code"])
         by_shares = np.where(np.isfinite(self.chance), (self.chance > 0.5).astype(np.float64), np.nan)
-        return np.where(np.isfinite(given), (given > _middle(self.task)).astype(np.float64), by_shares)
+        return np.where(np.isfinite(given), yes(self.scale, given), by_shares)
 
     @cached_property
     def score(self) -> Floats:
@@ -72,146 +90,140 @@ class Sheet:
     @cached_property
     def answered(self) -> Flags:
         """Which rows have something to score."""
-        if self.task.kind == "text":
-            said = self.rows["answer"].is_not_null().to_numpy()
-        elif self.task.kind in ("numbers", "binary"):
-            said = np.isfinite(self.code) | np.isfinite(self.score)
+        kind = self.task.kind
+        if kind == "text":
+            given = self.rows["answer"].is_not_null().to_numpy()
         else:
-            said = np.isfinite(self.code)
-        if self.task.kind == "numbers" and self.on_scale:
-            said = np.isfinite(self.code)
-        return np.asarray(said & self.rows["ok"].to_numpy())
+            given = np.isfinite(self.code)
+            if kind == "binary" or (kind == "numbers" and not self.on_scale):
+                given |= np.isfinite(self.score)
+        return np.asarray(given & self.rows["ok"].to_numpy())
 
     @property
     def on_scale(self) -> bool:
-        """Whether the model speaks in the scale's own numbers rather than in scores."""
+        """Whether the model answers in the scale's own numbers rather than in scores."""
         return bool(np.isfinite(self.code).any())
 
     @cached_property
     def shares(self) -> npt.NDArray[np.float64] | None:
         """Probabilities by category (columns by rising code), NaN rows where there are none; None if none at all."""
-        codes = sorted(self.task.scale.labels())
+        codes = self.codes.tolist()
         if not codes or not self.rows["shares"].is_not_null().any():
             return None
-        names = [self.task.scale.labels()[code] for code in codes]
+        names = [self.scale.labels()[code] for code in codes]
         table = np.full((self.rows.height, len(codes)), np.nan)
-        for place, text in enumerate(self.rows["shares"].to_list()):
-            told = _told(text)
+        for row, text in enumerate(self.rows["shares"].to_list()):
+            shares = _parsed(text)
             own = [
-                told.get(name, told.get(f"{code:g}", 0.0)) for name, code in zip(names, codes, strict=True)
+                shares.get(name, shares.get(f"{code:g}", 0.0))
+                for name, code in zip(names, codes, strict=True)
             ]
-            if told and all(np.isfinite(own)) and min(own) >= 0 and sum(own) > 0:
-                table[place] = np.array(own) / sum(own)
+            if shares and all(np.isfinite(own)) and min(own) >= 0 and sum(own) > 0:
+                table[row] = np.array(own) / sum(own)
         return table if np.isfinite(table).any() else None
 
     @cached_property
-    def stimulus(self) -> npt.NDArray[np.int64] | None:
-        """The stimulus of each row as a number, where one has several rows."""
+    def stimulus(self) -> Ints | None:
+        """The stimulus of each row as a number, where some stimulus has several rows."""
         column = self.rows["stimulus"]
-        if column.n_unique() == self.rows.height:
-            return None
-        return column.rank("dense").to_numpy().astype(np.int64)
+        return None if column.n_unique() == self.rows.height else _ranked(column)
 
     @cached_property
-    def system(self) -> npt.NDArray[np.int64]:
+    def system(self) -> Ints:
         """The system of each row as a number, -1 where unknown."""
-        column = self.rows["system"].cast(pl.String)
-        return column.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+        return _ranked(self.rows["system"].cast(pl.String)) - 1
 
     @cached_property
-    def cell(self) -> npt.NDArray[np.int64]:
+    def cell(self) -> Ints:
         """The cell (system and intent) of each row as a number, -1 where both are unknown."""
         both = self.rows.select(pl.col("system", "intent").cast(pl.String))
         named = both.select(pl.any_horizontal(pl.all().is_not_null())).to_series().to_numpy()
-        codes = (
-            both.select(pl.struct(pl.all().fill_null("")).rank("dense"))
-            .to_series()
-            .to_numpy()
-            .astype(np.int64)
-        )
-        return np.where(named, codes - 1, -1)
+        pairs = both.select(pl.struct(pl.all().fill_null(""))).to_series()
+        return np.where(named, _ranked(pairs) - 1, -1)
 
     @property
-    def held_elsewhere(self) -> bool:
-        """Whether any prediction is held against another label than the item's own."""
+    def against_other_labels(self) -> bool:
+        """Whether any prediction is scored against a label other than the item's own."""
         return bool(self.rows["against"].is_not_null().any())
 
     @cached_property
-    def coverage(self) -> dict[str, Any]:
+    def coverage(self) -> Coverage:
         """How many items were asked and answered, and why the others were not."""
         failed = self.rows.filter(~pl.Series(self.answered))
         blank = pl.when("ok").then(pl.lit(NOTHING_TO_SCORE)).otherwise(pl.lit(NOT_GIVEN))
-        why = failed.select(pl.coalesce("problem", blank)).to_series().value_counts(sort=True)
-        return {
-            "items": self.rows.height,
-            "answered": int(self.answered.sum()),
-            "share": float(self.answered.mean()) if self.rows.height else None,
-            "without_label": self.unlabelled,
-            "problems": {str(text): int(n) for text, n in why.head(20).iter_rows()},
-            "notes": {
-                str(text): int(n)
-                for text, n in self.rows["note"].drop_nulls().value_counts(sort=True).head(20).iter_rows()
-            },
-        }
+        problems = failed.select(pl.coalesce("problem", blank)).to_series()
+        return Coverage(
+            self.rows.height,
+            int(self.answered.sum()),
+            float(self.answered.mean()) if self.rows.height else None,
+            self.unlabelled,
+            _counted(problems),
+            _counted(self.rows["note"].drop_nulls()),
+        )
 
 
 def sheet_of(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
-    """Lay a model's predictions beside the labels of a task."""
+    """Join a model's predictions to the labels of a task."""
+    scale = truth.study.scale_of(task.questions[0])
     items = truth.items.filter(pl.col("question").is_in(task.questions))
     mine = predictions.filter((pl.col("model") == model) & pl.col("question").is_in(task.questions))
-    taken = [name for name in _SAID if name in items.columns]
+    taken = [name for name in _PREDICTED if name in items.columns]
     items = items.rename({name: f"own_{name}" for name in taken})
-    rows = items.join(mine.select(*ITEM, *_SAID), on=ITEM, how="left", maintain_order="left")
-    own = "own_answer" if "answer" in taken else None
+    rows = items.join(mine.select(*ITEM, *_PREDICTED), on=ITEM, how="left", maintain_order="left")
     against = pl.col("against")
-    # A model held against other labels is held against them throughout: an item's own label may hold its answer.
-    elsewhere = bool(mine["against"].is_not_null().any())
     if task.kind == "text":
         known = [key in truth.texts for key in items.select(ITEM).iter_rows()]
-        rows = rows.with_columns(pl.Series("_told", known))
-        truth_column: pl.Expr = pl.when("_told").then(1.0)
-    elif elsewhere:
-        truth_column = (against > _middle(task)).cast(pl.Float64) if task.kind == "binary" else against
+        rows = rows.with_columns(pl.Series("_written", known))
+        label: pl.Expr = pl.when("_written").then(1.0)
+    # A model with other labels is scored against those throughout: an item's own label may contain its answer.
+    elif mine["against"].is_not_null().any():
+        label = (against > _middle(scale)).cast(pl.Float64) if task.kind == "binary" else against
     else:
-        truth_column = pl.col("present").cast(pl.Float64) if task.kind == "binary" else pl.col("label")
-    code_of = {name: code for code, name in task.scale.labels().items()}
-    named = (
-        pl.col("answer").replace_strict(code_of, default=None, return_dtype=pl.Float64) if code_of else None
-    )
-    value = pl.when(pl.col("value").is_finite()).then("value")
+        label = pl.col("present").cast(pl.Float64) if task.kind == "binary" else pl.col("label")
+    code: pl.Expr = pl.when(pl.col("value").is_finite()).then("value")
+    codes = {name: code for code, name in scale.labels().items()}
+    if codes:
+        named = pl.col("answer").replace_strict(codes, default=None, return_dtype=pl.Float64)
+        code = pl.coalesce(code, named)
     done = pl.col("ok").fill_null(False)
-    code = pl.coalesce(value, named) if named is not None else value
     rows = rows.with_columns(
-        truth_column.alias("truth"),
-        # Whatever a failed prediction carries, it is none.
+        label.alias("truth"),
+        # A failed prediction counts as none, whatever it carries.
         pl.when(done).then(code).alias("code"),
         *(pl.when(done).then(name).alias(name) for name in ("score", "answer", "shares")),
         done.alias("ok"),
-    ).rename({own: "label_answer"} if own else {})
-    kept = rows.filter(pl.col("truth").is_not_null())
-    return Sheet(model, task, kept, rows.height - kept.height)
+    ).rename({"own_answer": "label_answer"} if "answer" in taken else {})
+    labelled = rows.filter(pl.col("truth").is_not_null())
+    return Sheet(model, task, scale, labelled, rows.height - labelled.height)
 
 
-def _middle(task: Task) -> float:
+def _middle(scale: Scale) -> float:
     """Halfway between the lowest category and the next: above it is present, or yes."""
-    first, second = sorted(task.scale.labels())[:2]
+    first, second = sorted(scale.labels())[:2]
     return (first + second) / 2
 
 
-def yes(task: Task, code: Floats) -> Floats:
+def yes(scale: Scale, code: Floats) -> Floats:
     """Numbers on the scale as 1 (present, yes) and 0, NaN where there are none."""
-    return np.where(np.isfinite(code), (code > _middle(task)).astype(np.float64), np.nan)
+    return np.where(np.isfinite(code), (code > _middle(scale)).astype(np.float64), np.nan)
 
 
 def _floats(column: pl.Series) -> Floats:
     return column.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
 
 
-def _told(text: str | None) -> dict[str, float]:
-    if not text:
-        return {}
+def _ranked(column: pl.Series) -> Ints:
+    """Entries as numbers from 1, 0 where missing."""
+    return column.rank("dense").fill_null(0).to_numpy().astype(np.int64)
+
+
+def _counted(reasons: pl.Series) -> dict[str, int]:
+    counts = reasons.value_counts(sort=True).head(_MOST_REASONS)
+    return {str(text): int(count) for text, count in counts.iter_rows()}
+
+
+def _parsed(text: str | None) -> dict[str, float]:
     try:
-        told = json.loads(text)
-        return {str(name): float(share) for name, share in told.items()}
+        return {str(name): float(share) for name, share in json.loads(text or "{}").items()}
     except (ValueError, TypeError, AttributeError):
         return {}

@@ -1,8 +1,8 @@
-"""What predictions are held against: labels, sides, votes and texts of every item, with the facts to slice by."""
+"""What predictions are scored against: label, side, votes and texts of every item, with the columns to slice by; and the tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -10,11 +10,13 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, Labels, first_answers, labels
 from heartfelt.labels.buckets import Buckets, buckets, forced, has_sides
+from heartfelt.media.probe import AT_HAND
 from heartfelt.scoring.options import ScoreOptions, Selection
+from heartfelt.scoring.scores import Task
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import AT_HAND
 from heartfelt.snapshot.published_split import published_part
 from heartfelt.study import Study
+from heartfelt.study.scale import Ordered, Tags, YesNo
 from heartfelt.tables import LEDGER
 
 ITEM = ["stimulus", "question"]
@@ -24,6 +26,13 @@ BENCHMARK_CEILINGS = (
     "categories have none."
 )
 _VOTES = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64, "votes": pl.Int64}
+_ANSWERS = {
+    "rater": pl.String,
+    "stimulus": pl.String,
+    "question": pl.String,
+    "value": pl.Float64,
+    "known": pl.Boolean,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +40,7 @@ class Truth:
     """Every item that was rated, with its label where it has one.
 
     ``items`` has stimulus, question, label, present (for questions with two sides), n, unanimous, bucket, system, intent
-    and whatever else the source says of stimuli, items and questions; ``facts`` names those. ``texts`` are what people
+    and every other column the source has on stimuli, items and questions; ``facts`` names those. ``texts`` are what raters
     wrote. ``answers`` are single ratings, for ceilings.
     """
 
@@ -47,17 +56,46 @@ class Truth:
 
     @property
     def slices(self) -> list[str]:
-        """What the items can be sliced by."""
+        """The columns that items can be sliced by."""
         return [name for name in ("question", "bucket", *self.facts) if name in self.items.columns]
 
     def select(self, selection: Selection) -> Truth:
         """Only the items that count, the others in the ledger."""
-        kept, left = selection.apply(self.items)
-        if not kept.height:
+        retained, dropped = selection.apply(self.items)
+        if not retained.height:
             raise InputError(
-                f"No item of '{self.study.name}' is left to score.", "Ask for fewer things of the items."
+                f"No item of '{self.study.name}' is left to score.", "Choose a less strict selection."
             )
-        return replace(self, items=kept, ledger=pl.concat([self.ledger, left], how="diagonal"))
+        return replace(self, items=retained, ledger=pl.concat([self.ledger, dropped], how="diagonal"))
+
+
+def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[Task], list[str]]:
+    """The tasks of these questions, and notes on questions that are not scored.
+
+    Questions answered with numbers or texts are tasks of their own; categories are scored together by their scale.
+    """
+    by_scale: dict[str, list[str]] = {}
+    tasks: list[Task] = []
+    notes: list[str] = []
+    for name in questions:
+        scale = study.scale_of(name)
+        if isinstance(scale, Tags):
+            notes.append(f"The question '{name}' is answered with tags, which are not scored.")
+        elif scale.level == "text":
+            tasks.append(Task.of(name, "text", (name,)))
+        elif not scale.labels():
+            tasks.append(Task.of(name, "numbers", (name,)))
+        else:
+            by_scale.setdefault(study.question(name).scale, []).append(name)
+    for scale_name, names in by_scale.items():
+        scale, title = study.scale_of(names[0]), names[0] if len(names) == 1 else scale_name
+        if isinstance(scale, Ordered | YesNo):
+            tasks.append(Task.of(title, "binary", tuple(names)))
+        if isinstance(scale, Ordered):
+            tasks.append(Task.of(f"{title} (degree)", "ordinal", tuple(names)))
+        elif not isinstance(scale, YesNo):
+            tasks.append(Task.of(title, "categories", tuple(names)))
+    return tasks, notes
 
 
 def truth_of(
@@ -69,40 +107,41 @@ def truth_of(
     """The truth of a snapshot or a benchmark; or of labels made before, together with their ``snapshot``."""
     options = options or ScoreOptions()
     if isinstance(source, Benchmark):
-        found = _of_benchmark(source, options)
-    elif isinstance(source, Labels):
-        if snapshot is None:
-            raise InputError(
-                "Labels alone do not say what was asked.", "Pass the snapshot they were made from too."
-            )
-        found = _of_snapshot(snapshot, source, options)
+        truth = _of_benchmark(source, options)
+    elif not isinstance(source, Labels):
+        truth = _of_snapshot(source, None, options)
+    elif snapshot is not None:
+        truth = _of_snapshot(snapshot, source, options)
     else:
-        found = _of_snapshot(source, None, options)
-    if not found.items.height:
         raise InputError(
-            f"No item of '{found.study.name}' has a label.", "Collect ratings, or score another source."
+            "Labels alone do not say what was asked.", "Pass the snapshot they were made from too."
+        )
+    if not truth.items.height:
+        raise InputError(
+            f"No item of '{truth.study.name}' has a label.", "Collect ratings, or score another source."
         )
     for name in options.slices or ():
-        if name not in found.slices:
+        if name not in truth.slices:
             raise InputError(
-                f"There is nothing called '{name}' to slice by.", suggestion(name, found.slices, "There are")
+                f"There is no column called '{name}' to slice by.",
+                suggestion(name, truth.slices, "There are"),
             )
-    return found.select(options.selection)
+    return truth.select(options.selection)
 
 
-def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions) -> Truth:
+def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions) -> Truth:
     study = snapshot.study
     content, snapshot = snapshot.hash, snapshot.without_probes
     answers = first_answers(snapshot)
-    made = made or labels(snapshot, answers=answers)
-    table = made.table.select(
+    known = known or labels(snapshot, answers=answers)
+    table = known.table.select(
         *ITEM, pl.col("value").alias("label"), "standard_error", "answer", "n", "method"
     )
     sided = [q.id for q in study.asked if has_sides(study.scale_of(q.id))]
-    votes = pl.DataFrame(schema=_VOTES)
     if sided and answers["question"].is_in(sided).any():
-        fallen = buckets(snapshot, answers=answers)
-        table = table.join(_sides(fallen, study, options), on=ITEM, how="left", maintain_order="left")
+        sides = _sides(buckets(snapshot, answers=answers), study, options)
+        table = table.join(sides, on=ITEM, how="left", maintain_order="left")
+    votes = pl.DataFrame(schema=_VOTES)
     categorical = [q.id for q in study.asked if study.scale_of(q.id).labels()]
     if categorical:
         votes = (
@@ -111,15 +150,15 @@ def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions)
             .agg(pl.len().cast(pl.Int64).alias("votes"))
             .sort(*ITEM, "value")
         )
-    table, agreed = _with_columns(table), _agreed(votes)
     table = (
-        table.join(agreed, on=ITEM, how="left", maintain_order="left", suffix="_all")
+        _with_columns(table)
+        .join(_agreed(votes), on=ITEM, how="left", maintain_order="left", suffix="_all")
         .with_columns(pl.coalesce("unanimous", "unanimous_all").alias("unanimous"))
         .drop("unanimous_all")
     )
-    told = _texts(snapshot)
+    texts = _texts(snapshot)
     written = pl.DataFrame(
-        [(*key, len(said)) for key, said in told.items()],
+        [(*key, len(own)) for key, own in texts.items()],
         schema={"stimulus": pl.String, "question": pl.String, "n": pl.Int64},
         orient="row",
     )
@@ -127,12 +166,14 @@ def _of_snapshot(snapshot: Snapshot, made: Labels | None, options: ScoreOptions)
     table, facts = _with_facts(table, snapshot.stimuli, snapshot.items, study)
     if options.part is not None:
         table = table.filter(pl.col("stimulus").is_in(published_part(snapshot.stimuli, options.part)))
-    return Truth(study, table, votes, answers, told, facts, content, made.ledger, made.notes)
+    return Truth(study, table, votes, answers, texts, facts, content, known.ledger, known.notes)
 
 
-def _sides(fallen: Buckets, study: Study, options: ScoreOptions) -> pl.DataFrame:
+def _sides(sorted_items: Buckets, study: Study, options: ScoreOptions) -> pl.DataFrame:
     """Side, bucket and unanimity of the items of questions with two sides."""
-    table = fallen.table if options.ties == "missing" else forced(fallen.table, study, contradict=True)
+    table = sorted_items.table
+    if options.ties == "lowest":
+        table = forced(table, study, contradict=True)
     return table.select(*ITEM, pl.col("majority_present").alias("present"), "unanimous", "bucket")
 
 
@@ -148,21 +189,20 @@ def _with_columns(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _texts(snapshot: Snapshot) -> dict[tuple[str, str], tuple[str, ...]]:
-    """What people wrote on each item of a question answered in words."""
+    """What raters wrote on each item of a question answered in words."""
     study = snapshot.study
     worded = [q.id for q in study.asked if study.scale_of(q.id).level == "text"]
     table = snapshot.scan_ratings()
     if not worded or "answer" not in table.collect_schema():
         return {}
-    told = (
-        table.filter(
-            pl.col("question").is_in(worded) & (pl.col("answer").fill_null("").str.strip_chars() != "")
-        )
+    written = pl.col("answer").fill_null("").str.strip_chars() != ""
+    texts = (
+        table.filter(pl.col("question").is_in(worded) & written)
         .group_by(ITEM, maintain_order=True)
         .agg("answer")
         .collect()
     )
-    return {(row[0], row[1]): tuple(row[2]) for row in told.iter_rows()}
+    return {(row["stimulus"], row["question"]): tuple(row["answer"]) for row in texts.iter_rows(named=True)}
 
 
 def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
@@ -175,37 +215,29 @@ def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
     floor = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
     table = table.with_columns((pl.col("label") > floor).alias("present"))
     table, facts = _with_facts(table, benchmark.stimuli, table.select(*ITEM, "split"), study)
-    nothing = pl.DataFrame(schema=_VOTES)
-    answers = pl.DataFrame(
-        schema={
-            "rater": pl.String,
-            **dict.fromkeys(ITEM, pl.String),
-            "value": pl.Float64,
-            "known": pl.Boolean,
-        }
-    )
+    votes, answers = pl.DataFrame(schema=_VOTES), pl.DataFrame(schema=_ANSWERS)
     notes = (*benchmark.notes, BENCHMARK_CEILINGS)
-    return Truth(study, table, nothing, answers, {}, facts, benchmark.hash, benchmark.ledger, notes)
+    return Truth(study, table, votes, answers, {}, facts, benchmark.hash, benchmark.ledger, notes)
 
 
 def _with_facts(
     table: pl.DataFrame, stimuli: pl.DataFrame, items: pl.DataFrame, study: Study
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Add what is known of stimuli, items and questions; a name that is taken is not taken again."""
+    """Add the columns of stimuli, items and questions; of columns with the same name the first stays."""
     taken = set(table.columns)
-    of_stimuli = [n for n in stimuli.columns if n not in {*AT_HAND, *taken}]
+    of_stimuli = [name for name in stimuli.columns if name not in {*AT_HAND, *taken}]
     table = table.join(
         stimuli.select("stimulus", *of_stimuli), on="stimulus", how="left", maintain_order="left"
     )
-    of_items = [n for n in items.columns if n not in {*taken, *of_stimuli}]
+    of_items = [name for name in items.columns if name not in {*taken, *of_stimuli}]
     if of_items:
         table = table.join(items.select(*ITEM, *of_items), on=ITEM, how="left", maintain_order="left")
     about = {q.id: dict(q.about) for q in study.asked}
     keys = dict.fromkeys(key for facts in about.values() for key in facts)
     of_questions = [key for key in keys if key not in table.columns]
     for key in of_questions:
-        said = {name: facts.get(key) for name, facts in about.items()}
-        column = pl.col("question").replace_strict(said, default=None, return_dtype=pl.String)
+        values = {name: facts.get(key) for name, facts in about.items()}
+        column = pl.col("question").replace_strict(values, default=None, return_dtype=pl.String)
         table = table.with_columns(column.alias(key))
     for name in ("system", "intent"):
         if name not in table.columns:

@@ -16,9 +16,9 @@ from typing import Any
 import polars as pl
 
 from heartfelt.files import TemporaryFolder
+from heartfelt.media.probe import AT_HAND
 from heartfelt.snapshot.check import check_ratings
 from heartfelt.snapshot.fingerprint import table_hash
-from heartfelt.snapshot.media import AT_HAND
 from heartfelt.snapshot.probes import without_probes
 from heartfelt.snapshot.survey import Survey, survey, survey_on_the_way
 from heartfelt.study import Study

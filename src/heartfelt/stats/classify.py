@@ -54,7 +54,7 @@ def confusion(label: Column, predicted: Column) -> Confusion:
     classes = len(data.names)
     flat = np.bincount(data.label * classes + data.predicted, minlength=classes * classes)
     matrix = tuple(tuple(int(v) for v in row) for row in flat.reshape(classes, classes))
-    return Confusion(tuple(data.names), matrix, int(data.kept.size - data.n))
+    return Confusion(tuple(data.names), matrix, accuracy(label, predicted), int(data.kept.size - data.n))
 
 
 def accuracy(label: Column, predicted: Column, *, confidence: float = 0.95) -> Estimate:

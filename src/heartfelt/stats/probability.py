@@ -12,7 +12,7 @@ below the value; its lower end is 0 unless the test rejects calibration. Naeini 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -35,19 +35,9 @@ class CalibrationBin:
 
     low_edge: float
     high_edge: float
-    count: int
+    count: int = field(metadata={"key": "n"})
     mean_probability: float | None
     share_true: Estimate
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "low_edge": self.low_edge,
-            "high_edge": self.high_edge,
-            "n": self.count,
-            "mean_probability": self.mean_probability,
-            "share_true": self.share_true.to_json(),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +46,9 @@ class Calibration:
 
     error: Estimate
     brier: Estimate
-    bins: tuple[CalibrationBin, ...]
     error_if_calibrated: float | None = None
     p_calibrated: float | None = None
-
-    @property
-    def value(self) -> float | None:
-        """The expected calibration error."""
-        return self.error.value
-
-    @property
-    def low(self) -> float | None:
-        """Its lower bound."""
-        return self.error.low
-
-    @property
-    def high(self) -> float | None:
-        """Its upper bound."""
-        return self.error.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "error": self.error.to_json(),
-            "brier": self.brier.to_json(),
-            "error_if_calibrated": self.error_if_calibrated,
-            "p_calibrated": self.p_calibrated,
-            "bins": [one.to_json() for one in self.bins],
-        }
+    bins: tuple[CalibrationBin, ...] = ()
 
 
 def brier(label: Column, probability: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
@@ -123,7 +88,7 @@ def calibration(
     name = f"expected calibration error, {bins} bins of equal {binning}"
     counts = counted(data.n, int(data.kept.size - data.n))
     if data.n < 2:
-        return Calibration(Estimate.missing(score.why_missing or "", name, counts), score, ())
+        return Calibration(Estimate.missing(score.why_missing or "", name, counts), score)
     edges = _edges(data.y, bins, binning)
     which = np.clip(np.searchsorted(edges, data.y, side="left") - 1, 0, edges.size - 2)
     gap = data.y - data.x
@@ -135,7 +100,7 @@ def calibration(
     low, high = _bounds.basic(value, found, confidence)
     low = max(low, 0.0) if p <= (1 - confidence) / 2 else 0.0
     error = plain.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", confidence)
-    return Calibration(error, score, _table(data, which, edges, confidence), float(null.mean()), p)
+    return Calibration(error, score, float(null.mean()), p, _table(data, which, edges, confidence))
 
 
 def expected_calibration_error(

@@ -31,7 +31,7 @@ def picture_hash(path: Path) -> Bits | None:
     """The difference hash of a picture as 32 bytes; None where it cannot be read."""
     from PIL import Image
 
-    from heartfelt.media.decode import decode_image
+    from heartfelt.media.image import decode_image
 
     try:
         grey = decode_image(path.read_bytes()).convert("L")

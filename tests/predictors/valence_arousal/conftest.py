@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.models import load_model
-from heartfelt.models.fetch import PullError
+from heartfelt.models.store import PullError
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,7 @@ import pytest
 import soundfile
 
 from heartfelt.make.generators import VOICE_SYSTEMS, render_voice
-from heartfelt.media.decode import decode
-from heartfelt.media.downmix import CANCELS, loudest_if_cancelling
-from heartfelt.models.listening import Clip
+from heartfelt.media.sound import CANCELS, SoundFile, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.valence_arousal import predict, shipped
 from heartfelt.streams import stream
@@ -158,7 +156,7 @@ def test_the_loudest_channel_stands_in_only_where_channels_cancel(tmp_path: Path
         whole, _ = soundfile.read(path, dtype="float32", always_2d=True)
         wanted = whole.mean(axis=1) if channel is None else whole[:, channel]
         assert np.allclose(decode(path, RATE), wanted, atol=1e-6), name
-        clip = Clip.of(path)
+        clip = SoundFile.of(path)
         assert clip.channel == channel
         assert np.allclose(np.concatenate(list(clip.samples())), wanted, atol=1e-6), name
 

@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 import pytest
@@ -16,6 +16,7 @@ from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.report.bench import Told
 from heartfelt.report.bench.sections import sentences
 from heartfelt.scoring import Scores
+from heartfelt.serialization import to_json
 from tests.report.test_browser import Watched, until
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
 
 
 def test_the_verdict_says_who_leads_and_what_failed(numbered: Scores) -> None:
-    told = Told(numbered.to_json())
+    told = Told(cast(dict[str, Any], to_json(numbered)))
     said = sentences(told, told.tasks[0])
     assert said[0].startswith("valence: good <one> has the best Pearson correlation")
     assert any("poor failed on 4 items of 36" in sentence for sentence in said)

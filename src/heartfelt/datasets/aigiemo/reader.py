@@ -24,9 +24,9 @@ from heartfelt.formats.columns import moment_expr, moments, read_table
 from heartfelt.formats.delimited import line_ends
 from heartfelt.formats.format import Format
 from heartfelt.formats.lines import parse_json, read_jsonl
+from heartfelt.media.probe import IMAGES, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import IMAGES, find_media, probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, System
 from heartfelt.study.recipes import recipe_study

@@ -13,8 +13,8 @@ from heartfelt.datasets.aigiemo.records import EMPTY, JUDGED, PARTS
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text, with_line_ends
+from heartfelt.media.probe import PROBED
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import PROBED
 from heartfelt.study.scale import Tags
 
 _MOMENT = "%Y-%m-%dT%H:%M:%S%.f+00:00"

@@ -19,9 +19,9 @@ from heartfelt.files import write_text
 from heartfelt.formats.columns import need, numbers, read_table, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
 from heartfelt.formats.format import Format
+from heartfelt.media.probe import find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import find_media, probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.recipes import recipe_study

@@ -26,7 +26,7 @@ from heartfelt.scoring.binary import HELD_OUT
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
 from heartfelt.scoring.truth import ITEM
-from heartfelt.serialization import write_json
+from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import accuracy, auroc, balanced_accuracy, f1, precision, recall
 from heartfelt.stats.estimate import Estimate
@@ -165,7 +165,7 @@ def _summary(
         "model": model,
         "threshold": options.threshold,
         "ties": "left out" if options.ties == "missing" else "the smaller label",
-        "selection": options.selection.to_json(),
+        "selection": to_json(options.selection),
         **counts,
         **{name: value.value for name, value in estimates.items()},
         "band": band(found["balanced_accuracy_with_failures"].value),

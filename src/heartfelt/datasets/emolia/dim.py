@@ -38,9 +38,9 @@ from heartfelt.files import write_text
 from heartfelt.formats.delimited import with_line_ends
 from heartfelt.formats.format import Format
 from heartfelt.formats.lines import read_json
+from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.model import say

@@ -34,9 +34,9 @@ from heartfelt.datasets.emolia.reader import (
 from heartfelt.datasets.emolia.writer import write_files
 from heartfelt.files import write_text
 from heartfelt.formats.format import Format
+from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.question import Question, readable

@@ -99,12 +99,13 @@ def write_musiceval(scores: Scores, folder: Path) -> list[Path]:
     write_text(folder / "musiceval.csv", csv_text(table(figures)))
     told: dict[str, Any] = {
         "study": scores.study,
-        "system_truth": scores.options["system_truth"],
+        "system_truth": scores.options.systems_from,
         "models": {
             model: {
                 task: {
                     "coverage": {
-                        name: scores.coverage[model][task][name] for name in ("items", "answered", "share")
+                        name: getattr(scores.coverage[model][task], name)
+                        for name in ("items", "answered", "share")
                     },
                     **{name: estimate.to_json() for name, estimate in found.items()},
                     "with_failures": {

@@ -24,7 +24,7 @@ from heartfelt.formats.columns import (
 )
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.lines import numbered_lines
-from heartfelt.snapshot.media import AUDIO
+from heartfelt.media.probe import AUDIO
 from heartfelt.tables import lossless_types
 
 SCORES = ("overall", "textual")

@@ -32,9 +32,9 @@ from heartfelt.files import write_text
 from heartfelt.formats.delimited import line_ends, open_delimited
 from heartfelt.formats.format import Format
 from heartfelt.formats.lines import numbered_lines
+from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import probe_stimuli
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Prompt, Study, System
 from heartfelt.study.probe import AnchorProbe, Probe, RepeatProbe

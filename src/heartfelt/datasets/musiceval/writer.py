@@ -11,8 +11,8 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text, with_line_ends
+from heartfelt.media.probe import AUDIO
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.media import AUDIO
 
 RATINGS = "ratings.csv"
 SYSTEMS = "system_mos/system_mos_phase1.csv"

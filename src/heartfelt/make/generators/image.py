@@ -21,7 +21,7 @@ from heartfelt.errors import InputError
 from heartfelt.make.conveyance import Conveyance, profile
 from heartfelt.make.generators.generator import GENERATORS, system_of
 from heartfelt.make.prompts import Prompt
-from heartfelt.media.picture import Picture
+from heartfelt.media.image import Picture
 from heartfelt.streams import stream
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from heartfelt.make.generators.generator import GENERATORS, system_of
 from heartfelt.make.generators.score import Note, Plan, compose, plan
 from heartfelt.make.generators.voices import Tone, Voice, Wave, brass, chip, drum, plucked, room, warm
 from heartfelt.make.prompts import Prompt
-from heartfelt.media.audio import Audio, Samples
+from heartfelt.media.audio import Audio
+from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 

@@ -19,7 +19,8 @@ from heartfelt.make.generators.utterance import MEANS, Delivery, Utterance, babb
 from heartfelt.make.generators.vocal_tract import Tract, sound_out
 from heartfelt.make.generators.voices import Wave
 from heartfelt.make.prompts import Prompt
-from heartfelt.media.audio import Audio, Samples
+from heartfelt.media.audio import Audio
+from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 

@@ -12,8 +12,8 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from heartfelt.media.decode import decode_image
-from heartfelt.media.sound_file import read_samples
+from heartfelt.media.image import decode_image
+from heartfelt.media.sound import read_samples
 from heartfelt.predictors.chat.form import entry_names
 from heartfelt.predictors.predictor import Ask, Case, Media
 from heartfelt.predictors.sentences import answer_names

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.media.downmix import CANCELS
+from heartfelt.media.sound import CANCELS, SoundFile
 from heartfelt.predictors.trained import bandwidth, harmony, rhythm, signal
 from heartfelt.registry import Registry
 
@@ -126,10 +126,8 @@ class Music(Embedding):
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """One row a window of the file."""
-        from heartfelt.models.listening import Clip
-
         del text
-        clip = Clip.of(path)
+        clip = SoundFile.of(path)
         rows, starts, peak, at = [], [], 0.0, 0.0
         for samples in windows(clip.samples(), clip.rate):
             rows.append(self.row(samples, clip.rate))
@@ -143,9 +141,9 @@ class Music(Embedding):
 
     def row(self, samples: Array, rate: int = signal.RATE) -> Array:
         """The row of one window of mono sound."""
-        from heartfelt.media.audio import resample
+        from heartfelt.media.sound import resample
         from heartfelt.models import musicnn
-        from heartfelt.models.samples import no_sound
+        from heartfelt.models.mel import no_sound
 
         heard = resample(samples, rate, signal.RATE)
         if not len(heard):

@@ -20,6 +20,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import is_study
 from heartfelt.formats.reading import candidates, read_with
 from heartfelt.labels import first_answers
+from heartfelt.media.probe import AUDIO
 from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
@@ -30,7 +31,6 @@ from heartfelt.representation import ShortRepr
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
-from heartfelt.snapshot.media import AUDIO
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, load_study
 from heartfelt.study.recipes import recipe_study, reference_recipe

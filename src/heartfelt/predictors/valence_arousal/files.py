@@ -11,11 +11,11 @@ from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.audio import content_hash
+from heartfelt.media.probe import AUDIO
 from heartfelt.predictors.trained.embeddings import Embedding, Features
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import OUT_OF_FOLD, doubt_of, interval
 from heartfelt.progress import Progress
-from heartfelt.snapshot.media import AUDIO
 
 
 @dataclass(frozen=True, slots=True)

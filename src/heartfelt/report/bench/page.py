@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -18,13 +18,14 @@ from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section
 from heartfelt.report.words import number, plain
 from heartfelt.scoring import Scores
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 
 
 def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
     """The page, for a file at ``target``."""
-    told = Told(scores.to_json())
-    charts = charts_of(told, scores.rows, int(scores.options["seed"]))
+    told = Told(cast(dict[str, Any], to_json(scores)))
+    charts = charts_of(told, scores.rows, scores.options.seed)
     media = {} if snapshot is None else media_sources(snapshot, target)
     shown = [
         sections.verdict(told),
@@ -77,7 +78,7 @@ def _scatter(told: Told, charts: dict[str, Chart | None]) -> Section | None:
 
 
 def _misses(told: Told, scores: Scores, media: dict[str, str]) -> Section:
-    threshold = float(scores.options["threshold"])
+    threshold = scores.options.threshold
     parts = [
         folded(f"{plain(task['task'])}: worst misses", misses(task, scores.rows, media, threshold))
         for task in told.tasks

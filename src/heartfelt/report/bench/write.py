@@ -47,7 +47,7 @@ def fill_bench(
         frame.write_parquet(content, compression="zstd")
         write_bytes(made / name, content.getvalue())
     write_text(made / "predictions.csv", csv_text(predictions))
-    write_json(made / FILE, scores.to_json())
+    write_json(made / FILE, scores)
     write_text(made / "scores.csv", csv_text(scores.table()))
     write_text(made / "ledger.csv", csv_text(scores.ledger))
     write_text(made / PAGE, render(bench_page(scores, snapshot, page)))

@@ -13,6 +13,7 @@ from heartfelt.report.bench.told import Told
 from heartfelt.report.leaderboard.runs import BenchRun
 from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
 from heartfelt.scoring.scores import RANKED_BY
+from heartfelt.serialization import to_json
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +86,6 @@ def _add(said: dict[str, Any], task: dict[str, Any], runs: Sequence[BenchRun]) -
         notes.append(f"{name}: runs scored different items, so their ceilings differ; the first is drawn.")
     options = CompareOptions(name, task["kind"], task["headline"])
     pairs = compare(entrants, options)
-    said["comparisons"] += [pair.to_json() for pair in pairs]
-    said["ranks"] += [rank.to_json() for rank in ranks(entrants, pairs, options)]
+    said["comparisons"] += [to_json(pair) for pair in pairs]
+    said["ranks"] += [to_json(rank) for rank in ranks(entrants, pairs, options)]
     return notes

@@ -12,7 +12,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.files import inside
-from heartfelt.snapshot.media import find_media, probe, probe_stimuli
+from heartfelt.media.probe import find_media, probe, probe_stimuli
 
 
 def test_audio_and_images(tmp_path: Path) -> None:

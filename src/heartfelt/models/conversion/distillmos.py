@@ -7,16 +7,23 @@ assessment (ICASSP 2025); ``sqa.py`` of the package, version 0.9.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from heartfelt.models.convert.attention import Layer, Weights, encoder_layer, linear
-from heartfelt.models.convert.graph import Graph
-from heartfelt.models.readers.torch_file import read_torch
-
-Tensors = Mapping[str, npt.NDArray[Any]]
+from heartfelt.models import speech
+from heartfelt.models.conversion.graph import (
+    Graph,
+    Layer,
+    Tensors,
+    Weights,
+    batch_norm,
+    encoder_layer,
+    linear,
+    weight_and_bias,
+)
+from heartfelt.models.conversion.inputs import LONG, SHORT, sound
+from heartfelt.models.conversion.readers import read_torch
+from heartfelt.models.session import Model
 
 FRAMES = 768
 BINS = 161
@@ -32,6 +39,15 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
     weights = next(content for name, content in members.items() if name.endswith(".pt"))
     tensors = {name.removeprefix("model."): tensor for name, tensor in read_torch(weights).items()}
     return {"model.onnx": build(tensors)}
+
+
+def answers(model: Model) -> Tensors:
+    """The synthetic sound, longer than a window and shorter."""
+    given = {"long": sound(LONG), "short": sound(LONG)[:SHORT]}
+    return {
+        name: np.array(list(speech.distillmos(samples, model=model).scores.values()))
+        for name, samples in given.items()
+    }
 
 
 def build(tensors: Tensors) -> bytes:
@@ -54,30 +70,17 @@ def build(tensors: Tensors) -> bytes:
     value = graph("Add", value, graph.constant(tensors[f"{_POOL}transformer.position_encoding.pe"]))
     for number in range(_LAYERS):
         value = encoder_layer(graph, value, _layer(tensors, number))
-    value = graph.affine(value, *_norm(tensors, f"{_POOL}norm_trans"))
+    value = graph.affine(value, *batch_norm(tensors, f"{_POOL}norm_trans", _EPSILON))
     score = graph("Sigmoid", _pooled(graph, tensors, value))
     graph.output(graph.affine(score, np.asarray(4.0), np.asarray(1.0)), "score", ["n"])
     return graph.content()
 
 
-def _norm(tensors: Tensors, name: str) -> Weights:
-    part = {
-        key: tensors[f"{name}.{key}"].astype(np.float64)
-        for key in ("weight", "bias", "running_mean", "running_var")
-    }
-    scale = part["weight"] / np.sqrt(part["running_var"] + _EPSILON)
-    return scale, part["bias"] - part["running_mean"] * scale
-
-
-def _linear(tensors: Tensors, name: str) -> Weights:
-    return tensors[f"{name}.weight"], tensors[f"{name}.bias"]
-
-
 def _projection(tensors: Tensors) -> Weights:
     """The projection to the transformer's width, with the two normalisations before it folded in."""
-    first_scale, first_shift = _norm(tensors, f"{_POOL}norm_input")
-    second_scale, second_shift = _norm(tensors, f"{_POOL}transformer.norm")
-    matrix, bias = _linear(tensors, f"{_POOL}transformer.linear_proj")
+    first_scale, first_shift = batch_norm(tensors, f"{_POOL}norm_input", _EPSILON)
+    second_scale, second_shift = batch_norm(tensors, f"{_POOL}transformer.norm", _EPSILON)
+    matrix, bias = weight_and_bias(tensors, f"{_POOL}transformer.linear_proj")
     shift = first_shift * second_scale + second_shift
     return matrix * (first_scale * second_scale)[None, :], bias + matrix @ shift
 
@@ -94,14 +97,16 @@ def _layer(tensors: Tensors, number: int) -> Layer:
         "norm1": "norm1",
         "norm2": "norm2",
     }
-    parts |= {part: _linear(tensors, f"{name}{theirs}") for part, theirs in published.items()}
+    parts |= {part: weight_and_bias(tensors, f"{name}{theirs}") for part, theirs in published.items()}
     return Layer(parts, _HEADS, _EPSILON, "relu")
 
 
 def _pooled(graph: Graph, tensors: Tensors, value: str) -> str:
-    hidden = graph("Relu", linear(graph, value, _linear(tensors, f"{_POOL}pool.linear1")))
-    weights = graph("Softmax", linear(graph, hidden, _linear(tensors, f"{_POOL}pool.linear2")), axis=1)
+    hidden = graph("Relu", linear(graph, value, weight_and_bias(tensors, f"{_POOL}pool.linear1")))
+    weights = graph(
+        "Softmax", linear(graph, hidden, weight_and_bias(tensors, f"{_POOL}pool.linear2")), axis=1
+    )
     mixed = graph("ReduceSum", graph("Mul", weights, value), graph.constant([1]), keepdims=0)
     return graph(
-        "Squeeze", linear(graph, mixed, _linear(tensors, f"{_POOL}pool.linear3")), graph.constant([1])
+        "Squeeze", linear(graph, mixed, weight_and_bias(tensors, f"{_POOL}pool.linear3")), graph.constant([1])
     )

@@ -8,16 +8,15 @@ Source: M. Tan and Q. V. Le, EfficientNet (ICML 2019); the Lite variants of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
-from heartfelt.models.convert.graph import Graph
-from heartfelt.models.readers.torch_file import read_torch
-
-Tensors = Mapping[str, npt.NDArray[Any]]
+from heartfelt.models.conversion.graph import Graph, Tensors, batch_norm
+from heartfelt.models.conversion.inputs import picture
+from heartfelt.models.conversion.readers import read_torch
+from heartfelt.models.efficientnet import network_input, side_of
+from heartfelt.models.session import Model
 
 _EPSILON = 1e-3
 _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
@@ -26,14 +25,17 @@ _DEPTHS = {0: 1.0, 1: 1.1, 2: 1.2}
 SIDES = {0: 224, 1: 240, 2: 260}
 
 
-def converter(variant: int) -> Callable[[Mapping[str, bytes]], dict[str, bytes]]:
-    """The conversion of one variant's state dictionary."""
+def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The state dictionary as one ONNX model; the variant is in its file's name."""
+    name, weights = next((name, content) for name, content in members.items() if name.endswith(".pth"))
+    variant = int(name.rpartition("lite")[2][0])
+    return {"model.onnx": build(read_torch(weights), variant)}
 
-    def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-        weights = next(content for name, content in members.items() if name.endswith(".pth"))
-        return {"model.onnx": build(read_torch(weights), variant)}
 
-    return convert
+def answers(model: Model) -> Tensors:
+    """The synthetic picture at the network's own size."""
+    side = side_of(model)
+    return model.run({"pictures": network_input(picture(side, side))[None]})
 
 
 def build(tensors: Tensors, variant: int) -> bytes:
@@ -97,11 +99,7 @@ def _convolved(
 ) -> tuple[str, int]:
     """A convolution with its normalisation folded in and, where asked, the activation; and the side it leaves."""
     convolution, normalisation = names
-    norm = {
-        key: tensors[f"{normalisation}.{key}"].astype(np.float64)
-        for key in ("weight", "bias", "running_mean", "running_var")
-    }
-    scale = norm["weight"] / np.sqrt(norm["running_var"] + _EPSILON)
+    scale, shift = batch_norm(tensors, normalisation, _EPSILON)
     kernel = tensors[f"{convolution}.weight"] * scale[:, None, None, None]
     after = -(-side // stride)
     # As TensorFlow pads: the odd one goes to the end.
@@ -110,7 +108,7 @@ def _convolved(
         "Conv",
         value,
         graph.constant(kernel),
-        graph.constant(norm["bias"] - norm["running_mean"] * scale),
+        graph.constant(shift),
         pads=[pad // 2, pad // 2, pad - pad // 2, pad - pad // 2],
         strides=[stride, stride],
         group=kernel.shape[0] if depthwise else 1,

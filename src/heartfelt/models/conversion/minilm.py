@@ -7,17 +7,21 @@ Source: N. Reimers and I. Gurevych, Sentence-BERT (EMNLP 2019); W. Wang et al., 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import numpy.typing as npt
+from heartfelt.models import minilm
+from heartfelt.models.conversion.graph import (
+    Graph,
+    Layer,
+    Tensors,
+    encoder_layer,
+    layer_norm,
+    weight_and_bias,
+)
+from heartfelt.models.conversion.readers import read_safetensors
+from heartfelt.models.minilm import WIDTH
+from heartfelt.models.session import Model
 
-from heartfelt.models.convert.attention import Layer, Weights, encoder_layer, layer_norm
-from heartfelt.models.convert.graph import Graph
-from heartfelt.models.readers.safetensors import read_safetensors
-
-Tensors = Mapping[str, npt.NDArray[Any]]
-
-WIDTH = 384
+_TEXTS = ("A calm piano piece that slowly turns sad.", "Wütend & laut: 120 BPM, distorted guitars!")
 _LAYERS = 6
 _HEADS = 12
 _EPSILON = 1e-12
@@ -28,6 +32,11 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
     weights = next(content for name, content in members.items() if name.endswith(".safetensors"))
     vocabulary = next(content for name, content in members.items() if name.endswith("vocab.txt"))
     return {"model.onnx": build(read_safetensors(weights)), "vocab.txt": vocabulary}
+
+
+def answers(model: Model) -> Tensors:
+    """Two texts of different length."""
+    return {"texts": minilm.embed(_TEXTS, model=model)}
 
 
 def build(tensors: Tensors) -> bytes:
@@ -42,7 +51,9 @@ def build(tensors: Tensors) -> bytes:
     )
     length = graph("Slice", graph("Shape", tokens), graph.constant([1]), graph.constant([2]))
     places = graph("Slice", places, graph.constant([0]), length, graph.constant([0]))
-    value = layer_norm(graph, graph("Add", words, places), _norm(tensors, "embeddings.LayerNorm"), _EPSILON)
+    value = layer_norm(
+        graph, graph("Add", words, places), weight_and_bias(tensors, "embeddings.LayerNorm"), _EPSILON
+    )
     absent = graph("Mul", graph("Sub", graph.constant(1.0), counts), graph.constant(-1e9))
     bias = graph("Unsqueeze", absent, graph.constant([1, 2]))
     for number in range(_LAYERS):
@@ -52,13 +63,6 @@ def build(tensors: Tensors) -> bytes:
     graph.output(graph("LpNormalization", summed, axis=1, p=2), "embedding", ["n", WIDTH])
     graph.output(graph("LpNormalization", value, axis=2, p=2), "token_vectors", ["n", "length", WIDTH])
     return graph.content()
-
-
-def _linear(tensors: Tensors, name: str) -> Weights:
-    return tensors[f"{name}.weight"], tensors[f"{name}.bias"]
-
-
-_norm = _linear
 
 
 def _layer(tensors: Tensors, number: int) -> Layer:
@@ -73,5 +77,5 @@ def _layer(tensors: Tensors, number: int) -> Layer:
         "narrower": "output.dense",
         "norm2": "output.LayerNorm",
     }
-    parts = {part: _linear(tensors, f"{name}{theirs}") for part, theirs in published.items()}
+    parts = {part: weight_and_bias(tensors, f"{name}{theirs}") for part, theirs in published.items()}
     return Layer(parts, _HEADS, _EPSILON, "gelu")

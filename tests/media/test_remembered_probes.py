@@ -9,12 +9,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.web.studies import write_study
 
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
-from heartfelt.snapshot import media
-from heartfelt.snapshot.probed import CACHE_FILE
-from tests.web.studies import write_study
+from heartfelt.media import probe as media
+from heartfelt.media.probe import CACHE_FILE
 
 
 @pytest.fixture

@@ -1,0 +1,85 @@
+"""Images: decoded to upright RGB for models, and written for raters."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.files import write_bytes
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A Pillow image whose file is either complete or absent."""
+
+    image: Image
+    kind: ClassVar[str] = "image"
+
+    @property
+    def width(self) -> int:
+        """Pixels across."""
+        return int(self.image.width)
+
+    @property
+    def height(self) -> int:
+        """Pixels down."""
+        return int(self.image.height)
+
+    def save(self, path: Path | str) -> Path:
+        """Write the image in the format its suffix names."""
+        path = Path(path)
+        if path.suffix.lower() not in SUFFIXES:
+            raise InputError(
+                f"Cannot write an image to {path}: '{path.suffix}' is not a format that can be written.",
+                suggestion(path.suffix.lower(), SUFFIXES, "Suffixes that can"),
+            )
+        memory = io.BytesIO()
+        self.image.save(memory, format=SUFFIXES[path.suffix.lower()])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, memory.getvalue())
+        return path
+
+
+def decode_image(source: Path | str | bytes) -> Image:
+    """Decode an image, or its bytes, to RGB: turned as its camera says, transparency on white."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    name = "The image sent" if isinstance(source, bytes) else str(source)
+    if not isinstance(source, bytes) and not Path(source).is_file():
+        raise InputError(f"There is no image at {name}.", "Check the path, and that the media were fetched.")
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns before it refuses; an image of that size is refused outright.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+                return _on_white(ImageOps.exif_transpose(image))
+    except UnidentifiedImageError:
+        problem = "its content is in no known image format"
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        problem = f"it has more than {Image.MAX_IMAGE_PIXELS:,} pixels"
+    except (OSError, SyntaxError, ValueError) as error:
+        problem = str(error).strip().rstrip(".") or type(error).__name__
+    raise InputError(
+        f"{name} cannot be read as an image: {problem}.", "Replace it with a complete PNG, JPEG or WebP file."
+    )
+
+
+def _on_white(image: Image) -> Image:
+    from PIL import Image
+
+    if image.mode in {"I", "I;16", "F"}:
+        raise ValueError(f"its pixels are single numbers of mode {image.mode}, not colours")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    page = Image.new("RGBA", image.size, "white")
+    page.alpha_composite(image.convert("RGBA"))
+    return page.convert("RGB")

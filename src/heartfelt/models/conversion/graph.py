@@ -1,0 +1,163 @@
+"""Writing an ONNX graph node by node, with the weights inside; and a transformer encoder's layer as such nodes.
+
+The layer normalises behind each part, as in BERT and PyTorch's default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Tensors: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Weights: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""A matrix ordered (out, in) and its bias; or a normalisation's scale and shift."""
+
+OPSET = 17
+_IR_VERSION = 8
+"""Old enough for every ONNX Runtime that knows the operators."""
+
+
+class Graph:
+    """A graph being written. Calling it adds a node and returns the name of what the node gives."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+
+    def input(self, name: str, shape: Sequence[int | str], kind: str = "FLOAT") -> str:
+        """Declare what the graph is given; a dimension with a name may have any size."""
+        self._inputs.append(_value(name, shape, kind))
+        return name
+
+    def output(self, value: str, name: str, shape: Sequence[int | str]) -> None:
+        """Declare ``value`` as something the graph gives back under ``name``."""
+        from onnx import helper
+
+        self._nodes.append(helper.make_node("Identity", [value], [name]))
+        self._outputs.append(_value(name, shape, "FLOAT"))
+
+    def constant(self, array: npt.NDArray[Any] | Sequence[int] | float) -> str:
+        """Keep numbers in the graph: floats as float32, integers as int64."""
+        from onnx import numpy_helper
+
+        values = np.asarray(array)
+        kept = np.ascontiguousarray(values, dtype=np.float32 if values.dtype.kind == "f" else np.int64)
+        name = f"c{len(self._constants)}"
+        # ascontiguousarray makes a lone number a list of one; the shape says what it was.
+        self._constants.append(numpy_helper.from_array(kept.reshape(values.shape), name))
+        return name
+
+    def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node with one result."""
+        from onnx import helper
+
+        result = f"v{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, list(inputs), [result], **attributes))
+        return result
+
+    def affine(self, value: str, scale: npt.NDArray[Any], shift: npt.NDArray[Any]) -> str:
+        """``value * scale + shift``, with shapes that broadcast."""
+        return self("Add", self("Mul", value, self.constant(scale)), self.constant(shift))
+
+    def content(self) -> bytes:
+        """The finished model, checked."""
+        import onnx
+        from onnx import helper
+
+        graph = helper.make_graph(self._nodes, self.name, self._inputs, self._outputs, self._constants)
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION
+        )
+        model.producer_name = "heartfelt"
+        onnx.checker.check_model(model, full_check=True)
+        content: bytes = model.SerializeToString(deterministic=True)
+        return content
+
+
+def _value(name: str, shape: Sequence[int | str], kind: str) -> Any:
+    from onnx import TensorProto, helper
+
+    return helper.make_tensor_value_info(name, getattr(TensorProto, kind), list(shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The weights of one layer, by what they do: query, key, value, output, wider, narrower, and the two norms."""
+
+    parts: Mapping[str, Weights]
+    heads: int
+    epsilon: float
+    activation: str
+    """``relu`` or ``gelu``."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers stand for a position."""
+        return int(self.parts["output"][0].shape[0])
+
+
+def linear(graph: Graph, value: str, weights: Weights) -> str:
+    """``value`` times the matrix, plus the bias."""
+    matrix, bias = weights
+    return graph("Add", graph("MatMul", value, graph.constant(matrix.T)), graph.constant(bias))
+
+
+def encoder_layer(graph: Graph, value: str, layer: Layer, bias: str | None = None) -> str:
+    """Attention over all positions, then two matrices; ``bias`` is added to the attention's scores."""
+    attended = linear(graph, _attention(graph, value, layer, bias), layer.parts["output"])
+    value = layer_norm(graph, graph("Add", value, attended), layer.parts["norm1"], layer.epsilon)
+    wide = linear(graph, value, layer.parts["wider"])
+    wide = graph("Relu", wide) if layer.activation == "relu" else _gelu(graph, wide)
+    narrow = graph("Add", value, linear(graph, wide, layer.parts["narrower"]))
+    return layer_norm(graph, narrow, layer.parts["norm2"], layer.epsilon)
+
+
+def _attention(graph: Graph, value: str, layer: Layer, bias: str | None) -> str:
+    size = layer.width // layer.heads
+    split = graph.constant([0, 0, layer.heads, size])
+    query, key, content = (
+        graph("Reshape", linear(graph, value, layer.parts[part]), split) for part in ("query", "key", "value")
+    )
+    query = graph("Transpose", query, perm=[0, 2, 1, 3])
+    key = graph("Transpose", key, perm=[0, 2, 3, 1])
+    content = graph("Transpose", content, perm=[0, 2, 1, 3])
+    scores = graph("Mul", graph("MatMul", query, key), graph.constant(1.0 / np.sqrt(size)))
+    if bias is not None:
+        scores = graph("Add", scores, bias)
+    mixed = graph("MatMul", graph("Softmax", scores, axis=-1), content)
+    mixed = graph("Transpose", mixed, perm=[0, 2, 1, 3])
+    return graph("Reshape", mixed, graph.constant([0, 0, layer.width]))
+
+
+def layer_norm(graph: Graph, value: str, weights: Weights, epsilon: float) -> str:
+    """Normalise over the last axis."""
+    scale, shift = (graph.constant(part) for part in weights)
+    return graph("LayerNormalization", value, scale, shift, axis=-1, epsilon=epsilon)
+
+
+def _gelu(graph: Graph, value: str) -> str:
+    inner = graph("Erf", graph("Mul", value, graph.constant(1.0 / np.sqrt(2.0))))
+    half = graph("Mul", value, graph.constant(0.5))
+    return graph("Mul", half, graph("Add", inner, graph.constant(1.0)))
+
+
+def weight_and_bias(tensors: Tensors, name: str) -> Weights:
+    """A layer's matrix and bias, or a normalisation's scale and shift, under their usual names."""
+    return tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+
+
+def batch_norm(tensors: Tensors, name: str, epsilon: float) -> Weights:
+    """A batch normalisation with its running mean and variance as one scale and one shift, in float64."""
+    weight, bias, mean, variance = (
+        tensors[f"{name}.{key}"].astype(np.float64)
+        for key in ("weight", "bias", "running_mean", "running_var")
+    )
+    scale = weight / np.sqrt(variance + epsilon)
+    return scale, bias - mean * scale

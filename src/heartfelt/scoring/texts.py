@@ -1,0 +1,98 @@
+"""Texts: BLEU, ROUGE-L, CIDEr-D and BERTScore against what raters wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from heartfelt.errors import HeartfeltError
+from heartfelt.scoring.measure import Measure, mean_of
+from heartfelt.scoring.metrics import Chance
+from heartfelt.scoring.scores import Score, TextDetails
+from heartfelt.scoring.sheet import Sheet
+from heartfelt.scoring.truth import ITEM, Truth
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.text import bleu, cider, lexical, rouge_l
+from heartfelt.stats.triples import Floats
+from heartfelt.streams import stream
+
+BLEU_RESAMPLES = 2000
+_NOT_COMPUTED = "not computed for texts"
+Texts = tuple[list[str], list[Sequence[str]]]
+"""Candidates, and the references of each."""
+
+
+def candidates(sheet: Sheet, truth: Truth) -> Texts:
+    """The model's texts, empty where it failed, with what raters wrote on the same items."""
+    texts = [
+        (text or "") if ok else ""
+        for text, ok in zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
+    ]
+    return texts, [truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()]
+
+
+def texts(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], TextDetails]:
+    """The caption metrics. BLEU belongs to the corpus, the others are means over items."""
+    own, references = everything = candidates(sheet, truth)
+    rows = np.flatnonzero(sheet.answered).tolist()
+    answered = [own[row] for row in rows], [references[row] for row in rows]
+    others = _other_items(len(own), measure.options.seed)
+    bert_score, why_no_bert = _bert_score()
+    metrics: tuple[tuple[str, Callable[..., Floats] | None], ...] = (
+        ("cider", cider),
+        ("rouge_l", rouge_l),
+        ("bert_score", bert_score),
+    )
+    scores = []
+    for name, compute in metrics:
+        values, full, blind = np.full(len(own), np.nan), np.zeros(len(own)), np.zeros(len(own))
+        if rows and compute is not None:
+            values[rows] = compute(*answered)
+            full = compute(*everything)
+            blind = compute([own[row] for row in others], references)
+        why = why_no_bert if compute is None else None if rows else "no text was given"
+        if name == "cider" and len(rows) == 1:
+            why = "a single item: nothing tells its words from others"
+        chance = Chance(float(blind.mean()), "its own texts assigned to other items", blind)
+        scores.append(
+            measure.score(sheet, mean_of(name, values, full, why, chance if len(own) > 1 else None))
+        )
+    scores += [_bleu(sheet, measure, order, answered, everything) for order in (1, 4)]
+    people = lexical([text for texts_ in references for text in texts_])
+    return scores, TextDetails(lexical(answered[0]), people)
+
+
+def _other_items(items: int, seed: int) -> list[int]:
+    """For every item another item, each once."""
+    order = stream(seed, "score", "dealt texts").permutation(items)
+    out = np.empty(items, np.int64)
+    out[order] = np.roll(order, 1)
+    return [int(place) for place in out]
+
+
+def _bert_score() -> tuple[Callable[..., Floats] | None, str]:
+    """BERTScore where its model is on disk; scoring never downloads it."""
+    from heartfelt.models import load_model
+    from heartfelt.models.minilm import bert_score
+
+    try:
+        return partial(bert_score, model=load_model("minilm", pull=False)), ""
+    except HeartfeltError as error:
+        return None, f"{error.problem} {error.fix}"
+
+
+def _bleu(sheet: Sheet, measure: Measure, order: int, answered: Texts, everything: Texts) -> Score:
+    options, name = measure.options, f"bleu_{order}"
+    compute = partial(
+        bleu,
+        order=order,
+        resamples=min(options.resamples, BLEU_RESAMPLES),
+        seed=options.seed,
+        confidence=options.confidence,
+    )
+    own = compute(*answered)
+    full = own if sheet.answered.all() else compute(*everything)
+    ceiling, missing = measure.ceilings.of(sheet.task, name), Estimate.missing(_NOT_COMPUTED, name)
+    return Score(sheet.model, sheet.task.id, "item", name, "", own, full, missing, ceiling, missing)

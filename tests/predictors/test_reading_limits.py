@@ -1,0 +1,432 @@
+"""Exact limits of what is read from servers, language models, files and requests."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from heartfelt.errors import InputError
+from heartfelt.media.sound import LEAST_SHARE, decode, loudest_if_cancelling
+from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
+from heartfelt.predictors.chat.chat import Chat
+from heartfelt.predictors.chat.form import read, schema
+from heartfelt.predictors.chat.message import allowed, groups
+from heartfelt.predictors.chat.reply import Prices, completion_of
+from heartfelt.predictors.endpoint import Endpoint
+from heartfelt.predictors.exchange import (
+    LONGEST_ANSWER,
+    is_transient,
+    refusal,
+    shortened,
+    timeout_of,
+    wait_of,
+)
+from heartfelt.predictors.kept import Kept
+from heartfelt.predictors.left_out import Group
+from heartfelt.predictors.matching import temperature_of
+from heartfelt.predictors.names import Names, file_name_of, stem_of
+from heartfelt.predictors.server import Refused, ServerOptions, read_request
+from heartfelt.predictors.sham import similarity
+from heartfelt.predictors.speech_mos import on_scale
+from heartfelt.study.scale import Categories, Numeric, Points, YesNo
+
+YES = YesNo(type="yes-no")
+NINE = Points(type="points", points=9, anchors={1: "low", 9: "high"})
+
+
+def test_which_statuses_may_pass_is_a_closed_list() -> None:
+    passing = {status for status in range(100, 1_000) if is_transient(status)}
+    server_errors = set(range(500, 600)) - {501, 505, 506, 510, 511}
+    assert passing == {408, 425, 429} | server_errors
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("0", 0.0), ("-5", 0.0), ("1.5", 1.5), ("900", 900.0), (" 7 ", 7.0), (None, None)]
+)
+def test_a_wait_in_seconds(header: str | None, seconds: float | None) -> None:
+    assert wait_of(header) == seconds
+
+
+def test_a_wait_until_a_date_is_never_negative() -> None:
+    later = datetime.now(UTC) + timedelta(seconds=100)
+    assert 98 < (wait_of(format_datetime(later, usegmt=True)) or 0) <= 100
+    assert 98 < (wait_of(later.strftime("%a, %d %b %Y %H:%M:%S -0000")) or 0) <= 100
+    assert wait_of(format_datetime(later - timedelta(days=1), usegmt=True)) == 0.0
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "", "soon"])
+def test_a_timeout_is_a_number_above_zero(text: str) -> None:
+    with pytest.raises(InputError):
+        timeout_of(text)
+
+
+def test_usual_limits_of_servers_and_clients() -> None:
+    assert LONGEST_ANSWER == 16 * 2**20
+    assert timeout_of("0.001") == 0.001
+    options = ServerOptions()
+    assert (options.host, options.port, options.batch, options.wait) == ("127.0.0.1", 8100, None, 0.005)
+    assert (options.waiting, options.megabytes, options.media) == (512, 64.0, None)
+    assert (Endpoint.at_once, Chat.at_once) == (8, 8)
+
+
+def test_long_words_of_a_server_are_shortened() -> None:
+    assert shortened("a" * 80) == "a" * 80
+    assert shortened("a" * 81) == "a" * 79 + "…"
+    assert shortened(" a\n b ") == "a b"
+    assert refusal(404, "") == "the server answered 404 Not Found"
+    assert refusal(599, "x  y") == "the server answered 599: x y"
+
+
+REQUEST = {"text": "x", "audio_stem": "a"}
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"texts": ["a"] * 1_000}, None),
+        ({"texts": ["a"] * 1_001}, 422),
+        ({"texts": []}, 422),
+        ({"texts": ["a", " "]}, 422),
+        ({"texts": ["a", 3]}, 422),
+        ({"audio_stem": "a" * 1_000}, None),
+        ({"audio_stem": "a" * 1_001}, 422),
+        ({"text": " "}, 422),
+        ({"audio_base64": "QQ=="}, None),
+        ({"audio_base64": "QQ"}, 422),
+        ({"audio_base64": "Q Q="}, 422),
+        ({"audio_base64": ""}, 422),
+        ({"scale": {"type": "points", "points": 9}}, None),
+        ({"scale": {"type": "points", "points": 9, "x": 1}}, 422),
+    ],
+)
+def test_requests_up_to_their_limits(change: dict[str, Any], status: int | None) -> None:
+    body = json.dumps({**REQUEST, **change}).encode()
+    if status is None:
+        assert read_request(body).texts
+        return
+    with pytest.raises(Refused) as caught:
+        read_request(body)
+    assert caught.value.status == status
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"{", 400), (b"[" * 100_000, 400), (b"[]", 422), (b"3", 422)])
+def test_what_is_no_object_is_refused(body: bytes, status: int) -> None:
+    with pytest.raises(Refused) as caught:
+        read_request(body)
+    assert caught.value.status == status
+
+
+def test_without_a_scale_a_request_asks_yes_or_no() -> None:
+    asked = read_request(json.dumps(REQUEST).encode())
+    assert (asked.name, asked.content, asked.texts, asked.together) == ("a", None, ("x",), False)
+    assert asked.scale == YES
+    both = read_request(json.dumps({**REQUEST, "texts": ["y", "z"], "audio_filename": "b.wav"}).encode())
+    assert (both.name, both.texts, both.together) == ("b.wav", ("y", "z"), True)
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest"),
+    [
+        ("temperature", "0", "2"),
+        ("max_tokens", "1", "1000000"),
+        ("input_price", "0", "1000000000"),
+    ],
+)
+def test_options_of_a_language_model_up_to_their_limits(name: str, lowest: str, highest: str) -> None:
+    more = {"output_price": "1"} if name == "input_price" else {}
+    for good in (lowest, highest):
+        Chat.make("m@http://host", {name: good, **more})
+    for bad in (str(float(lowest) - 0.01), str(float(highest) * 1.01), "nan", ""):
+        with pytest.raises(InputError):
+            Chat.make("m@http://host", {name: bad, **more})
+
+
+def test_usual_options_of_a_language_model() -> None:
+    made = Chat.make("m@http://host")
+    assert (made.temperature, made.max_tokens, made.reasons, made.context) == (0.0, 2_000, True, ())
+    assert (made.prices.input, made.prices.output) == (None, None)
+    assert "form auto, context none" in made.identity
+    for other in ({"form": "plain"}, {"context": "system"}, {"max_tokens": "10"}, {"temperature": "1"}):
+        assert Chat.make("m@http://host", other).identity != made.identity
+    assert Chat.make("m@http://host", {"context": "system+prompt"}).context == ("prompt", "system")
+
+
+def test_costs_are_by_the_million_tokens_and_missing_where_a_part_is() -> None:
+    assert Prices(2.0, 6.0).cost(1_000_000, 500_000) == 5.0
+    assert Prices(2.0, 6.0).cost(0, 0) == 0.0
+    for prices, tokens in (
+        (Prices(None, 6.0), (1, 1)),
+        (Prices(2.0, None), (1, 1)),
+        (Prices(2.0, 6.0), (None, 1)),
+        (Prices(2.0, 6.0), (1, None)),
+    ):
+        assert prices.cost(*tokens) is None
+
+
+@pytest.mark.parametrize(
+    ("tokens", "read_as"),
+    [
+        (0, 0),
+        (7, 7),
+        (-1, None),
+        (True, None),
+        ("7", None),
+        (7.0, None),
+        (2**53 - 1, 2**53 - 1),
+        (2**53, None),
+    ],
+)
+def test_token_counts_are_whole_numbers(tokens: Any, read_as: int | None) -> None:
+    said = {
+        "choices": [{"message": {"content": "x"}}],
+        "usage": {
+            "prompt_tokens": tokens,
+            "completion_tokens": tokens,
+            "prompt_tokens_details": {"cached_tokens": tokens},
+            "completion_tokens_details": {"reasoning_tokens": tokens},
+        },
+    }
+    found = completion_of(json.dumps(said))
+    assert found is not None
+    assert (found.input_tokens, found.output_tokens) == (read_as, read_as)
+    assert (found.cached_tokens, found.reasoning_tokens) == (read_as, read_as)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "null", '{"choices": {}}', '{"choices": [3]}', "[" * 100_000]
+)
+def test_what_is_no_completion(text: str) -> None:
+    assert completion_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        (1, 1.0),
+        (9, 9.0),
+        ("4.5", 4.5),
+        (0.999, None),
+        (9.001, None),
+        (True, None),
+        ("nan", None),
+        ([3], None),
+    ],
+)
+def test_numbers_must_lie_on_the_scale_ends_included(answer: Any, value: float | None) -> None:
+    ask = Ask("q", NINE, "text", "words", {})
+    (found,) = read(json.dumps({"q1": {"answer": answer}}), [ask])
+    assert found.value == value
+    assert (found.problem is None) == (value is not None)
+
+
+def test_the_fullest_and_last_form_counts() -> None:
+    asks = [Ask(name, NINE, "t", "w", {}) for name in "ab"]
+    text = (
+        'first {"q1": {"answer": 2}} then {"q1": 3, "q2": 4} and {"q1": 5, "q2": 6} and {"q2": 7} [{"q1": 8}'
+    )
+    assert [one.value for one in read(text, asks)] == [5.0, 6.0]
+    (found, other) = read('{"q1": {"answer": 2, "reason": " why "}, "q2": {"answer": 3, "reason": ""}}', asks)
+    assert (found.reason, other.reason) == ("why", None)
+
+
+def test_the_form_names_bounds_and_reasons() -> None:
+    asks = [Ask("a", NINE, "t", "w", {}), Ask("b", YES, "t", "w", {})]
+    form = schema(asks, reasons=True)
+    assert form["required"] == ["q1", "q2"]
+    assert form["additionalProperties"] is False
+    first = form["properties"]["q1"]
+    assert list(first["properties"]) == ["reason", "answer"]
+    assert first["properties"]["answer"] == {"type": "number", "minimum": 1, "maximum": 9}
+    assert list(schema(asks, reasons=False)["properties"]["q2"]["properties"]) == ["answer"]
+    assert allowed(NINE) == "a number from 1 (low) to 9 (high), decimals allowed"
+    assert allowed(Numeric(type="numeric", low=0, high=1)) == "a number from 0 to 1, decimals allowed"
+
+
+def test_questions_with_something_shown_have_requests_of_their_own() -> None:
+    asks = [
+        Ask(name, YES, "t", "w", {}, shown) for name, shown in zip("abcd", ("", "x", "", "y"), strict=True)
+    ]
+    assert [[ask.question for ask in part] for part in groups(asks)] == [["a", "c"], ["b"], ["d"]]
+
+
+@pytest.mark.parametrize("audio", ["send", "stem"])
+@pytest.mark.parametrize("version", ["", "2"])
+def test_only_a_versioned_server_that_hears_the_media_is_cached(audio: str, version: str) -> None:
+    options = {"audio": audio, **({"version": version} if version else {})}
+    made = Endpoint("http://host", options)
+    assert made.lasting == (audio == "send" and version == "2")
+    assert made.needs_media == (audio == "send")
+
+
+def test_the_identity_of_an_endpoint_names_what_is_sent() -> None:
+    others: list[tuple[str, dict[str, str]]] = [
+        ("http://host", {}),
+        ("http://other", {}),
+        ("http://host", {"version": "1"}),
+        ("http://host", {"audio": "stem"}),
+        ("http://host", {"names": "plain"}),
+    ]
+    assert len({Endpoint(url, options).identity for url, options in others}) == len(others)
+    assert Endpoint("http://host", {"timeout": "5"}).identity == Endpoint("http://host").identity
+
+
+def test_a_name_is_matched_where_it_is_unmistakable() -> None:
+    names = Names(["a/x.wav", "b/x.wav", "b/y.wav", "z"])
+    assert names.find("a/x.wav") == "a/x.wav"
+    assert names.find("a/x") == "a/x.wav"
+    assert names.find("x.wav") is None
+    assert names.find("x") is None
+    assert names.find("y") == "b/y.wav"
+    assert names.find("elsewhere/y.mp3") == "b/y.wav"
+    assert names.find("z.flac") == "z"
+    assert names.find("z.txt") is None
+    assert Names(["x", "a/x.wav"]).find("x") == "x"
+
+
+def test_file_names_carry_folders_levels_and_the_ending_of_the_media(tmp_path: Path) -> None:
+    ask = Ask("q", YES, "t")
+    level = Ask("q", YES, "t", about={"dimension": "D", "level": "3", "polarity": "pos"})
+    case = Case("a/b.c", (ask,), Media(tmp_path / "x.mp3"))
+    assert (stem_of(case, ask), file_name_of(case, ask)) == ("a__b.c", "a__b.c.mp3")
+    assert file_name_of(case, ask, unique=False) == "b.c.mp3"
+    sound = Case("a/b.WAV", (ask,))
+    assert (stem_of(sound, ask), file_name_of(sound, ask)) == ("a__b", "a__b.WAV")
+    assert file_name_of(sound, level) == "b__D_3_pos.WAV"
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ('stimulus,question,value\na,q,"3,5"\n', Prediction(value=3.5)),
+        ("stimulus,question,value\na,q,NA\n", Prediction.failed("the file's cell for this item is empty")),
+        ("stimulus,question,value,ok\na,q,3,false\n", "the file says that there is no prediction"),
+        ("stimulus,question,value,ok\na,q,3,true\n", Prediction(value=3.0)),
+        ("stimulus,question,value,problem\na,q,3,broken\n", "broken"),
+        ("stimulus,question,value\na,q,high\n", "the file's 'high' is not a number"),
+        ("stimulus,q\na,4\n", Prediction(value=4.0)),
+        ("stimulus,question,score,low,high\na,q,0.5,0.25,0.75\n", Prediction(score=0.5, low=0.25, high=0.75)),
+        ("STIMULUS,Question,Prediction\na,q,2\n", Prediction(value=2.0)),
+    ],
+)
+def test_one_cell_of_a_file(rows: str, expected: Prediction | str, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.csv"
+    path.write_text(rows, encoding="utf-8")
+    ((found,),) = predictor_from(f"file:{path}").predict([Case("a", (Ask("q", NINE, "t"),))])
+    assert found == (Prediction.failed(expected) if isinstance(expected, str) else expected)
+
+
+def test_two_rows_for_one_item_are_refused_in_every_layout(tmp_path: Path) -> None:
+    case = Case("f/a.wav", (Ask("q", NINE, "t"),))
+    for rows in (
+        "stimulus,question,value\na,q,1\na,q,2\n",
+        "stimulus,q\na,1\na,2\n",
+        "stimulus,question,value\na,q,1\na.wav,q,2\n",
+    ):
+        path = tmp_path / "predictions.csv"
+        path.write_text(rows, encoding="utf-8")
+        with pytest.raises(InputError, match="has two predictions for 'q'"):
+            predictor_from(f"file:{path}").expect([case])
+
+
+def test_rows_that_belong_nowhere_are_in_the_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.csv"
+    path.write_text("stimulus,question,value\na,q,1\nb,q,2\na,r,3\n", encoding="utf-8")
+    predictor = predictor_from(f"file:{path}")
+    predictor.expect([Case("a", (Ask("q", NINE, "t"),)), Case("c", (Ask("r", NINE, "t"),))])
+    rows = predictor.ledger().select("stimulus", "question", "stage", "what").rows()
+    assert rows == [("b", "q", "predict", "prediction"), ("a", "r", "predict", "prediction")]
+    assert predictor.ledger()["reason"].to_list() == [
+        "predictions.csv: no stimulus that is asked about has this name",
+        "predictions.csv: this question is not asked of this stimulus",
+    ]
+
+
+def test_only_the_last_few_answers_are_remembered() -> None:
+    made: list[str] = []
+
+    def make(key: str) -> str:
+        made.append(key)
+        return key
+
+    known: Kept[str] = Kept(most=2)
+    for key in ("a", "b", "a", "c", "a", "b"):
+        assert known.get(key, partial(make, key)) == key
+    assert made == ["a", "b", "c", "b"]
+
+
+def test_a_group_without_its_own_label() -> None:
+    group = Group()
+    for value in (1.0, 1.0, 4.0):
+        group.add(value)
+    assert group.prediction(NINE, "n").value == 2.0
+    assert group.without(4.0).prediction(NINE, "n").value == 1.0
+    assert group.n == 3
+    mood = Categories(type="categories", categories=["a", "b", "c"])
+    tied = Group()
+    for value in (2.0, 2.0, 1.0, 1.0):
+        tied.add(value)
+    found = tied.prediction(mood, "n")
+    assert (found.value, found.answer, found.score) == (1.0, "b", None)
+    assert found.shares == {"a": 0.0, "b": 0.5, "c": 0.5}
+    yes = Group()
+    for value in (1.0, 1.0, 0.0, 1.0):
+        yes.add(value)
+    assert yes.prediction(YES, "n").score == 0.75
+
+
+@pytest.mark.parametrize(
+    ("score", "value", "clipped"), [(1.0, 1.0, False), (5.0, 9.0, False), (3.0, 5.0, False), (5.1, 9.0, True)]
+)
+def test_a_mean_opinion_score_on_another_scale(score: float, value: float, clipped: bool) -> None:
+    found = on_scale(score, Ask("q", NINE, "t"))
+    assert found.value == pytest.approx(value, rel=1e-12)
+    assert ("end of the scale" in (found.note or "")) == clipped
+    assert on_scale(score, Ask("q", YES, "t")).problem
+    assert on_scale(2.5, Ask("q", Points(type="points", points=5), "t")) == Prediction(value=2.5)
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "hot"])
+def test_a_temperature_is_a_number_above_zero(given: str) -> None:
+    with pytest.raises(InputError):
+        temperature_of({"temperature": given}, None)
+    assert temperature_of({"temperature": "0.01"}, None) == 0.01
+
+
+def test_channels_that_leave_under_a_tenth_of_their_power_are_not_averaged() -> None:
+    assert LEAST_SHARE == 0.1
+    tone = np.sin(np.arange(4_000, dtype=np.float32) * 0.1)
+
+    def share(second: float) -> float:
+        return ((1 + second) / 2) ** 2 / ((1 + second**2) / 2)
+
+    for second in (-0.48, -0.53):
+        frames = np.stack([tone, second * tone], axis=1).astype(np.float32)
+        assert loudest_if_cancelling([frames]) == (0 if share(second) < 0.1 else None)
+        assert loudest_if_cancelling([frames[:2_000], frames[2_000:]]) == (0 if share(second) < 0.1 else None)
+    assert share(-0.53) < 0.1 < share(-0.48)
+    assert loudest_if_cancelling([tone[:, None]]) is None
+    assert loudest_if_cancelling([np.zeros((100, 2), np.float32)]) is None
+    assert loudest_if_cancelling([]) is None
+
+
+def test_sound_is_the_channel_mean_at_the_rate_that_is_asked(tmp_path: Path) -> None:
+    tone = (0.5 * np.sin(np.arange(8_000) * 0.1)).astype(np.float32)
+    soundfile.write(tmp_path / "a.wav", np.stack([tone, 0.5 * tone], axis=1), 8_000, subtype="FLOAT")
+    found = decode(tmp_path / "a.wav", 8_000)
+    assert found.dtype == np.float32
+    assert np.allclose(found, 0.75 * tone, atol=1e-7)
+    assert decode((tmp_path / "a.wav").read_bytes(), 16_000).shape == (16_000,)
+
+
+def test_the_sham_similarity_is_from_minus_one_to_one() -> None:
+    numbers = [similarity(f"clip {place}", "text") for place in range(2_000)]
+    assert -1.0 <= min(numbers) < -0.99
+    assert 0.99 < max(numbers) <= 1.0

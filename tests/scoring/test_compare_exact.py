@@ -1,0 +1,175 @@
+"""Comparisons to the last digit: what is resampled, the correction over pairs, and how many more stimuli are needed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats
+
+from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
+from heartfelt.scoring.metrics import Kind
+from heartfelt.stats.paired_metrics import metric_difference
+
+SOURCE = "the paired t test over stimuli by hand (differences of means have one); Holm's rule by hand"
+
+STIMULI = 12
+TRUTH = np.zeros(2 * STIMULI)
+_DRAW = np.random.default_rng(7)
+LOSSES = {
+    name: 2 + np.abs(_DRAW.normal(shift, 0.4, 2 * STIMULI))
+    for name, shift in (("a", 1.0), ("b", 1.2), ("c", 1.4))
+}
+
+
+def entrants(system: bool = False) -> list[Entrant]:
+    """Three models, two questions on each of twelve stimuli, by four systems."""
+    table = pl.DataFrame(
+        {
+            "stimulus": np.repeat([f"s{k}" for k in range(STIMULI)], 2),
+            "question": ["one", "two"] * STIMULI,
+            "truth": TRUTH,
+            "system": np.repeat(["p", "q", "r", "t"], 6) if system else [None] * (2 * STIMULI),
+        },
+        schema_overrides={"system": pl.String},
+    )
+    return [
+        Entrant(name, table.with_columns(pl.Series("said", y), pl.Series("counted", y)), float(y.mean()), None, 1.0, 0.001)
+        for name, y in LOSSES.items()
+    ]  # fmt: skip
+
+
+def options(confidence: float = 0.95, kind: Kind = "text", headline: str = "mae") -> CompareOptions:
+    return CompareOptions("task", kind, headline, confidence)
+
+
+def test_both_answers_to_a_stimulus_are_left_out_together() -> None:
+    pair = compare(entrants()[:2], options())[0]
+    gaps = (LOSSES["a"] - LOSSES["b"]).reshape(STIMULI, 2).mean(axis=1)
+    expected = scipy_stats.ttest_1samp(gaps, 0)
+    ends = expected.confidence_interval(0.95)
+    assert pair.difference.counts["clusters"] == STIMULI
+    assert (pair.difference.value, pair.difference.low, pair.difference.high) == pytest.approx(
+        (gaps.mean(), ends.low, ends.high)
+    )
+    assert pair.p.value == pytest.approx(float(expected.pvalue))
+    rows = scipy_stats.ttest_rel(LOSSES["a"], LOSSES["b"])
+    assert pair.p.value != pytest.approx(float(rows.pvalue), rel=1e-3)
+
+
+def test_over_systems_whole_systems_are_left_out() -> None:
+    pair = compare(entrants(system=True)[:2], options())[0]
+    gaps = (LOSSES["a"] - LOSSES["b"]).reshape(4, 6).mean(axis=1)
+    expected = scipy_stats.ttest_1samp(gaps, 0)
+    assert pair.over_systems.difference.counts["clusters"] == 4
+    assert pair.over_systems.p.value == pytest.approx(float(expected.pvalue))
+    assert pair.difference.counts["clusters"] == STIMULI
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_p_values_are_corrected_by_holm_over_all_pairs(confidence: float) -> None:
+    pairs = compare(entrants(), options(confidence))
+    raw = [float(pair.p) for pair in pairs]
+    order = np.argsort(raw)
+    adjusted = dict(
+        zip(order.tolist(), np.maximum.accumulate(np.sort(raw) * [3, 2, 1]).tolist(), strict=True)
+    )
+    for place, pair in enumerate(pairs):
+        assert pair.pairs == 3
+        assert pair.p_adjusted == pytest.approx(min(adjusted[place], 1.0))
+        assert pair.apart == (adjusted[place] <= 1 - confidence)
+        assert pair.difference.confidence == confidence
+        left = 1 - (1 - confidence) * raw[place] / min(adjusted[place], 1.0)
+        assert pair.difference_adjusted.confidence == pytest.approx(left)
+        low, high = pair.difference_adjusted.low, pair.difference_adjusted.high
+        assert low is not None
+        assert high is not None
+        assert (low > 0 or high < 0) == pair.apart
+
+
+def test_one_pair_needs_no_correction() -> None:
+    pair = compare(entrants()[:2], options())[0]
+    assert pair.difference_adjusted == pair.difference
+    assert pair.p_adjusted == pair.p.value
+
+
+def test_more_stimuli_are_those_that_would_show_the_difference_after_the_correction() -> None:
+    close = entrants()
+    nudge = np.where(np.arange(2 * STIMULI) % 4 < 2, 0.3, -0.25)
+    rows = close[0].rows.with_columns(said=pl.col("said") + nudge, counted=pl.col("counted") + nudge)
+    twin = Entrant("twin", rows, 1.0, None, 1.0, 0.001)
+    for others, pairs in (([], 1), (close[1:2], 3)):
+        pair = next(each for each in compare([close[0], twin, *others], options()) if each.second == "twin")
+        assert not pair.apart
+        gaps = (-nudge).reshape(STIMULI, 2).mean(axis=1)
+        error = gaps.std(ddof=1) / math.sqrt(STIMULI)
+        reach = scipy_stats.norm.ppf(1 - 0.05 / pairs / 2) + scipy_stats.norm.ppf(0.8)
+        needed = math.ceil(STIMULI * (reach * error / gaps.mean()) ** 2)
+        assert pair.more_stimuli.value == needed - STIMULI
+    apart = next(each for each in compare(entrants(), options(0.5)) if each.apart)
+    assert apart.more_stimuli.value == 0
+
+
+def test_at_least_one_more_stimulus_is_needed_where_models_are_not_apart() -> None:
+    pair = compare(entrants(), options(0.999))[0]
+    found = metric_difference("mae", TRUTH, LOSSES["a"], LOSSES["b"], group=np.repeat(np.arange(STIMULI), 2))
+    needed = found.needed(alpha=0.001 / 3)
+    assert not pair.apart
+    assert pair.more_stimuli.value == max(float(needed) - STIMULI, 1)
+
+
+def test_units_needed_at_another_power_and_alpha() -> None:
+    found = metric_difference("mae", TRUTH, LOSSES["a"], LOSSES["b"])
+    assert found.standard_error is not None
+    for alpha, power in ((0.05, 0.8), (0.01, 0.9)):
+        reach = scipy_stats.norm.ppf(1 - alpha / 2) + scipy_stats.norm.ppf(power)
+        expected = math.ceil(24 * (reach * found.standard_error / float(found.estimate)) ** 2)
+        assert found.needed(alpha, power).value == expected
+
+
+def test_models_that_may_be_there_by_chance_have_no_rank() -> None:
+    models = entrants()
+    at_the_edge = [
+        Entrant(one.model, one.rows, one.value, None, 0.1, p)
+        for one, p in zip(models, (0.05 / 3, 0.025, 0.0501), strict=True)
+    ]
+    found = {rank.model: rank for rank in ranks(at_the_edge, compare(at_the_edge, options()), options())}
+    assert [found[name].beats_chance for name in "abc"] == [True, True, False]
+    assert found["a"].p_chance_adjusted == pytest.approx(0.05)
+    assert (found["c"].place, found["c"].why_none) == (None, "it does not beat chance")
+    behind = [Entrant(one.model, one.rows, one.value, None, 0.0, 0.001) for one in models]
+    assert all(rank.place is None for rank in ranks(behind, compare(behind, options()), options()))
+    unknown = [Entrant(one.model, one.rows, one.value, None, None, None) for one in models]
+    assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, options()), options())] == [
+        None
+    ] * 3
+
+
+def test_ranks_follow_the_direction_of_the_metric() -> None:
+    models = entrants()
+    pairs = compare(models, options(0.6))
+    assert [rank.model for rank in ranks(models, pairs, options(0.6))] == ["a", "b", "c"]
+    apart = {(pair.first, pair.second) for pair in pairs if pair.apart}
+    for rank in ranks(models, pairs, options(0.6)):
+        assert rank.best == 1 + sum(rank.model == second for _, second in apart)
+        assert rank.worst == 3 - sum(rank.model == first for first, _ in apart)
+    higher = CompareOptions("task", "text", "cider", 0.6)
+    assert [rank.model for rank in ranks(models, pairs, higher)] == ["c", "b", "a"]
+
+
+def test_two_systems_are_too_few_to_speak_of_others() -> None:
+    two = pl.when(pl.col("system") == "p").then(pl.lit("p")).otherwise(pl.lit("q"))
+    models = [
+        Entrant(one.model, one.rows.with_columns(system=two), one.value, None, 1.0, 0.01)
+        for one in entrants(system=True)
+    ]
+    pairs = compare(models, options())
+    assert (
+        pairs[0].over_systems.p.why_missing
+        == "2 systems; at least 3 are needed to generalise to other systems"
+    )
+    rank = ranks(models, pairs, options())[0]
+    assert rank.over_systems.why_none == "2 systems; at least 3 are needed to generalise to other systems"
+    assert rank.generalises_to == "other clips of these systems"

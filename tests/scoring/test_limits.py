@@ -1,0 +1,160 @@
+"""Limits, guards and fallbacks of scoring, each at its boundary."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats
+
+from heartfelt.errors import InputError
+from heartfelt.scoring import ScoreOptions, Selection, score
+from heartfelt.scoring.binary import _worst, best_threshold, held_out
+from heartfelt.scoring.compare import CompareOptions, Entrant, compare
+from heartfelt.scoring.measure import AboveChance, of_ceiling
+from heartfelt.scoring.metrics import converted
+from heartfelt.scoring.numbers import crps_normal, interval_score
+from heartfelt.scoring.score import columns_of
+from heartfelt.scoring.truth import tasks_of, truth_of
+from heartfelt.stats.estimate import Estimate
+from tests.scoring import made
+
+SOURCE = "the definitions, by hand"
+
+
+def test_a_threshold_needs_two_stimuli_per_fold() -> None:
+    label, score_ = np.tile([0.0, 1.0], 5), np.arange(10.0)
+    assert held_out(label, score_, np.arange(10), 5, 0).why_none is None
+    assert held_out(label[:9], score_[:9], np.arange(9), 5, 0).why_none == "9 stimuli are too few for 5 folds"
+
+
+def test_the_best_threshold_is_the_middle_of_the_longest_best_stretch() -> None:
+    assert best_threshold(np.array([0.0, 0, 1, 1]), np.array([1.0, 2, 5, 6])) == 3.5
+    assert best_threshold(np.array([1.0, 1]), np.array([1.0, 2])) is None
+    assert best_threshold(np.array([0.0, 0]), np.array([1.0, 2])) is None
+    # Where yes goes with low scores, calling all yes is as good as any: half the range below the lowest.
+    assert best_threshold(np.array([1.0, 0]), np.array([1.0, 5])) == 0.0
+
+
+def test_a_score_at_the_threshold_is_a_no() -> None:
+    snapshot, chance = made.chances(stimuli=20)
+    rows = [{"stimulus": name, "question": "match", "score": 0.5} for name in chance]
+    made_scores = score(snapshot, made.predictions("m", rows), ScoreOptions(threshold=0.5, ceilings=False))
+    recall = made_scores.find("match", "m", "recall", at="threshold 0.5")
+    assert recall is not None
+    assert recall.estimate.value == 0.0
+
+
+def test_failures_score_worse_than_anything_seen() -> None:
+    order, x = np.array([0.2, 0.7, np.nan]), np.array([1.0, 0.0, 1.0])
+    assert _worst(order, x).tolist() == [-0.8, 1.7, -0.8]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [({"folds": 1}, "folds"), ({"resamples": 99}, "resamples"), ({"ties": "first"}, "ties"),
+     ({"interval_confidence": 1.0}, "confidence"), ({"claimed": {"m": 0.0}}, "confidence of predicted intervals of m")],
+)  # fmt: skip
+def test_options_are_refused_outside_their_range(given: dict[str, object], field: str) -> None:
+    with pytest.raises(InputError, match=field):
+        ScoreOptions(**given)  # type: ignore[arg-type]
+
+
+def test_options_at_their_limits() -> None:
+    assert ScoreOptions(folds=2, resamples=100).folds == 2
+    assert Selection(limit=1, full_coverage=1).limit == 1
+    for name in ("limit", "full_coverage"):
+        with pytest.raises(InputError):
+            Selection(**{name: -1})  # type: ignore[arg-type]
+
+
+def test_full_coverage_takes_exactly_that_many_raters() -> None:
+    items = pl.DataFrame(
+        {"stimulus": ["a", "b", "c"], "question": "q", "n": [2, 3, None]}, schema_overrides={"n": pl.Int64}
+    )
+    retained, ledger = Selection(full_coverage=3).apply(items)
+    assert retained["stimulus"].to_list() == ["b"]
+    assert ledger["reason"].to_list() == ["2 of 3 raters", "0 of 3 raters"]
+
+
+def test_slices_have_two_to_sixty_values() -> None:
+    snapshot, _ = made.numbers(per_cell=3)
+    truth = truth_of(snapshot)
+    names = [f"v{k % 60}" for k in range(truth.items.height)]
+    more = [f"v{k % 61}" for k in range(truth.items.height)]
+    items = truth.items.with_columns(sixty=pl.Series(names), more=pl.Series(more), single=pl.lit("x"))
+    from dataclasses import replace
+
+    wide = replace(truth, items=items, facts=(*truth.facts, "sixty", "more", "single"))
+    task = tasks_of(truth.study, ["valence"])[0][0]
+    columns = columns_of(wide, task, None)
+    assert "sixty" in columns
+    assert "more" not in columns
+    assert "single" not in columns
+
+
+def test_the_interval_score_by_hand() -> None:
+    x, low, high = np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.5, 0.5]), np.array([1.5, 1.5, 1.5])
+    assert interval_score(x, low, high, 0.9) == pytest.approx([1 + 20 * 0.5, 1, 1 + 20 * 0.5])
+
+
+def test_crps_is_the_absolute_error_without_spread() -> None:
+    assert crps_normal(np.array([1.0]), np.array([3.0]), np.array([0.0])) == pytest.approx([2.0])
+    z = 0.7
+    by_hand = 2 * (z * (2 * scipy_stats.norm.cdf(z) - 1) + 2 * scipy_stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
+    assert crps_normal(np.array([1.4]), np.array([0.0]), np.array([2.0])) == pytest.approx([by_hand])
+
+
+def test_a_ceiling_no_better_than_chance_gives_no_share() -> None:
+    chance, beyond = Estimate(0.5), Estimate(0.1, 0.05, 0.15)
+    above = AboveChance(chance, beyond, beyond)
+    for top in (0.5, 0.4):
+        result = of_ceiling("accuracy", Estimate(0.6), Estimate(top, top - 0.1, top + 0.1), above)
+        assert result.why_missing == "the ceiling is no better than chance"
+    share = of_ceiling("accuracy", Estimate(0.6), Estimate(0.7, 0.65, 0.75), above)
+    assert share.value == pytest.approx(0.5)
+    error = of_ceiling("rmse", Estimate(0.4), Estimate(0.3, 0.25, 0.35), above)
+    assert error.value == pytest.approx(0.1 / 0.2)
+
+
+def test_ceilings_of_other_metrics_follow_from_the_correlation() -> None:
+    base = Estimate(0.8, 0.6, 0.9)
+    ccc, tau = converted("ccc", base), converted("kendall", base)
+    assert (ccc.value, ccc.low, ccc.high) == pytest.approx((1.28 / 1.64, 0.72 / 1.36, 1.62 / 1.81))
+    assert tau.value == pytest.approx(2 / np.pi * np.arcsin(0.8))
+    assert converted("mse", base).value == pytest.approx(0.64)
+    assert converted("rmse", base).value == 0.8
+
+
+def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
+    gaps = np.array([1.0, 0.6, 1.4, 0.2, 1.8])
+    rows = pl.DataFrame({"stimulus": list("abcde"), "question": "q", "truth": 0.0, "said": gaps + 3})
+    other = rows.with_columns(said=pl.lit(3.0))
+    options = CompareOptions("t", "text", "mae", 0.999)
+    models = [Entrant("m", rows, 1.0), Entrant("o", other, 1.0)]
+    pair = compare(models, options)[0]
+    needed = (
+        5 * ((scipy_stats.norm.ppf(1 - 0.0005) + scipy_stats.norm.ppf(0.8)) * gaps.std(ddof=1) / 5**0.5) ** 2
+    )
+    assert pair.more_stimuli.value == max(np.ceil(needed) - 5, 1)
+    far = Entrant("far", rows.with_columns(said=pl.col("said") + 0.6), 1.0)
+    sure = compare([far, Entrant("o", other, 1.0)], CompareOptions("t", "text", "mae", 0.9985))[0]
+    assert not sure.apart
+    assert sure.more_stimuli.value == 1
+
+
+def test_intervals_of_predictors_are_scored_at_the_confidence_they_claim() -> None:
+    snapshot, truth = made.numbers(per_cell=2)
+    rows = [
+        {"stimulus": name, "question": "valence", "value": v, "low": v - 1, "high": v + 1}
+        for name, v in truth.items()
+    ]
+    results = []
+    for claim in (0.8, 0.9):
+        options = ScoreOptions(ceilings=False, slices=(), claimed={"m": claim})
+        found = score(snapshot, made.predictions("m", rows), options).find("valence", "m", "interval_score")
+        assert found is not None
+        results.append(found)
+    outside = [float(one.estimate) - 2.0 for one in results]
+    assert outside[1] == pytest.approx(2 * outside[0])
+    assert float(results[0].chance) != pytest.approx(float(results[1].chance))
