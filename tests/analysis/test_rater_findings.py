@@ -36,11 +36,11 @@ def test_parallel_answers_come_with_their_figures(colluders: Analysis) -> None:
 
 
 def test_the_chance_of_equal_answers_by_hand() -> None:
-    from heartfelt.screening.copies import _by_chance
+    from heartfelt.screening.rules.collusion import equal_by_chance
 
     mine, other = np.array([[1.0], [1.0], [2.0], [3.0]]), np.array([[1.0], [2.0], [2.0], [4.0]])
     # Of 16 pairings of an answer of one with an answer of the other, 2 x 1 + 1 x 2 are equal.
-    assert _by_chance(mine, other, np.isfinite(mine)) == pytest.approx(4 / 16)
+    assert equal_by_chance(mine, other, np.isfinite(mine)) == pytest.approx(4 / 16)
 
 
 def test_standards_are_kept_apart_from_findings(colluders: Analysis) -> None:

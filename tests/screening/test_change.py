@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions
-from heartfelt.screening.blocks import blocks
-from heartfelt.screening.rules.change import _fisher, _session
+from heartfelt.screening.rules.change import fisher_combined, session_of
 from heartfelt.snapshot import Snapshot
 from tests.screening.styles import Design, changing_study, honest_study
 
@@ -83,13 +82,13 @@ def test_short_sessions_are_not_judged() -> None:
 def test_p_values_are_combined_as_fisher_does() -> None:
     first, second = np.array([0.03, 0.5, 1.0]), np.array([0.2, 0.02, 1.0])
     expected = [stats.combine_pvalues([a, b])[1] for a, b in zip(first, second, strict=True)]
-    assert _fisher(first, second) == pytest.approx(expected)
+    assert fisher_combined(first, second) == pytest.approx(expected)
 
 
 def test_long_sessions_are_cut_into_few_units_that_lose_nothing() -> None:
     view = RatingsView.of(changing_study(Design(6, 1000, 6, questions=1), 1, "random", 0.5))
-    block = next(blocks(view))
-    session = _session(block)
+    block = next(view.blocks())
+    session = session_of(block)
     assert not isinstance(session, str)
     assert session.units.shape == (112, 1, 6)
     assert session.units[:, 0, 0].sum() == 1000

@@ -8,8 +8,8 @@ from heartfelt import simulate
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening import sequences as sequences_module
 from heartfelt.screening._kernels_alignment import align, path, surrogate_scores
-from heartfelt.screening.copies import AlignmentOptions, Copies, Groups, parallel_pairs
-from heartfelt.screening.sequences import Sequences, sequences
+from heartfelt.screening.rules.collusion import Groups, ParallelPairs, parallel_pairs
+from heartfelt.screening.sequences import Sequences, comparable_sequences
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.triples import Floats
@@ -86,13 +86,13 @@ def test_surrogates_keep_the_values_and_lose_the_copy() -> None:
     assert not np.array_equal(null, surrogate_scores(a, a, np.arange(56), HOW, 1.0, 5, 100, 2))
 
 
-def found(snap: Snapshot, seed: int = 0) -> Copies:
-    result = parallel_pairs(RatingsView.of(snap), AlignmentOptions(seed=seed))
-    assert isinstance(result, Copies)
+def found(snap: Snapshot, seed: int = 0) -> ParallelPairs:
+    result = parallel_pairs(RatingsView.of(snap), RULES["collusion"].complete(RuleOptions(seed=seed)))
+    assert isinstance(result, ParallelPairs)
     return result
 
 
-def joined(result: Copies) -> set[frozenset[str]]:
+def joined(result: ParallelPairs) -> set[frozenset[str]]:
     return {frozenset(pair) for pair in result.table.filter("copies").select("rater", "other").rows()}
 
 
@@ -174,7 +174,7 @@ def same_order(snap: Snapshot, by: str) -> Snapshot:
 def test_careful_raters_in_one_order_of_blocks_are_not_joined() -> None:
     for seed in range(3):
         snap = same_order(planted(n=40, seed=seed)[0], "intent")
-        made = sequences(RatingsView.of(snap))
+        made = comparable_sequences(RatingsView.of(snap))
         assert isinstance(made, Sequences)
         assert made.shared_order
         assert found(snap, seed).groups == ()
@@ -182,7 +182,7 @@ def test_careful_raters_in_one_order_of_blocks_are_not_joined() -> None:
 
 def test_a_random_order_is_not_taken_for_a_shared_one() -> None:
     for seed in range(8):
-        made = sequences(RatingsView.of(planted(n=30, seed=seed)[0]))
+        made = comparable_sequences(RatingsView.of(planted(n=30, seed=seed)[0]))
         assert isinstance(made, Sequences)
         assert not made.shared_order
 

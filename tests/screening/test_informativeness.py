@@ -66,7 +66,7 @@ def test_p_values_are_uniform_for_raters_who_do_not_look() -> None:
     for seed in range(4):
         snap, raters = planted({"ignores-stimulus": 0.5}, n=80, seed=seed)
         view = RatingsView.of(snap)
-        found = effects(view, 299, seed)
+        found = effects(view, seed, 299)
         blind = of_kind(raters, "ignores-stimulus")
         values += [found.p[r] for r, name in enumerate(view.raters) if name in blind]
     ranks = np.sort(values)

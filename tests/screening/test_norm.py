@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heartfelt.screening.norm import Side, evidence, standing
+from heartfelt.screening.norm import Side, standing
+from heartfelt.screening.rule import evidence_of
 from heartfelt.screening.view import Bools
 from heartfelt.stats.triples import Floats
 from tests.screening.planted import noise
@@ -68,11 +69,11 @@ def _beyond(value: Floats, limit: Floats, side: str, centre: float) -> Bools:
 def test_p_is_a_probability_whatever_the_values(values: list[float], side: Side) -> None:
     found = standing(np.array(values), np.zeros(len(values)), side, 0.05)
     assert ((found.p >= 0) & (found.p <= 1)).all()
-    weight = evidence(found.p, 4.0)
+    weight = evidence_of(found.p)
     assert ((weight >= 0) & (weight <= 4)).all()
     if len(set(values)) == 1:
         assert (found.p >= 0.5).all()
 
 
 def test_evidence_is_in_powers_of_ten() -> None:
-    assert evidence(np.array([1.0, 0.01, 1e-9, np.nan]), 4.0).tolist() == [0.0, 2.0, 4.0, 0.0]
+    assert evidence_of(np.array([1.0, 0.01, 1e-9, np.nan])).tolist() == [0.0, 2.0, 4.0, 0.0]

@@ -39,7 +39,7 @@ def test_the_rater_copied_from_is_kept(screened: tuple[Panel, pl.DataFrame]) -> 
     grouped = {name for group in panel.groups for name in group}
     assert sources & grouped
     assert not sources & set(panel.dropped)
-    assert sum("is kept from a group" in note for note in panel.notes) == len(panel.groups)
+    assert sum("is kept although in a group" in note for note in panel.notes) == len(panel.groups)
     everybody = screen(panel.source, "default, keep_source=no", seed=2)
     assert set(everybody.dropped) >= grouped
 
@@ -59,7 +59,7 @@ def test_the_snapshot_of_a_panel_goes_on(screened: tuple[Panel, pl.DataFrame], t
     panel, _ = screened
     kept = panel.snapshot()
     assert kept.raters["rater"].to_list() == panel.raters
-    assert kept.counts["ratings"] == panel.counts["ratings_kept"]
+    assert kept.counts["ratings"] == panel.counts.ratings_retained
     assert kept.ledger.height == panel.source.ledger.height + len(panel.dropped)
     assert kept.stimuli.equals(panel.source.stimuli)
     folder = kept.write(f"{tmp_path}/kept")
@@ -141,7 +141,7 @@ def test_a_policy_that_would_empty_the_panel_drops_nobody() -> None:
     panel = screen(snap, "default, at_most_dropped=0.1")
     assert panel.dropped == ()
     assert panel.flags.filter(pl.col("rule") == "informativeness")["flagged"].sum() > 8
-    assert any("beyond its limit" in note for note in panel.notes)
+    assert any("more than its limit" in note for note in panel.notes)
 
 
 def test_the_same_seed_gives_the_same_panel() -> None:

@@ -10,9 +10,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.screening import RULES, RatingsView, RuleOptions, screen
-from heartfelt.screening.rules.longest_run import PRIOR, longest_runs, run_chances, runs_of
-from heartfelt.screening.rules.response_time import net_seconds
-from heartfelt.screening.uniformity import modal_answers
+from heartfelt.screening.rules.against_norm import net_seconds
+from heartfelt.screening.rules.repetition import PRIOR, longest_runs, modal_answers, run_chances, runs_of
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
@@ -34,7 +33,7 @@ def test_runs_are_counted_in_presentation_order() -> None:
     answers = [3, 3, 5, 5, 5, 5, 2, 5, 2, 2]
     ratings = long({"r": {f"s{i}": value for i, value in enumerate(answers)}})
     view = RatingsView.of(snapshot(ratings.sample(fraction=1.0, shuffle=True, seed=3)))
-    assert longest_runs(view).tolist() == [[4.0]]
+    assert longest_runs(runs_of(view), 1).tolist() == [4.0]
     modal = modal_answers(view)
     assert (modal.n.tolist(), modal.times.tolist(), modal.answer.tolist()) == ([[10.0]], [[5.0]], [[5.0]])
 

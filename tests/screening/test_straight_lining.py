@@ -27,7 +27,7 @@ def first(n: int) -> set[str]:
 def test_straight_liners_are_left_out_however_many_they_are(many: int, answer: float | None) -> None:
     panel = screen(constant_study(Design(24, 60, 24), 1, many, answer), "default, collusion=off")
     assert set(panel.dropped) == first(many)
-    assert panel.counts["kept"] == 24 - many
+    assert panel.counts.retained == 24 - many
 
 
 def test_a_panel_of_straight_liners_and_careless_raters_keeps_to_its_limit_for_the_others() -> None:
@@ -42,7 +42,7 @@ def test_a_panel_of_straight_liners_and_careless_raters_keeps_to_its_limit_for_t
     careless = len(panel.dropped) - 12
     limited = screen(made, "default, collusion=off, at_most_dropped=0.05")
     assert set(limited.dropped) == first(12)
-    assert any(f"{careless} of 12 raters, beyond its limit of 5%" in note for note in limited.notes)
+    assert any(f"{careless} of 12 raters, more than its limit of 5%" in note for note in limited.notes)
 
 
 def test_nearly_one_answer_is_one_answer() -> None:

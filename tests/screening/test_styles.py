@@ -36,7 +36,7 @@ def test_rules_that_report_a_standard_are_not_counted_as_findings() -> None:
     by_standard = set(panel.flagged_by_standards())
     assert by_standard - set(panel.flagged())
     assert set(panel.flagged()) == set(error_controlled_flags(panel.flags)["rater"])
-    assert panel.counts["flagged"] == len(panel.flagged())
+    assert panel.counts.flagged == len(panel.flagged())
     rules = {row["rule"]: row["error_controlled"] for row in panel.to_json()["rules"]}
     assert not rules["bt500"]
     assert rules["spread"]

@@ -1,6 +1,6 @@
-"""The raters and ratings kept, with a ledger of what was left out and why."""
+"""Screening: which raters and ratings are retained, with a ledger of what was dropped and why."""
 
-from heartfelt.screening.panel import Panel, screen
+from heartfelt.screening.panel import Panel, PanelCounts, RuleSummary, screen
 from heartfelt.screening.policy import POLICIES, Policy, parse_policy
 from heartfelt.screening.rule import FLAGS, Rule, RuleOptions, error_controlled_flags
 from heartfelt.screening.rules import RULES
@@ -11,10 +11,12 @@ __all__ = [
     "POLICIES",
     "RULES",
     "Panel",
+    "PanelCounts",
     "Policy",
     "RatingsView",
     "Rule",
     "RuleOptions",
+    "RuleSummary",
     "error_controlled_flags",
     "parse_policy",
     "screen",

@@ -4,28 +4,32 @@ Each rater has a value ``v`` with a sampling error ``e``. Careful raters are tak
 centre with variance ``between^2 + e^2``. The centre is the median; ``between`` comes from the median absolute
 deviation (times 1.4826) less the typical sampling variance, so a minority of odd raters does not move the norm. That
 deviation is worth 37% of the raters it comes from (its efficiency for normal data), so the p-value is the tail of
-Student's t with 0.37 (raters - 1) degrees of freedom. Family-wise control is Bonferroni over the raters judged.
+Student's t with 0.37 (raters - 1) degrees of freedom. The family-wise error rate is controlled by Bonferroni over the
+raters judged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from heartfelt.stats.triples import Floats
+from heartfelt.screening.rule import Reasons, Verdicts
+from heartfelt.stats.triples import Floats, Ints
 
 Side: TypeAlias = Literal["low", "high", "both"]
 
+MAD_TO_SD = 1.4826
 LEAST_RATERS = 5
 EFFICIENCY = 0.37
-TOO_FEW = f"fewer than {LEAST_RATERS} raters can be compared, so there is no norm to hold them against"
+TOO_FEW = f"fewer than {LEAST_RATERS} raters can be compared, so there is no norm to compare them with"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """Where each rater stands: ``p`` of the tail on the asked side, and the ``limit`` a value must pass."""
+    """Where each rater stands: ``p`` of the tail on the requested side, and the ``limit`` a value must pass."""
 
     centre: float
     between: float
@@ -35,7 +39,7 @@ class Standing:
 
 
 def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standing:
-    """Hold values against their own robust norm. ``chance`` is the tail chance at which the limit lies.
+    """Compare values with their own robust norm. ``chance`` is the tail chance at which the limit lies.
 
     Values of NaN are passed over. Needs at least ``LEAST_RATERS`` values; the caller checks.
     """
@@ -43,7 +47,7 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
 
     known = np.isfinite(value)
     centre = float(np.median(value[known]))
-    spread = 1.4826 * float(np.median(np.abs(value[known] - centre)))
+    spread = MAD_TO_SD * float(np.median(np.abs(value[known] - centre)))
     between = float(np.sqrt(max(0.0, spread**2 - float(np.median(error[known] ** 2)))))
     scale = np.sqrt(between**2 + error**2)
     off = value - centre
@@ -60,7 +64,45 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
     return Standing(centre, between, z, np.minimum(p, 1.0), limit)
 
 
-def evidence(p: Floats, most: float) -> Floats:
-    """The weight of a p-value in powers of ten, from 0 to ``most``; 0 where there is none."""
-    held = np.where(np.isfinite(p), p, 1.0)
-    return np.clip(-np.log10(np.maximum(held, 1e-300)), 0.0, most) + 0.0  # no negative zero
+@dataclass(frozen=True, slots=True, eq=False)
+class Measure:
+    """One number per rater, on a scale where careful raters scatter normally, with its sampling error.
+
+    ``why`` says where the number is missing (then NaN). ``shown`` turns numbers back into the unit a person reads.
+    ``sentence(i, standing)`` describes row ``i``.
+    """
+
+    question: str | None
+    rater: Ints
+    value: Floats
+    error: Floats
+    n: Ints
+    why: Reasons
+    sentence: Callable[[int, Standing], str]
+    shown: Callable[[Floats], Floats] = lambda numbers: numbers
+
+
+def compare_with_norm(measures: Sequence[Measure], side: Side, alpha: float) -> list[Verdicts] | str:
+    """One verdict per rater and measure, Bonferroni over all that could be judged."""
+    judged = sum(int(np.isfinite(measure.value).sum()) for measure in measures)
+    verdicts = [_verdicts(each, side, alpha / max(judged, 1)) for each in measures if each.rater.size]
+    return verdicts or "nobody gave an answer it could examine"
+
+
+def _verdicts(measure: Measure, side: Side, chance: float) -> Verdicts:
+    known = np.isfinite(measure.value)
+    if int(known.sum()) < LEAST_RATERS:
+        why: Reasons = [reason or TOO_FEW for reason in measure.why]
+        return Verdicts(measure.rater, measure.n, why=why, question=measure.question)
+    stand = standing(measure.value, measure.error, side, chance)
+    return Verdicts(
+        measure.rater,
+        measure.n,
+        lambda row: measure.sentence(row, stand),
+        list(measure.why),
+        measure.shown(measure.value),
+        measure.shown(stand.limit),
+        stand.p,
+        known & (np.where(known, stand.p, 1.0) < chance),
+        question=measure.question,
+    )

@@ -1,45 +1,74 @@
-"""The panel: the raters and ratings kept after screening, with everything that led there."""
+"""The panel: the raters and ratings retained after screening, with everything that led there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from heartfelt.screening.copies import PAIR_COLUMNS, parallel_pairs
-from heartfelt.screening.decide import decide, ledger_rows
-from heartfelt.screening.policy import Policy, parse_policy
-from heartfelt.screening.ranking import ranking
+from heartfelt.screening.decision import decide, ledger_rows
+from heartfelt.screening.policy import Action, Policy, parse_policy
 from heartfelt.screening.rule import FLAGS, error_controlled_flags
 from heartfelt.screening.rules import RULES
-from heartfelt.screening.rules.collusion import Collusion
+from heartfelt.screening.rules.collusion import PAIR_COLUMNS, parallel_pairs
 from heartfelt.screening.view import RatingsView
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PanelCounts:
+    """What screening did, in numbers."""
+
+    raters: int
+    retained: int = field(metadata={"key": "kept"})
+    dropped: int
+    flagged: int
+    flagged_by_standards: int
+    ratings: int
+    ratings_retained: int = field(metadata={"key": "ratings_kept"})
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSummary:
+    """What one rule did: how many raters it judged and flagged, and why it could not judge the others."""
+
+    rule: str
+    about: str
+    action: Action
+    error_controlled: bool
+    judged: int
+    flagged: int
+    not_judged: int
+    why_not_judged: Mapping[str, int]
+    why_missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """What screening found and kept. Nothing is removed from ``source``."""
+    """The result of screening. Nothing is removed from ``source``."""
 
     source: Snapshot
     policy: Policy
     seed: int
     flags: pl.DataFrame
+    """What every rule reports, under the contract ``FLAGS``."""
     pairs: pl.DataFrame
-    """Pairs of raters whose sequences came near enough to be examined, nearest first."""
+    """Pairs of raters whose sequences were similar enough to be examined, most similar first."""
     groups: tuple[tuple[str, ...], ...]
+    """Raters whose answers run in parallel."""
     dropped: tuple[str, ...]
     dropped_batches: tuple[tuple[str, str], ...]
     ranking: pl.DataFrame
     ledger: pl.DataFrame
-    """Rows for what this screening left out."""
+    """Rows for what this screening dropped."""
     notes: tuple[str, ...]
     view: RatingsView = field(repr=False)
     decision_notes: tuple[str, ...] = ()
-    """Those of the notes that are about whom the policy keeps."""
+    """Those of the notes that are about whom the policy drops."""
 
     def under(
         self,
@@ -48,9 +77,9 @@ class Panel:
         exclude: Iterable[str] = (),
         restore: Iterable[str] = (),
     ) -> Panel:
-        """The panel another policy, or a person's corrections, would keep.
+        """The panel that another policy, or a person's corrections, would retain.
 
-        The rules are applied anew only if the policies do not apply the same rules in the same way.
+        The rules are applied again only if the policies do not apply the same rules in the same way.
         """
         other = parse_policy(policy)
         if not self.policy.applies_like(other):
@@ -58,7 +87,7 @@ class Panel:
         return _decided(self, other, exclude, restore)
 
     def scan_ratings(self) -> pl.LazyFrame:
-        """The ratings kept, as a lazy table."""
+        """The ratings retained, as a lazy table."""
         table = self.source.scan_ratings()
         if self.dropped:
             table = table.filter(pl.col("rater").is_null() | ~pl.col("rater").is_in(list(self.dropped)))
@@ -75,12 +104,12 @@ class Panel:
 
     @property
     def ratings(self) -> pl.DataFrame:
-        """The ratings kept."""
+        """The ratings retained."""
         return self.scan_ratings().collect()
 
     @property
     def raters(self) -> list[str]:
-        """The raters kept, in the snapshot's order."""
+        """The raters retained, in the snapshot's order."""
         gone = set(self.dropped)
         return [name for name in self.source.raters["rater"].to_list() if name not in gone]
 
@@ -90,17 +119,16 @@ class Panel:
 
     def flagged_by_standards(self) -> dict[str, list[str]]:
         """Raters flagged by rules without error control: a standard, a limit the study set, or a report such as bias."""
-        return self._reasons(
-            self.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("error_controlled"))
-        )
+        return self._reasons(self.flags.filter(~pl.col("error_controlled")))
 
     def reasons(self) -> dict[str, list[str]]:
         """Every flag of every rater, with or without error control."""
-        return self._reasons(self.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null()))
+        return self._reasons(self.flags)
 
     def _reasons(self, flags: pl.DataFrame) -> dict[str, list[str]]:
         reasons: dict[str, list[str]] = {}
-        for rater, rule, words in flags.select("rater", "rule", "words").iter_rows():
+        flagged = flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+        for rater, rule, words in flagged.select("rater", "rule", "words").iter_rows():
             reasons.setdefault(rater, []).append(f"{rule}: {words}")
         order = {name: place for place, name in enumerate(self.ranking["rater"].to_list())}
         return dict(sorted(reasons.items(), key=lambda item: order.get(item[0], len(order))))
@@ -119,21 +147,20 @@ class Panel:
         )
 
     def snapshot(self) -> Snapshot:
-        """A snapshot of what was kept, its ledger longer by what was not; the source itself if nothing was left out.
+        """A snapshot of what was retained, with what was dropped added to its ledger; the source itself if nothing was.
 
-        Stimuli that the study sets aside as probes have done their work by now and are left out too.
+        Stimuli that the study uses as probes have served their purpose by now and are left out too.
         """
-        if not self.dropped and not self.dropped_batches:
-            return self.source.without_probes
         source = self.source
+        if not self.dropped and not self.dropped_batches:
+            return source.without_probes
         ledger = (
             pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
         )
-        ratings = self.scan_ratings() if source.ratings_file is not None else self.ratings
         return Snapshot.build(
             source.study,
             stimuli=source.stimuli,
-            ratings=ratings,
+            ratings=self.scan_ratings() if source.ratings_file is not None else self.ratings,
             raters=source.raters.filter(~pl.col("rater").is_in(list(self.dropped))),
             source=source.source,
             items=source.table("items"),
@@ -143,43 +170,23 @@ class Panel:
         ).without_probes
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> PanelCounts:
         """What screening did, in numbers."""
         everyone = self.source.raters.height
-        kept = int(self.scan_ratings().select(pl.len()).collect().item())
-        return {
-            "raters": everyone,
-            "kept": everyone - len(self.dropped),
-            "dropped": len(self.dropped),
-            "flagged": len(self.flagged()),
-            "flagged_by_standards": len(self.flagged_by_standards()),
-            "ratings": self.source.found.ratings,
-            "ratings_kept": kept,
-        }
+        return PanelCounts(
+            everyone,
+            everyone - len(self.dropped),
+            len(self.dropped),
+            len(self.flagged()),
+            len(self.flagged_by_standards()),
+            self.source.found.ratings,
+            int(self.scan_ratings().select(pl.len()).collect().item()),
+        )
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a page or a file."""
-        return {
-            "policy": self.policy.to_json(),
-            "seed": self.seed,
-            "counts": self.counts,
-            "flagged": self.flagged(),
-            "flagged_by_standards": self.flagged_by_standards(),
-            "dropped": {
-                row["rater"]: row["reason"]
-                for row in self.ledger.filter(pl.col("what") == "rater").iter_rows(named=True)
-            },
-            "dropped_batches": [list(pair) for pair in self.dropped_batches],
-            "collusion": [list(group) for group in self.groups],
-            "ranking": self.ranking.select("rank", "rater", "score", "flagged_by").to_dicts(),
-            "rules": self._rules(),
-            "notes": list(self.notes),
-        }
-
-    def _rules(self) -> list[dict[str, Any]]:
+    def rules(self) -> tuple[RuleSummary, ...]:
+        """What each rule that was applied did."""
+        missing, everyone = self.not_judged(), len(self.view.raters)
         out = []
-        missing = self.not_judged()
-        everyone = len(self.view.raters)
         for name in self.flags["rule"].unique(maintain_order=True).to_list():
             rows = self.flags.filter(pl.col("rule") == name)
             judged = rows.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
@@ -191,25 +198,43 @@ class Panel:
                 .sort("raters", descending=True, maintain_order=True)
             )
             out.append(
-                {
-                    "rule": name,
-                    "about": RULES[name].about,
-                    "action": self.policy.action(name),
-                    "error_controlled": bool(rows["error_controlled"].all()),
-                    "judged": judged["rater"].n_unique(),
-                    "flagged": rows.filter("flagged")["rater"].n_unique(),
-                    "not_judged": int(reasons["raters"].sum()),
-                    "why_not_judged": dict(reasons.select("why_missing", "raters").iter_rows()),
-                    "why_missing": reasons["why_missing"].to_list(),
-                }
+                RuleSummary(
+                    name,
+                    RULES[name].about,
+                    self.policy.action(name),
+                    bool(rows["error_controlled"].all()),
+                    judged["rater"].n_unique(),
+                    rows.filter("flagged")["rater"].n_unique(),
+                    int(reasons["raters"].sum()),
+                    dict(reasons.select("why_missing", "raters").iter_rows()),
+                    tuple(reasons["why_missing"].to_list()),
+                )
             )
-        return out
+        return tuple(out)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a page or a file."""
+        dropped = self.ledger.filter(pl.col("what") == "rater") if self.ledger.height else self.ledger
+        parts: dict[str, object] = {
+            "policy": self.policy,
+            "seed": self.seed,
+            "counts": self.counts,
+            "flagged": self.flagged(),
+            "flagged_by_standards": self.flagged_by_standards(),
+            "dropped": dict(dropped.select("rater", "reason").iter_rows()),
+            "dropped_batches": self.dropped_batches,
+            "collusion": self.groups,
+            "ranking": self.ranking.select("rank", "rater", "score", "flagged_by"),
+            "rules": self.rules(),
+            "notes": self.notes,
+        }
+        return {name: to_json(part) for name, part in parts.items()}
 
     def __repr__(self) -> str:
         everyone = self.source.raters.height
         return (
             f"<Panel of {self.source.study.name} under '{self.policy.name}': {everyone - len(self.dropped)} of {everyone}"
-            f" raters kept, {len(self.flagged())} flagged>"
+            f" raters retained, {len(self.flagged())} flagged>"
         )
 
 
@@ -221,33 +246,44 @@ def screen(
     exclude: Iterable[str] = (),
     restore: Iterable[str] = (),
 ) -> Panel:
-    """Look at every rater by the policy's rules and keep those it keeps.
+    """Examine every rater by the policy's rules and drop those the policy drops.
 
-    ``exclude`` leaves out raters by hand, ``restore`` keeps them whatever the policy says; both are written down.
+    ``exclude`` drops raters by hand, ``restore`` retains them whatever the policy says; both are recorded.
     """
     policy = parse_policy(policy)
     view = RatingsView.of(source)
-    tables = [
-        RULES[rule].apply(view, policy.options(rule, seed)) for rule in RULES if policy.action(rule) != "off"
-    ]
+    applied = [rule for rule in RULES if policy.action(rule) != "off"]
+    tables = [RULES[rule].apply(view, policy.options(rule, seed)) for rule in applied]
     flags = pl.concat(tables) if tables else FLAGS.empty()
-    pairs, groups, remark = _copies(view, policy, seed)
-    remarks = (*_remarks(view), *remark)
-    everybody = Panel(
-        source,
-        policy,
-        seed,
-        flags,
-        pairs,
-        groups,
-        (),
-        (),
-        ranking(flags, view.raters),
-        pl.DataFrame(),
-        remarks,
-        view,
-    )
+    pairs, notes = pl.DataFrame(schema=PAIR_COLUMNS), _notes(view)
+    groups: tuple[tuple[str, ...], ...] = ()
+    if "collusion" in applied and view.raters:
+        rule = RULES["collusion"]
+        result = parallel_pairs(view, rule.complete(policy.options(rule.name, seed)))
+        if not isinstance(result, str):
+            pairs, groups = result.table, result.groups
+            if result.unexamined:
+                notes.append(
+                    f"{result.unexamined} more pairs of raters run in parallel and were not examined;"
+                    " check the order of trials."
+                )
+            if result.compared < result.pairs:
+                notes.append(
+                    f"Of {result.pairs} pairs of raters, the {result.compared} that share a stretch of answers were"
+                    " compared in full."
+                )
+    ranked, nothing = ranking(flags, view.raters), pl.DataFrame()
+    everybody = Panel(source, policy, seed, flags, pairs, groups, (), (), ranked, nothing, tuple(notes), view)
     return _decided(everybody, policy, exclude, restore)
+
+
+def _notes(view: RatingsView) -> list[str]:
+    notes = []
+    if view.unknown_raters:
+        notes.append(f"{view.unknown_raters} ratings have no rater; they are kept and cannot be screened.")
+    if view.unanswered:
+        notes.append(f"Nobody answered {', '.join(view.unanswered)}.")
+    return notes
 
 
 def _decided(panel: Panel, policy: Policy, exclude: Iterable[str], restore: Iterable[str]) -> Panel:
@@ -263,33 +299,37 @@ def _decided(panel: Panel, policy: Policy, exclude: Iterable[str], restore: Iter
     )
 
 
-def _copies(
-    view: RatingsView, policy: Policy, seed: int
-) -> tuple[pl.DataFrame, tuple[tuple[str, ...], ...], list[str]]:
-    rule = RULES["collusion"]
-    nothing = pl.DataFrame(schema=PAIR_COLUMNS)
-    if policy.action("collusion") == "off" or not view.raters or not isinstance(rule, Collusion):
-        return nothing, (), []
-    found = parallel_pairs(view, rule.options(policy.options("collusion", seed)))
-    if isinstance(found, str):
-        return nothing, (), []
-    remark = []
-    if found.unexamined:
-        remark.append(
-            f"{found.unexamined} further pairs of raters run in parallel and were not examined;"
-            " look at the order of trials."
-        )
-    if found.compared < found.pairs:
-        remark.append(
-            f"Of {found.pairs} pairs of raters, the {found.compared} that share a stretch of answers were compared in full."
-        )
-    return found.table, found.groups, remark
+def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
+    """Raters by carelessness: one row each, most evidence first, with every rule's evidence in its column.
 
-
-def _remarks(view: RatingsView) -> list[str]:
-    out = []
-    if view.unknown_raters:
-        out.append(f"{view.unknown_raters} ratings have no rater; they are kept and cannot be screened.")
-    if view.unanswered:
-        out.append(f"Nobody answered {', '.join(view.unanswered)}.")
-    return out
+    Each rule that looks for carelessness gives a rater evidence in powers of ten, between 0 and 4: minus the logarithm of
+    its p-value (the smallest over questions), the posterior odds of carrying no information, the adjusted p-value of
+    parallel answers, or 2 for a missed limit of the study. The score is the sum over rules. It is a ranking for a person to
+    read from the top, not a test: rules overlap, so a score has no false-positive rate of its own. Bias, BT.500 and P.913
+    do not count.
+    """
+    counted = [name for name in RULES if RULES[name].careless]
+    parts = (
+        flags.filter(pl.col("rater").is_not_null() & pl.col("rule").is_in(counted))
+        .group_by("rater", "rule")
+        .agg(pl.max("evidence"))
+    )
+    table = pl.DataFrame({"rater": list(raters)}, schema={"rater": pl.String})
+    for name in counted:
+        own = parts.filter(pl.col("rule") == name).select("rater", pl.col("evidence").alias(name))
+        table = table.join(own, on="rater", how="left", maintain_order="left")
+    flagged = (
+        flags.filter("flagged")
+        .sort("error_controlled", descending=True, maintain_order=True)
+        .unique(["rater", "rule"], maintain_order=True)
+        .group_by("rater", maintain_order=True)
+        .agg(pl.col("rule").alias("flagged_by"))
+    )
+    table = table.join(flagged, on="rater", how="left", maintain_order="left").with_columns(
+        pl.sum_horizontal(pl.col(counted).fill_null(0.0)).alias("score"),
+        pl.col("flagged_by").fill_null(pl.lit([], dtype=pl.List(pl.String))),
+    )
+    table = table.with_columns(pl.col("score").rank("min", descending=True).cast(pl.Int64).alias("rank"))
+    return table.select("rank", "rater", "score", "flagged_by", *counted).sort(
+        "rank", "rater", maintain_order=True
+    )

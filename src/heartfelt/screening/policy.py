@@ -1,6 +1,6 @@
-"""Policies: which rules are applied, and which of them cost a rater their place on the panel.
+"""Policies: which rules are applied, and which of them drop the raters they flag.
 
-A rule only flags; a policy decides. ``drop`` leaves out the raters (or the batches) a rule flags, ``flag`` only
+A rule only flags; a policy decides. ``drop`` drops the raters (or the batches) a rule flags, ``flag`` only
 reports them, and a rule that is neither is not applied. A policy is named, read from a YAML file, or written in
 line: ``default, anchor=drop, longest-run=off, level=0.01``.
 """
@@ -40,10 +40,10 @@ _KEYS = (
 class Policy:
     """What to do with flagged raters.
 
-    ``level`` is the family-wise level of every rule. If more than the share ``at_most_dropped`` of the raters would be
-    left out, or fewer than ``least_raters`` would remain, nobody is: such a panel needs a person to look. Raters who give
-    one answer throughout do not count towards that share. Of a group whose answers run in parallel, ``keep_source`` keeps
-    the one rater whose own answers clearly go with what was played, if there is one.
+    ``alpha`` (the key ``level`` in files) is the family-wise error rate of every rule. If more than the share
+    ``at_most_dropped`` of the raters would be dropped, or fewer than ``least_raters`` would remain, nobody is: a person has
+    to look at such a panel. Raters who give one answer throughout do not count towards that share. Of a group whose answers
+    run in parallel, ``keep_source`` keeps the rater whose own answers clearly follow what was played, if there is one.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Policy:
                 )
             if action not in get_args(Action):
                 raise InputError(
-                    f"A policy cannot '{action}' by a rule.",
+                    f"The policy has an unknown action '{action}' for the rule '{rule}'.",
                     suggestion(str(action), get_args(Action), "Actions"),
                 )
         if not 0.0 <= self.at_most_dropped <= 1.0 or self.least_raters < 0:
             raise InputError(
-                f"A policy that drops at most {self.at_most_dropped} and keeps {self.least_raters} raters cannot be followed.",
+                f"at_most_dropped is {self.at_most_dropped} and least_raters is {self.least_raters}.",
                 "Give at_most_dropped from 0 to 1 and least_raters of 0 or more.",
             )
         RuleOptions(alpha=self.alpha)
@@ -87,8 +87,10 @@ class Policy:
 
     def applies_like(self, other: Policy) -> bool:
         """Whether both apply the same rules in the same way, whatever they then decide."""
-        applied = [{rule for rule, action in one.actions.items() if action != "off"} for one in (self, other)]
-        return applied[0] == applied[1] and self.alpha == other.alpha and self.settings == other.settings
+        mine, theirs = (
+            {rule for rule, action in policy.actions.items() if action != "off"} for policy in (self, other)
+        )
+        return mine == theirs and self.alpha == other.alpha and self.settings == other.settings
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -119,26 +121,26 @@ def actions_of(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> d
 
 POLICIES: Registry[Policy] = Registry("policy", offered="policies")
 for _policy in (
-    Policy("none", "apply no rule and keep everybody"),
-    Policy("flag-only", "apply every rule and keep everybody", actions_of()),
+    Policy("none", "apply no rule and keep everyone"),
+    Policy("flag-only", "apply every rule and keep everyone", actions_of()),
     Policy(
         "default",
-        "leave out raters whose answers carry no information about the stimuli or run in parallel with another rater's",
+        "drop raters whose answers carry no information about the stimuli or run in parallel with another rater's",
         actions_of(["informativeness", "collusion", "straight-lining"]),
     ),
     Policy(
         "strict",
-        "leave out every rater that any rule flags, except for bias and the standards' outlier counts",
+        "drop every rater that any rule flags, except for bias and the standards' outlier counts",
         actions_of([rule for rule in RULES if rule not in {"bias", "bt500", "p913"}]),
     ),
-    Policy("bt500", "leave out raters as ITU-R BT.500 does", actions_of(["bt500"])),
-    Policy("p913", "leave out raters as ITU-T P.913 does, with biases taken out first", actions_of(["p913"])),
+    Policy("bt500", "drop raters as ITU-R BT.500 does", actions_of(["bt500"])),
+    Policy("p913", "drop raters as ITU-T P.913 does, with biases removed first", actions_of(["p913"])),
 ):
     POLICIES.add(_policy.name, _policy)
 
 
 def parse_policy(given: Policy | str | Path | Mapping[str, Any]) -> Policy:
-    """The policy meant: one already made, a name, a YAML file, plain data, or a line of changes to a named one."""
+    """A policy from a policy, a name, a YAML file, plain data, or a line of changes to a named policy."""
     if isinstance(given, Policy):
         return given
     if isinstance(given, Mapping):
@@ -180,12 +182,10 @@ def _from_line(text: str) -> Policy:
 
 def _from_data(data: Any, where: str) -> Policy:
     if not isinstance(data, Mapping):
-        raise InputError(f"{where} holds no policy.", f"Give a mapping with the keys {', '.join(_KEYS)}.")
+        raise InputError(f"{where} is not a policy.", f"Give a mapping with the keys {', '.join(_KEYS)}.")
     for key in data:
         if key not in _KEYS:
-            raise InputError(
-                f"{where} has a key '{key}' that policies do not have.", suggestion(str(key), _KEYS, "Keys")
-            )
+            raise InputError(f"{where} has the unknown key '{key}'.", suggestion(str(key), _KEYS, "Keys"))
     base = POLICIES[str(data.get("base", "none"))]
     actions = dict(base.actions)
     for action in get_args(Action):
@@ -193,14 +193,14 @@ def _from_data(data: Any, where: str) -> Policy:
         for rule in [named] if isinstance(named, str) else named:
             actions[str(rule)] = action
     own = data.get("settings", {})
-    if not isinstance(own, Mapping) or not all(isinstance(one, Mapping) for one in own.values()):
+    if not isinstance(own, Mapping) or not all(isinstance(part, Mapping) for part in own.values()):
         raise InputError(f"{where}: settings must name rules.", "Write settings: {collusion: {band: 8}}.")
     changed = replace(
         base,
         name=str(data.get("name", base.name)),
         about=str(data.get("about", base.about)),
         actions=actions,
-        settings={**base.settings, **{str(rule): dict(one) for rule, one in own.items()}},
+        settings={**base.settings, **{str(rule): dict(part) for rule, part in own.items()}},
     )
     try:
         return replace(
@@ -213,5 +213,6 @@ def _from_data(data: Any, where: str) -> Policy:
         )
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{where} has a number that is none: {error}.", "Give level and at_most_dropped as numbers."
+            f"{where} has a setting that is not a number: {error}.",
+            "Give level and at_most_dropped as numbers.",
         ) from error

@@ -1,43 +1,48 @@
-"""Screening rules: each looks at the raters in one way and says, in neutral words, whom it would flag and why.
+"""Screening rules: each examines the raters in one way and reports whom it flags and why.
 
-A rule never decides. Its table has one row per rater (and question, where it looks at questions one by one) with the
-statistic, the limit, a p-value where there is one, and a sentence that does not accuse: a logging fault can look like
-a copied answer. A rater to whom the rule does not apply has a row with the reason; a rule that applies to nobody has
-a single row without a rater.
+A rule never decides who is dropped. It is data (a name, what it measures, its settings) and one function that takes the
+coded ratings and returns ``Verdicts``, or a sentence saying why it applies to nobody. Its table has one row per rater (and
+question, where questions are examined separately) with the statistic, the limit, a p-value where there is one, and a neutral
+sentence: a logging fault can look like a copied answer. A rater who cannot be judged has a row with the reason; a rule
+that applies to nobody has a single row without a rater.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.registry import Registry
 from heartfelt.screening.view import RatingsView
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.tables import Column, Contract
 
 Setting: TypeAlias = tuple[float | str, str]
 """A default and what it means."""
-Cells: TypeAlias = Sequence[Any] | npt.NDArray[Any] | pl.Series
+Reasons: TypeAlias = list[str | None]
+"""For each row, why it could not be judged; None where it could."""
 
 MOST_EVIDENCE = 4.0
+LIMIT_EVIDENCE = 2.0
+"""The evidence of missing a limit that the study set."""
 
 FLAGS = Contract(
     "flags",
-    "what each screening rule found about each rater",
+    "what each screening rule reports about each rater",
     (
         Column("rater", pl.String, "the rater; empty where the rule applies to nobody", nullable=True),
-        Column("question", pl.String, "the question, where the rule looks at one", nullable=True),
-        Column("batch", pl.String, "the batch, where the rule looks at one", nullable=True),
+        Column("question", pl.String, "the question, where the rule examines one", nullable=True),
+        Column("batch", pl.String, "the batch, where the rule examines one", nullable=True),
         Column("rule", pl.String, "the rule"),
         Column("statistic", pl.String, "what was measured"),
         Column("value", pl.Float64, "the statistic", nullable=True),
-        Column("threshold", pl.Float64, "the limit the value was held against", nullable=True),
+        Column("threshold", pl.Float64, "the limit the value was compared with", nullable=True),
         Column("p", pl.Float64, "p-value of the rule's own test, as its page says", nullable=True),
         Column("flagged", pl.Boolean, "whether the rule flags the rater"),
         Column(
@@ -48,7 +53,7 @@ FLAGS = Contract(
         Column(
             "evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4", nullable=True
         ),
-        Column("words", pl.String, "what was found, in neutral words"),
+        Column("words", pl.String, "the result in a neutral sentence"),
         Column("n", pl.Int64, "ratings used"),
         Column("group", pl.String, "raters flagged together share a group", nullable=True),
         Column("why_missing", pl.String, "why the rule could not be applied", nullable=True),
@@ -58,7 +63,7 @@ FLAGS = Contract(
 
 @dataclass(frozen=True, slots=True)
 class RuleOptions:
-    """How a rule is applied: its level, the seed of its random draws, and settings of its own."""
+    """How a rule is applied: its family-wise error rate, the seed of its random draws, and settings of its own."""
 
     alpha: float = 0.05
     seed: int = 0
@@ -68,77 +73,153 @@ class RuleOptions:
         if not 0.0 < self.alpha < 1.0:
             raise InputError(f"A level of {self.alpha} is not between 0 and 1.", "Give a level such as 0.05.")
 
+    def number(self, name: str) -> float:
+        """A numeric setting, once the rule has completed the options."""
+        return float(self.settings[name])
 
+
+@dataclass(slots=True, eq=False)
+class Verdicts:
+    """What a rule reports about some raters: parallel arrays, one row each. ``rater`` holds the view's codes.
+
+    Where ``why`` gives a reason the row is not judged and its figures are left out. ``words(i)`` is the sentence of row ``i``.
+    ``evidence`` is that of ``p`` unless it is given.
+    """
+
+    rater: Ints
+    n: npt.ArrayLike
+    words: Callable[[int], str] = lambda _row: ""
+    why: Reasons | None = None
+    value: npt.ArrayLike = np.nan
+    threshold: npt.ArrayLike = np.nan
+    p: npt.ArrayLike | None = None
+    flagged: npt.ArrayLike = False
+    evidence: npt.ArrayLike | None = None
+    question: str | None = None
+    batch: Sequence[str | None] | None = None
+    group: Sequence[str | None] | None = None
+    error_controlled: bool | None = None
+
+
+def evidence_of(p: npt.ArrayLike) -> Floats:
+    """The weight of a p-value in powers of ten, from 0 to ``MOST_EVIDENCE``; 0 where there is none."""
+    known = np.where(np.isfinite(p), p, 1.0)
+    return np.clip(-np.log10(np.maximum(known, 1e-300)), 0.0, MOST_EVIDENCE) + 0.0  # no negative zero
+
+
+def is_judged(why: Reasons) -> npt.NDArray[np.bool_]:
+    """Which rows have no reason against judging them."""
+    return np.array([reason is None for reason in why], dtype=bool)
+
+
+Judge: TypeAlias = Callable[[RatingsView, RuleOptions], Sequence[Verdicts] | str]
+"""Examines the raters of a view that has at least one; a sentence says why the rule applies to nobody."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One way to look at raters. ``careless`` rules count towards the joint ranking.
+    """One way to examine raters. ``careless`` rules count towards the joint ranking.
 
-    ``error_controlled`` rules flag any honest rater in at most ``level`` of all studies, so their flags can be counted as
+    ``error_controlled`` rules flag any honest rater in at most ``alpha`` of all studies, so their flags can be counted as
     findings. The others report a standard, a limit the study set, or a habit; a row may say so for itself.
     """
 
-    name: ClassVar[str]
-    about: ClassVar[str]
-    statistic: ClassVar[str]
-    careless: ClassVar[bool] = True
-    error_controlled: ClassVar[bool] = True
-    settings: ClassVar[Mapping[str, Setting]] = {}
+    name: str
+    about: str
+    statistic: str
+    judge: Judge
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    careless: bool = True
+    error_controlled: bool = True
 
     def apply(self, source: Snapshot | RatingsView, options: RuleOptions | None = None) -> pl.DataFrame:
-        """What the rule finds: a table under the contract ``FLAGS``."""
+        """What the rule reports: a table under the contract ``FLAGS``."""
         view = RatingsView.of(source)
-        options = options or RuleOptions()
-        for name in options.settings:
+        complete = self.complete(options or RuleOptions())
+        if not view.raters:
+            why = "no rating can be screened"
+            return self._nobody(
+                f"{why}: {view.unknown_raters} ratings have no rater" if view.unknown_raters else why
+            )
+        result = self.judge(view, complete)
+        if isinstance(result, str):
+            return self._nobody(result)
+        return pl.concat([self._rows(view, verdicts) for verdicts in result])
+
+    def complete(self, options: RuleOptions) -> RuleOptions:
+        """The options with this rule's defaults filled in and its settings checked."""
+        settings: dict[str, float | str] = {name: default for name, (default, _) in self.settings.items()}
+        for name, given in options.settings.items():
             if name not in self.settings:
                 raise InputError(
                     f"The rule '{self.name}' has no setting '{name}'.",
                     suggestion(name, self.settings, "Its settings"),
                 )
-        if not view.raters:
-            why = "no rating can be screened"
-            why += f": {view.unknown_raters} ratings have no rater" if view.unknown_raters else ""
-            return self.cannot(why)
-        return self.judge(view, options)
+            default, about = self.settings[name]
+            if isinstance(default, str):
+                settings[name] = str(given)
+            elif str(given).strip():
+                try:
+                    settings[name] = float(given)
+                except ValueError as error:
+                    raise InputError(
+                        f"The setting '{name}' of the rule '{self.name}' is '{given}'.",
+                        f"Give a number: {about}.",
+                    ) from error
+        return replace(options, settings=settings)
 
-    def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
-        """Look at the raters of a view that has at least one."""
-        raise NotImplementedError
-
-    def number(self, options: RuleOptions, name: str) -> float:
-        """A setting of this rule that is a number."""
-        given = options.settings.get(name, self.settings[name][0])
-        try:
-            return float(given)
-        except ValueError as error:
-            raise InputError(
-                f"The setting '{name}' of the rule '{self.name}' is '{given}'.",
-                f"Give a number: {self.settings[name][1]}.",
-            ) from error
-
-    def rows(self, **columns: Cells) -> pl.DataFrame:
-        """A table of this rule; columns left out are empty, ``flagged`` is then false and ``n`` is 0."""
-        size = len(next(iter(columns.values()))) if columns else 0
-        defaults: dict[str, Any] = {
-            "rule": self.name,
-            "statistic": self.statistic,
-            "flagged": False,
-            "error_controlled": self.error_controlled,
-            "words": "",
-            "n": 0,
+    def _rows(self, view: RatingsView, verdicts: Verdicts) -> pl.DataFrame:
+        size = verdicts.rater.size
+        why = verdicts.why or [None] * size
+        judged = is_judged(why)
+        p, evidence = verdicts.p, verdicts.evidence
+        if evidence is None and p is not None:
+            evidence = evidence_of(p)
+        figures = {"value": verdicts.value, "threshold": verdicts.threshold, "p": p, "evidence": evidence}
+        own = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
+        columns: dict[str, Any] = {
+            "rater": [view.raters[code] for code in verdicts.rater.tolist()],
+            "question": [verdicts.question] * size,
+            "batch": verdicts.batch,
+            "rule": [self.name] * size,
+            "statistic": [self.statistic] * size,
+            "flagged": judged & np.asarray(verdicts.flagged),
+            "error_controlled": [own] * size,
+            "words": [
+                verdicts.words(row) if reason is None else f"Not judged: {reason}."
+                for row, reason in enumerate(why)
+            ],
+            "n": np.broadcast_to(np.asarray(verdicts.n, dtype=np.int64), size),
+            "group": verdicts.group,
+            "why_missing": why,
         }
+        columns |= {
+            name: np.where(judged, np.nan if given is None else given, np.nan)
+            for name, given in figures.items()
+        }
+        return self._table(columns, size)
+
+    def _nobody(self, why: str) -> pl.DataFrame:
+        """A single row without a rater that says why the rule applies to nobody."""
+        columns = {
+            "rule": [self.name],
+            "statistic": [self.statistic],
+            "flagged": [False],
+            "error_controlled": [self.error_controlled],
+            "words": [f"Not judged: {why}."],
+            "n": [0],
+            "why_missing": [why],
+        }
+        return self._table(columns, 1)
+
+    @staticmethod
+    def _table(columns: Mapping[str, Any], size: int) -> pl.DataFrame:
         data = {}
         for column in FLAGS.columns:
             given = columns.get(column.name)
-            values = [defaults.get(column.name)] * size if given is None else given
-            series = pl.Series(column.name, values, dtype=column.dtype)
+            series = pl.Series(column.name, [None] * size if given is None else given, dtype=column.dtype)
             data[column.name] = series.fill_nan(None) if column.dtype == pl.Float64 else series
         return pl.DataFrame(data)
-
-    def cannot(self, why: str, rater: str | None = None) -> pl.DataFrame:
-        """A single row saying why the rule could not be applied."""
-        return self.rows(rater=[rater], words=[f"Not judged: {why}."], why_missing=[why])
-
-
-RULES: Registry[Rule] = Registry("rule")
 
 
 def error_controlled_flags(flags: pl.DataFrame) -> pl.DataFrame:

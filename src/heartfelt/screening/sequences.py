@@ -1,8 +1,8 @@
 """Answer sequences made comparable between raters, and the pairs of raters worth comparing.
 
-A sequence is a rater's answers in presentation order, one column a channel: centred, freed of slow drift (a running
+A sequence is a rater's answers in presentation order, one column per channel: centred, with slow drift removed (a running
 mean over ``2 * DRIFT + 1`` trials, so that two raters who both tire do not look alike), scaled to standard deviation 1
-and cut off at ``CLIP``. The residual sequence has in addition what the stimuli predict taken out by regression.
+and cut off at ``CLIP``. In the residual sequence, what the stimuli predict has also been removed, by regression.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.screening.blocks import Block, blocks
-from heartfelt.screening.view import Bools, RatingsView
+from heartfelt.screening.view import Block, Bools, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 
 DRIFT = 7
@@ -49,13 +48,13 @@ class Sequences:
         return self.stimulus[self.edges[index] : self.edges[index + 1]]
 
 
-def sequences(view: RatingsView) -> Sequences | str:
+def comparable_sequences(view: RatingsView) -> Sequences | str:
     """The sequences of all raters long enough, or why there are none."""
     if not view.ordered.any():
         return "the order of presentation is not known"
     long = [
         block
-        for block in blocks(view)
+        for block in view.blocks()
         if view.ordered[block.rater] and block.answers.shape[0] >= LEAST_TRIALS
     ]
     if len(long) < 2:
@@ -63,35 +62,30 @@ def sequences(view: RatingsView) -> Sequences | str:
     shared = _shared_channels(long, len(view.channels.question))
     if not shared.size:
         return "no question was answered on most trials, so there are no sequences to compare"
-    made = [_sequence(block, shared) for block in long]
-    kept = [(block, pair) for block, pair in zip(long, made, strict=True) if pair is not None]
-    if len(kept) < 2:
+    made = [(block, pair) for block in long if (pair := _sequence(block, shared)) is not None]
+    if len(made) < 2:
         return "fewer than two raters gave answers that vary"
-    raw = np.concatenate([pair[0] for _, pair in kept])
-    residual = np.concatenate([pair[1] for _, pair in kept])
-    lengths = np.array([pair[0].shape[0] for _, pair in kept])
-    covariance = np.stack([_covariance(pair[0]) for _, pair in kept])
-    order = shared_order([block for block, _ in kept])
+    lengths = np.array([raw.shape[0] for _, (raw, _) in made])
     return Sequences(
-        np.array([block.rater for block, _ in kept]),
+        np.array([block.rater for block, _ in made]),
         np.concatenate([[0], np.cumsum(lengths)]),
-        raw,
-        residual,
-        np.concatenate([block.stimulus for block, _ in kept]),
+        np.concatenate([raw for _, (raw, _) in made]),
+        np.concatenate([residual for _, (_, residual) in made]),
+        np.concatenate([block.stimulus for block, _ in made]),
         np.concatenate([np.arange(n) for n in lengths]),
-        covariance,
+        np.stack([_covariance(raw) for _, (raw, _) in made]),
         shared,
-        order,
+        shared_order([block for block, _ in made]),
     )
 
 
-def shared_order(made: list[Block]) -> bool:
+def shared_order(blocks: list[Block]) -> bool:
     """Whether what the stimuli predict depends on the place in the order: an analysis of variance by place, p < 0.0001."""
     from scipy.special import fdtrc
 
-    for channel in np.unique(np.concatenate([block.channel for block in made])).tolist():
+    for channel in np.unique(np.concatenate([block.channel for block in blocks])).tolist():
         place, x = [], []
-        for block in made:
+        for block in blocks:
             at = np.flatnonzero(block.channel == channel)
             if at.size:
                 rows = np.flatnonzero(block.seen[:, at[0]])
@@ -163,28 +157,28 @@ def _covariance(sequence: Floats) -> Floats:
     return covariance
 
 
-def candidate_pairs(found: Sequences, band: int) -> tuple[Ints, Ints]:
+def candidate_pairs(sequences: Sequences, band: int) -> tuple[Ints, Ints]:
     """Pairs to align: all of them, or beyond ``ALL_PAIRS_UP_TO`` raters those that share an answer n-gram.
 
     The n-gram is of signs (above or below the rater's own running mean), long enough that unrelated raters seldom share
     one at about the same place. It finds copies that follow closely for a stretch; cost is near linear in trials.
     """
-    size = found.rater.size
+    size = sequences.rater.size
     if size <= ALL_PAIRS_UP_TO:
         first, second = np.triu_indices(size, 1)
         return first.astype(np.int64), second.astype(np.int64)
     from heartfelt.screening._kernels_alignment import shared_grams
 
-    bits = min(3, found.channel.size)
-    sign = found.raw[:, :bits] > 0
+    bits = min(3, sequences.channel.size)
+    sign = sequences.raw[:, :bits] > 0
     symbol = (sign * (1 << np.arange(bits))).sum(axis=1).astype(np.uint64)
-    owner = np.repeat(np.arange(size), np.diff(found.edges))
+    owner = np.repeat(np.arange(size), np.diff(sequences.edges))
     length = max(3, int(np.ceil((np.log2(symbol.size) + 1) / bits)))
     gram = np.zeros(symbol.size - length + 1, dtype=np.uint64)
     for step in range(length):
         gram = gram * np.uint64(1 << bits) + symbol[step : step + gram.size]
     whole = owner[: gram.size] == owner[length - 1 :]
-    gram, rater, place = gram[whole], owner[: whole.size][whole], found.row[: whole.size][whole]
+    gram, rater, place = gram[whole], owner[: whole.size][whole], sequences.row[: whole.size][whole]
     order = np.lexsort((rater, place, gram))
     pairs = shared_grams(gram[order], rater[order], place[order], band, 64, 64 * gram.size)
     if not pairs.size:

@@ -10,9 +10,10 @@ A *channel* is one column of numbers: the answer itself for points, numbers, ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -43,6 +44,21 @@ class Channels:
     channel: Ints
     value: Floats
     question: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """One rater's answers and predictions: trials down in presentation order, channels across.
+
+    ``seen`` says where there is an answer; elsewhere both are 0.
+    """
+
+    rater: int
+    answers: Floats
+    predictions: Floats
+    seen: Bools
+    stimulus: Ints
+    channel: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +171,32 @@ class RatingsView:
         mine = self.channels
         return consensus(mine.rater, mine.stimulus, self.cell, mine.channel, mine.value)
 
+    def blocks(self) -> Iterator[Block]:
+        """The block of every rater with an answer. Cells in all: at most ratings x channels of a rater."""
+        mine, others = self.channels, self.consensus
+        edges = np.searchsorted(mine.rater, np.arange(len(self.raters) + 1))
+        for rater, (start, end) in enumerate(pairwise(edges.tolist())):
+            if start == end:
+                continue
+            rows = slice(start, end)
+            trials, row = np.unique(mine.trial[rows], return_inverse=True)
+            channel, column = np.unique(mine.channel[rows], return_inverse=True)
+            shape = (trials.size, channel.size)
+            answers, predictions = np.zeros(shape), np.zeros(shape)
+            seen = np.zeros(shape, dtype=bool)
+            answers[row, column] = mine.value[rows]
+            predictions[row, column] = others.prediction[rows]
+            seen[row, column] = True
+            stimulus = np.zeros(trials.size, dtype=np.int64)
+            stimulus[row] = mine.stimulus[rows]
+            yield Block(rater, answers, predictions, seen, stimulus, channel)
+
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` gave when ``key`` was first asked for."""
         if key not in self._memory:
             self._memory[key] = make()
-        found: T = self._memory[key]
-        return found
+        made: T = self._memory[key]
+        return made
 
 
 def _view(snapshot: Snapshot) -> RatingsView:

@@ -17,6 +17,7 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.head import KINDS
 from heartfelt.predictors.trained.model import Kept, Output, TrainedModel
 from heartfelt.progress import Progress
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.calibrating import width_of
 from heartfelt.training.card import card
@@ -212,7 +213,7 @@ def _facts(
         "study": material.snapshot.study.name,
         "snapshot": material.snapshot.hash,
         "policy": material.panel.policy.name,
-        "panel": material.panel.counts,
+        "panel": to_json(material.panel.counts),
         "stimuli": len(material.stimuli),
         "left_out": material.ledger.height,
         "systems": sorted({name for name in material.system if name is not None}),

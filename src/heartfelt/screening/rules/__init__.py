@@ -1,39 +1,33 @@
-"""One file per rule; importing this package registers them all."""
+"""The screening rules, grouped by what they examine; ``RULES`` holds them all, and those of installed plugins."""
 
-from heartfelt.screening.rule import RULES
-from heartfelt.screening.rules import (
-    agreement,
-    anchor,
-    bias,
-    bt500,
-    change,
-    collusion,
-    heard,
-    identical_answers,
-    informativeness,
-    longest_run,
-    p913,
-    repeat_difference,
-    response_time,
-    spread,
-    straight_lining,
-)
+from heartfelt.registry import Registry
+from heartfelt.screening.rule import Rule
+from heartfelt.screening.rules.against_norm import AGREEMENT, BIAS, RESPONSE_TIME, SPREAD
+from heartfelt.screening.rules.change import CHANGE
+from heartfelt.screening.rules.collusion import COLLUSION
+from heartfelt.screening.rules.informativeness import INFORMATIVENESS
+from heartfelt.screening.rules.probes import ANCHOR, HEARD, REPEAT_DIFFERENCE
+from heartfelt.screening.rules.repetition import IDENTICAL_ANSWERS, LONGEST_RUN, STRAIGHT_LINING
+from heartfelt.screening.rules.standards import BT500, P913
 
-__all__ = [
-    "RULES",
-    "agreement",
-    "anchor",
-    "bias",
-    "bt500",
-    "change",
-    "collusion",
-    "heard",
-    "identical_answers",
-    "informativeness",
-    "longest_run",
-    "p913",
-    "repeat_difference",
-    "response_time",
-    "spread",
-    "straight_lining",
-]
+__all__ = ["RULES"]
+
+RULES: Registry[Rule] = Registry("rule")
+for _rule in (
+    AGREEMENT,
+    ANCHOR,
+    BIAS,
+    BT500,
+    INFORMATIVENESS,
+    CHANGE,
+    COLLUSION,
+    HEARD,
+    IDENTICAL_ANSWERS,
+    LONGEST_RUN,
+    P913,
+    REPEAT_DIFFERENCE,
+    RESPONSE_TIME,
+    STRAIGHT_LINING,
+    SPREAD,
+):
+    RULES.add(_rule.name, _rule)

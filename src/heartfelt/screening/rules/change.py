@@ -3,14 +3,14 @@
 *Evidence.* For every place at which the session could be cut, the likelihood of "the answers follow what others' answers
 predict up to here, and nothing after" (and of the reverse) is compared with one relation throughout: a regression of the
 answers on the predictions of ``heartfelt.screening.consensus``, with slope and variance of its own where they follow, and a
-variance of its own where they do not. Answers are freed of slow drift (a quadratic in time) and each part has its own
+variance of its own where they do not. Slow drift (a quadratic in time) is removed from the answers and each part has its own
 mean, so moving along the scale is no evidence. The evidence is the mean likelihood ratio over places and both
 directions, summed over questions on the log scale.
 
 *Test.* ``p`` of the timing: the trials, with answers and predictions together, are shuffled in time. That is exact
 whatever the rater's style, and says nothing about how well the rater agrees with the others on the whole. A rater who
-stopped half-way also agrees less on the whole, so the chance of so low an agreement on this panel (its robust norm, held
-at ``LEAST_LEVEL`` or above) is combined with it by Fisher's method; the two are independent for a rater who did not
+stopped half-way also agrees less on the whole, so the chance of so low an agreement on this panel (its robust norm, at
+least ``LEAST_CHANCE``) is combined with it by Fisher's method; the two are independent for a rater who did not
 change. The limit is Bonferroni over the raters judged.
 
 *Decision.* A rater is flagged if the combined p passes, the better part clearly follows the stimuli and the other shows
@@ -20,21 +20,17 @@ with the predictions, 0 to 2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-import polars as pl
 
-from heartfelt.screening.blocks import Block, blocks
-from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, evidence, standing
-from heartfelt.screening.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions, Setting
-from heartfelt.screening.rules.informativeness import Effects, Informativeness
-from heartfelt.screening.view import RatingsView
-from heartfelt.screening.words import chance, number
+from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, standing
+from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
+from heartfelt.screening.rules.informativeness import Effects, effects, no_information
+from heartfelt.screening.view import Block, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
+from heartfelt.wording import number, p_value
 
 LEAST_TRIALS = 20
 LEAST_PART = 8.0
@@ -42,8 +38,8 @@ MOST_UNITS = 120
 MOST_SPLITS = 32
 MOST_CHANNELS = 12
 ENOUGH = 10
-MOST_DRAWS = 19_999
-LEAST_LEVEL = 0.02
+LEAST_DRAWS, MOST_DRAWS = 1_999, 19_999
+LEAST_CHANCE = 0.02
 FOLLOWS, NO_SIGN = 2.33, 1.64
 """A part follows the stimuli above the first, and shows no sign of it below the second, in standard errors."""
 
@@ -78,89 +74,64 @@ class Session:
     trials: int
 
 
-class Change(Rule):
-    """Attention that begins or ends within the session."""
-
-    name: ClassVar[str] = "change"
-    about: ClassVar[str] = "answers that follow the stimuli in only one part of the session"
-    statistic: ClassVar[str] = "difference between the parts' correlations"
-    settings: ClassVar[Mapping[str, Setting]] = {
-        "order": ("known", "'rows' takes the order of the rows where the order of presentation is not known"),
-    }
-
-    def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
-        """One row per rater."""
-        informative = RULES[Informativeness.name]
-        assert isinstance(informative, Informativeness)
-        own = RuleOptions(options.alpha, options.seed)
-        _, why = informative.no_information(view, own)
-        low = _low_agreement(informative.effects(view, own), why)
-        rows = str(options.settings.get("order", "known")) == "rows"
-        size = len(view.raters)
-        parts: list[Parts | None] = [None] * size
-        timing = np.ones(size)
-        sessions = {}
-        for block in blocks(view):
-            rater = block.rater
-            if not rows and not view.ordered[rater]:
-                why[rater] = "the order of presentation is not known"
-            elif why[rater] is None:
-                session = _session(block)
-                sessions[rater] = session
-                why[rater] = session if isinstance(session, str) else None
-        judged = [rater for rater in sessions if why[rater] is None]
-        if judged and low is None:
-            why = [reason or TOO_FEW for reason in why]
-            judged = []
-        level = options.alpha / max(len(judged), 1)
-        draws = int(min(MOST_DRAWS, max(1999, 5 / level)))
-        for rater in judged:
-            session = sessions[rater]
-            assert isinstance(session, Session)
-            seed = derived_seed(options.seed, "panel", "change", view.raters[rater])
-            timing[rater], parts[rater] = _test(session, draws, seed)
-        p = timing if low is None else _fisher(timing, low)
-        return self._table(view, parts, p, why, level)
-
-    def _table(
-        self, view: RatingsView, parts: list[Parts | None], p: Floats, why: list[str | None], alpha: float
-    ) -> pl.DataFrame:
-        known = np.array([part is not None for part in parts], dtype=bool)
-        changes = np.array([part is not None and part.changes for part in parts], dtype=bool)
-        value = np.array([np.nan if part is None else part.difference for part in parts])
-        return self.rows(
-            rater=list(view.raters),
-            value=value,
-            p=np.where(known, p, np.nan),
-            flagged=changes & (p < alpha),
-            evidence=np.where(known, np.where(changes, evidence(p, MOST_EVIDENCE), 0.0), np.nan),
-            words=[
-                f"Not judged: {reason}." if part is None else _sentence(part, float(one))
-                for part, reason, one in zip(parts, why, p.tolist(), strict=True)
-            ],
-            n=view.ratings_of,
-            why_missing=why,
+def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
+    _, why = no_information(view, options.seed)
+    low = low_agreement(effects(view, options.seed), why)
+    by_rows = options.settings["order"] == "rows"
+    sessions: dict[int, Session] = {}
+    for block in view.blocks():
+        if not by_rows and not view.ordered[block.rater]:
+            why[block.rater] = "the order of presentation is not known"
+        elif why[block.rater] is None:
+            session = session_of(block)
+            if isinstance(session, str):
+                why[block.rater] = session
+            else:
+                sessions[block.rater] = session
+    if sessions and low is None:
+        why, sessions = [reason or TOO_FEW for reason in why], {}
+    limit = options.alpha / max(len(sessions), 1)
+    draws = int(min(MOST_DRAWS, max(LEAST_DRAWS, 5 / limit)))
+    p, parts = np.ones(len(view.raters)), {}
+    for rater, session in sessions.items():
+        seed = derived_seed(options.seed, "panel", "change", view.raters[rater])
+        p[rater], parts[rater] = timing(session, draws, seed)
+    if low is not None:
+        p = fisher_combined(p, low)
+    changes = np.array([rater in parts and parts[rater].changes for rater in range(p.size)], dtype=bool)
+    value = [parts[rater].difference if rater in parts else np.nan for rater in range(p.size)]
+    return [
+        Verdicts(
+            np.arange(p.size),
+            view.ratings_of,
+            lambda rater: _sentence(parts[rater], float(p[rater])),
+            why,
+            value,
+            p=p,
+            flagged=changes & (p < limit),
+            evidence=np.where(changes, evidence_of(p), 0.0),
         )
+    ]
 
 
-def _low_agreement(effects: Effects, why: list[str | None]) -> Floats | None:
+def low_agreement(effect: Effects, why: Reasons) -> Floats | None:
     """The chance of agreeing so little with the others on the whole, by the panel's norm; None without a norm."""
-    known = np.array([reason is None for reason in why], dtype=bool)
+    known = is_judged(why)
     if int(known.sum()) < LEAST_RATERS:
         return None
-    error = 1 / np.sqrt(np.maximum(effects.weight, 1.0))
-    stand = standing(np.where(known, effects.fisher, np.nan), error, "low", 0.05)
-    return np.where(known, np.maximum(stand.p, LEAST_LEVEL), 1.0)
+    error = 1 / np.sqrt(np.maximum(effect.weight, 1.0))
+    stand = standing(np.where(known, effect.fisher, np.nan), error, "low", 0.05)
+    return np.where(known, np.maximum(stand.p, LEAST_CHANCE), 1.0)
 
 
-def _fisher(first: Floats, second: Floats) -> Floats:
+def fisher_combined(first: Floats, second: Floats) -> Floats:
     """Fisher's combination of two independent p-values: the tail of chi squared with 4 degrees of freedom."""
     product = first * second
     combined: Floats = product * (1 - np.log(product))
     return combined
 
 
-def _session(block: Block) -> Session | str:
+def session_of(block: Block) -> Session | str:
     """The sums of a rater's trials, or why there are none."""
     trials = block.answers.shape[0]
     if trials < LEAST_TRIALS:
@@ -193,7 +164,7 @@ def _session(block: Block) -> Session | str:
     return Session(np.ascontiguousarray(units), np.array(floor), at, trials)
 
 
-def _test(session: Session, draws: int, seed: int) -> tuple[float, Parts]:
+def timing(session: Session, draws: int, seed: int) -> tuple[float, Parts]:
     """The p-value of the timing, and the parts at the place with the most evidence; 1 where they are not unlike enough."""
     from heartfelt.screening._kernels_change import change_chance, evidence_by_place
 
@@ -226,13 +197,19 @@ def _correlation(sums: Floats) -> tuple[float, float]:
 
 
 def _sentence(part: Parts, p: float) -> str:
-    before, after = (number(value) for value in part.correlation)
+    before, after = (number(value, 2) for value in part.correlation)
     if not part.changes:
         return "No part of the session stands out."
     return (
         f"Up to trial {part.cut} of {part.trials} the answers correlate {before} with what others' answers predict for the same"
-        f" stimuli, after it {after} ({chance(p)} for a rater who did not change)."
+        f" stimuli, after it {after} ({p_value(p)} for a rater who did not change)."
     )
 
 
-RULES.add(Change.name, Change())
+CHANGE = Rule(
+    "change",
+    "answers that follow the stimuli in only one part of the session",
+    "difference between the parts' correlations",
+    _change,
+    {"order": ("known", "'rows' uses the order of the rows where the order of presentation is not known")},
+)

@@ -1,124 +1,333 @@
-"""Collusion: raters whose answers run in parallel, position by position, about different stimuli.
+"""Collusion: pairs of raters whose answers run in parallel, position by position, although they were played different stimuli.
 
-The method is in ``heartfelt.screening.copies``. The chance that any two independent raters are joined is at most the
-level (family-wise over all pairs). Raters joined by a pair, directly or through others, share a group. Whether
-answers were copied, entered twice or logged under the wrong stimuli, the numbers cannot tell. Unit: nats.
+*Score.* Two sequences are aligned locally within a band of offsets, allowing for lost trials at a price; the score is
+in nats (``heartfelt.screening._kernels_alignment``). Under independence the chance of a score falls off exponentially
+(Karlin and Altschul 1990; Smith and Waterman 1981 for the alignment).
+
+*Null.* Either sequence is cut into short blocks that are shuffled and run backwards: this keeps a rater's values,
+their autocorrelation and the relation between the questions, and destroys any longer stretch. A Gumbel distribution
+is fitted to the surrogates' scores by moments, its spread taken two standard errors wider than estimated, and with a
+tail never steeper than 0.85 a nat (1 is exact for likelihood ratios without gaps). So no score below
+``log(pairs / alpha) / 0.85`` can be significant, and only the few pairs above it need surrogates.
+
+*Family.* Bonferroni over all pairs of raters long enough, so the chance that any two independent raters are joined is at most
+``alpha``. A pair must further hold (a) when what the stimuli predict is removed from both sequences (p < 0.05), and (b) at
+its own place: sequences of a regular pattern match as well when rotated, copies do not. Where raters met similar
+stimuli in a similar order, careful raters run in parallel too; then the residual sequences are compared in the first
+place. Pairs are examined from the highest score down; one that would join raters already in a group is passed over.
+
+Raters joined by a pair, directly or through others, share a group. Whether answers were copied, entered twice or logged
+under the wrong stimuli, the numbers cannot tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.copies import AlignmentOptions, Copies, parallel_pairs
-from heartfelt.screening.norm import evidence
-from heartfelt.screening.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions, Setting
-from heartfelt.screening.sequences import LEAST_TRIALS
-from heartfelt.screening.view import RatingsView
-from heartfelt.screening.words import chance, listed, number
+from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of
+from heartfelt.screening.sequences import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
+from heartfelt.screening.view import Bools, RatingsView
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.streams import derived_seed
+from heartfelt.wording import listed, number, p_value
 
+EULER = 0.5772156649015329
+GUMBEL_KURTOSIS = 5.4
+STEEPEST = 0.85
+CONFIRM = 0.05
+ELSEWHERE = 0.6
+MOST_EXAMINED = 20
 NEARLY_IDENTICAL = 0.9
 """The share of equal answers from which two sequences are called nearly identical."""
 
+PAIR_COLUMNS = {
+    "rater": pl.String,
+    "other": pl.String,
+    "score": pl.Float64,
+    "needed": pl.Float64,
+    "p": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "p_residual": pl.Float64,
+    "elsewhere": pl.Float64,
+    "trials": pl.Int64,
+    "correlation": pl.Float64,
+    "equal": pl.Float64,
+    "expected_equal": pl.Float64,
+    "first_offset": pl.Int64,
+    "last_offset": pl.Int64,
+    "copies": pl.Boolean,
+}
 
-class Collusion(Rule):
-    """Answer sequences that run in parallel."""
 
-    name: ClassVar[str] = "collusion"
-    about: ClassVar[str] = (
-        "answer sequences that match another rater's, position by position, about different stimuli"
+@dataclass(frozen=True, slots=True, eq=False)
+class ParallelPairs:
+    """The result of comparing all pairs. ``best[i]`` is the highest score of ``rater[i]`` with anybody."""
+
+    rater: Ints
+    trials: Ints
+    best: Floats
+    pairs: int
+    compared: int
+    floor: float
+    table: pl.DataFrame
+    groups: tuple[tuple[str, ...], ...]
+    unexamined: int
+
+
+def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | str:
+    """Compare the raters' sequences, or say why that is not possible. The options are complete."""
+    key = ("parallel pairs", options.alpha, options.seed, tuple(sorted(options.settings.items())))
+    return view.remember(key, lambda: _parallel_pairs(view, options))
+
+
+def _parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | str:
+    from heartfelt.screening._kernels_alignment import score_pairs
+
+    sequences = comparable_sequences(view)
+    if isinstance(sequences, str):
+        return sequences
+    size = sequences.rater.size
+    pairs = size * (size - 1) // 2
+    floor = float(np.log(pairs / options.alpha) / STEEPEST)
+    comparison = _Comparison(view, sequences, pairs, options)
+    first, second = candidate_pairs(sequences, comparison.how[0])
+    values = sequences.residual if sequences.shared_order else sequences.raw
+    scores = score_pairs(
+        values, sequences.stimulus, sequences.edges, sequences.covariance, first, second, comparison.how
     )
-    statistic: ClassVar[str] = "best alignment score with another rater"
-    settings: ClassVar[Mapping[str, Setting]] = {
-        "band": (6, "largest offset, in trials, between two sequences"),
-        "gap": (3.0, "price of a trial lost from one sequence, in nats"),
-        "rho": (0.7, "correlation of a copy's answers"),
-        "block": (5, "trials in a block of the surrogates"),
-        "draws": (299, "surrogates of each sequence of a pair"),
-    }
+    best = np.zeros(size)
+    np.maximum.at(best, first, scores)
+    np.maximum.at(best, second, scores)
+    above = np.flatnonzero(scores > floor)
+    above = above[np.argsort(-scores[above], kind="stable")]
+    examined = above[: MOST_EXAMINED * size]
+    rows, groups = [], Groups()
+    for i, j in zip(first[examined].tolist(), second[examined].tolist(), strict=True):
+        if groups.find(i) == groups.find(j):
+            continue
+        rows.append(comparison.examine(i, j))
+        if rows[-1]["copies"]:
+            groups.join(i, j)
+    table = pl.DataFrame(rows, schema=PAIR_COLUMNS, orient="row").sort("p_adjusted", "rater", "other")
+    named = [sorted(view.raters[sequences.rater[i]] for i in group) for group in groups.groups()]
+    ordered = tuple(tuple(group) for group in sorted(named, key=lambda group: (-len(group), group)))
+    unexamined = above.size - examined.size
+    trials = np.diff(sequences.edges)
+    return ParallelPairs(
+        sequences.rater, trials, best, pairs, int(first.size), floor, table, ordered, unexamined
+    )
 
-    def options(self, options: RuleOptions) -> AlignmentOptions:
-        """The options of the alignment."""
-        return AlignmentOptions(
-            int(self.number(options, "band")),
-            self.number(options, "gap"),
-            self.number(options, "rho"),
-            int(self.number(options, "block")),
-            int(self.number(options, "draws")),
-            options.alpha,
-            options.seed,
-        )
 
-    def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
-        """One row per rater."""
-        found = parallel_pairs(view, self.options(options))
-        return self.cannot(found) if isinstance(found, str) else self._table(view, found)
+class _Comparison:
+    """What the examination of every pair shares. ``how`` is what the compiled loops take: band, gap and rho."""
 
-    def _table(self, view: RatingsView, found: Copies) -> pl.DataFrame:
-        index = {rater: place for place, rater in enumerate(found.rater.tolist())}
-        group = {name: members for members in found.groups for name in members}
-        both = [
-            found.table,
-            found.table.rename({"rater": "other", "other": "rater"}).select(found.table.columns),
-        ]
-        nearest = {
-            row["rater"]: row
-            for row in pl.concat(both).sort("p_adjusted", descending=True).iter_rows(named=True)
+    def __init__(self, view: RatingsView, sequences: Sequences, pairs: int, options: RuleOptions) -> None:
+        self.view, self.sequences, self.pairs, self.options = view, sequences, pairs, options
+        self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
+        self._answers: Floats | None = None
+
+    def examine(self, i: int, j: int) -> dict[str, object]:
+        """Calibrate one pair and describe its alignment."""
+        from heartfelt.screening._kernels_alignment import best_elsewhere, pair_weight
+
+        made, alpha = self.sequences, self.options.alpha
+        weight = float(pair_weight(made.covariance[i], made.covariance[j]))
+        score, centre, steep = self._calibrate(i, j, made.shared_order, weight)
+        p = p_residual = _tail(score, centre, steep)
+        if not made.shared_order:
+            p_residual = _tail(*self._calibrate(i, j, True, weight))
+        a, b = made.of(i, made.shared_order), made.of(j, made.shared_order)
+        elsewhere = float(best_elsewhere(a, b, made.stimuli_of(i), self.how, weight)) / score
+        adjusted = min(1.0, p * self.pairs)
+        return {
+            "rater": self._name(i),
+            "other": self._name(j),
+            "score": score,
+            "needed": centre + (float(-np.log(-np.log1p(-alpha / self.pairs))) - EULER) / steep,
+            "p": p,
+            "p_adjusted": adjusted,
+            "p_residual": p_residual,
+            "elsewhere": elsewhere,
+            **self._describe(i, j, weight),
+            "copies": adjusted < alpha and p_residual < CONFIRM and elsewhere < ELSEWHERE,
         }
-        columns: dict[str, list[object]] = {
-            name: [] for name in ("value", "threshold", "p", "flagged", "words", "n", "group", "why_missing")
+
+    def _name(self, index: int) -> str:
+        return self.view.raters[int(self.sequences.rater[index])]
+
+    def _calibrate(self, i: int, j: int, residual: bool, weight: float) -> tuple[float, float, float]:
+        """The pair's score, and mean and steepness of the Gumbel fitted to its surrogates."""
+        from heartfelt.screening._kernels_alignment import align, surrogate_scores
+
+        a, b = self.sequences.of(i, residual), self.sequences.of(j, residual)
+        sa, sb = self.sequences.stimuli_of(i), self.sequences.stimuli_of(j)
+        block, draws = int(self.options.number("block")), int(self.options.number("draws"))
+
+        def surrogates(a: Floats, b: Floats, sa: Ints, way: str) -> Floats:
+            names = (self._name(i), self._name(j))
+            seed = derived_seed(self.options.seed, "panel", "collusion", *names, way)
+            scores: Floats = surrogate_scores(a, b, sa, self.how, weight, block, draws, seed)
+            return scores
+
+        null = np.concatenate([surrogates(a, b, sa, "second"), surrogates(b, a, sb, "first")])
+        # Two standard errors on top: among many pairs, the one whose spread came out too small would stand out.
+        spread = float(null.std()) * (1.0 + 2.0 * np.sqrt((GUMBEL_KURTOSIS - 1.0) / 4.0 / null.size))
+        steep = min(STEEPEST, float(np.pi / (spread * np.sqrt(6)))) if spread > 0 else STEEPEST
+        return float(align(a, b, sa, sb, self.how, weight)), float(null.mean()), steep
+
+    def _describe(self, i: int, j: int, weight: float) -> dict[str, float]:
+        """Positions aligned, correlation over them, share of equal answers, the share expected by chance, and offsets.
+
+        By chance, any answer of one rater to a question may meet any answer of the other.
+        """
+        from heartfelt.screening._kernels_alignment import path
+
+        made = self.sequences
+        a, b = made.of(i, made.shared_order), made.of(j, made.shared_order)
+        steps = path(a, b, made.stimuli_of(i), made.stimuli_of(j), self.how, weight)[::-1]
+        u, v = a[steps[:, 0]].ravel(), b[steps[:, 1]].ravel()
+        both = np.isfinite(u) & np.isfinite(v)
+        u, v = u[both] - u[both].mean(), v[both] - v[both].mean()
+        scale = float(np.sqrt((u @ u) * (v @ v)))
+        if self._answers is None:
+            self._answers = _plain_answers(self.view, made)
+        mine = self._answers[made.edges[i] + steps[:, 0]]
+        other = self._answers[made.edges[j] + steps[:, 1]]
+        known = np.isfinite(mine) & np.isfinite(other)
+        offsets = steps[:, 1] - steps[:, 0]
+        return {
+            "trials": len(steps),
+            "correlation": float(u @ v) / scale if scale > 0 else 0.0,
+            "equal": float((mine == other)[known].mean()),
+            "expected_equal": equal_by_chance(mine, other, known),
+            "first_offset": int(offsets[0]),
+            "last_offset": int(offsets[-1]),
         }
-        for rater, name in enumerate(view.raters):
-            place, members, pair = index.get(rater), group.get(name), nearest.get(name)
-            others = [] if members is None else [other for other in members if other != name]
-            why = None if place is not None else _why_not(view, rater)
-            needed = found.floor if pair is None else pair["needed"]
-            columns["value"].append(
-                None if place is None else float(found.best[place]) if pair is None else pair["score"]
-            )
-            columns["threshold"].append(None if place is None else needed)
-            columns["p"].append(None if pair is None else pair["p_adjusted"])
-            columns["flagged"].append(members is not None)
-            columns["words"].append(
-                f"Not judged: {why}."
-                if why
-                else _sentence(others, pair, len(view.questions))
-                if pair is not None and members
-                else "No other rater's answers run in parallel with these."
-            )
-            columns["n"].append(0 if place is None else int(found.trials[place]))
-            columns["group"].append(None if members is None else f"copies-{found.groups.index(members) + 1}")
-            columns["why_missing"].append(why)
-        p = np.array([np.nan if one is None else one for one in columns["p"]], dtype=np.float64)
-        known = np.array([one is None for one in columns["why_missing"]], dtype=bool)
-        weight = np.where(np.array(columns["flagged"], dtype=bool), evidence(p, MOST_EVIDENCE), 0.0)
-        return self.rows(rater=list(view.raters), evidence=np.where(known, weight, np.nan), **columns)
+
+
+def _tail(score: float, centre: float, steep: float) -> float:
+    return float(-np.expm1(-np.exp(-(steep * (score - centre) + EULER))))
+
+
+def equal_by_chance(mine: Floats, other: Floats, known: Bools) -> float:
+    """The share of equal answers if the aligned answers of either rater came in any order, question by question."""
+    total = 0.0
+    for c in range(mine.shape[1]):
+        a, b = mine[known[:, c], c], other[known[:, c], c]
+        if a.size:
+            levels, times = np.unique(a, return_counts=True)
+            total += sum(int(n) * int((b == v).sum()) for v, n in zip(levels, times, strict=True)) / a.size
+    return total / max(int(known.sum()), 1)
+
+
+def _plain_answers(view: RatingsView, sequences: Sequences) -> Floats:
+    """The plain answers behind the sequences, row by row."""
+    mine = view.channels
+    out = np.full((sequences.stimulus.size, sequences.channel.size), np.nan)
+    where = np.full(len(view.raters), -1)
+    where[sequences.rater] = np.arange(sequences.rater.size)
+    used = np.isin(mine.channel, sequences.channel) & (where[mine.rater] >= 0)
+    start = np.full(len(view.raters), np.iinfo(np.int64).max)
+    np.minimum.at(start, mine.rater, mine.trial)
+    rater = mine.rater[used]
+    row = sequences.edges[where[rater]] + mine.trial[used] - start[rater]
+    out[row, np.searchsorted(sequences.channel, mine.channel[used])] = mine.value[used]
+    return out
+
+
+class Groups:
+    """Numbers joined into groups."""
+
+    def __init__(self) -> None:
+        self._leader: dict[int, int] = {}
+
+    def find(self, member: int) -> int:
+        """The number that stands for the member's group."""
+        while self._leader.get(member, member) != member:
+            member = self._leader[member]
+        return member
+
+    def join(self, first: int, second: int) -> None:
+        """Make one group of two."""
+        for member in (first, second):
+            self._leader.setdefault(member, member)
+        self._leader[self.find(first)] = self.find(second)
+
+    def groups(self) -> list[list[int]]:
+        """The groups of two or more."""
+        members: dict[int, list[int]] = {}
+        for member in self._leader:
+            members.setdefault(self.find(member), []).append(member)
+        return list(members.values())
+
+
+def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    result = parallel_pairs(view, options)
+    if isinstance(result, str):
+        return result
+    size = len(view.raters)
+    best, needed, trials = np.full(size, np.nan), np.full(size, result.floor), np.zeros(size, dtype=np.int64)
+    best[result.rater], trials[result.rater] = result.best, result.trials
+    swapped = result.table.rename({"rater": "other", "other": "rater"}).select(result.table.columns)
+    both = pl.concat([result.table, swapped]).sort("p_adjusted", descending=True)
+    nearest = {row["rater"]: row for row in both.iter_rows(named=True)}
+    p = np.full(size, np.nan)
+    groups: list[str | None] = [None] * size
+    others: dict[int, list[str]] = {}
+    place = {name: at for at, members in enumerate(result.groups, 1) for name in members}
+    for rater, name in enumerate(view.raters):
+        if name in nearest:
+            row = nearest[name]
+            best[rater], needed[rater], p[rater] = row["score"], row["needed"], row["p_adjusted"]
+        if name in place:
+            groups[rater] = f"copies-{place[name]}"
+            others[rater] = [other for other in result.groups[place[name] - 1] if other != name]
+    flagged = np.array([group is not None for group in groups], dtype=bool)
+
+    def words(rater: int) -> str:
+        if not flagged[rater]:
+            return "No other rater's answers run in parallel with these."
+        return _sentence(others[rater], nearest[view.raters[rater]])
+
+    why: Reasons = [None if trials[rater] else _why_not(view, rater) for rater in range(size)]
+    weight = np.where(flagged, evidence_of(p), 0.0)
+    return [Verdicts(np.arange(size), trials, words, why, best, needed, p, flagged, weight, group=groups)]
 
 
 def _why_not(view: RatingsView, rater: int) -> str:
     if not view.ordered[rater]:
         return "the order of presentation is not known"
-    trials = np.unique(
-        view.trial[view.edges[rater] : view.edges[rater + 1]][
-            view.first[view.edges[rater] : view.edges[rater + 1]]
-        ]
-    )
+    rows = slice(view.edges[rater], view.edges[rater + 1])
+    trials = np.unique(view.trial[rows][view.first[rows]])
     return f"fewer than {LEAST_TRIALS} trials" if trials.size < LEAST_TRIALS else "the answers do not vary"
 
 
-def _sentence(others: list[str], pair: Mapping[str, object], questions: int) -> str:
+def _sentence(others: list[str], pair: Mapping[str, Any]) -> str:
     moved = "" if pair["first_offset"] == pair["last_offset"] == 0 else ", with small shifts"
-    what = "the answers" if questions > 1 else "the answer"
-    near = " (nearly identical)" if float(str(pair["equal"])) >= NEARLY_IDENTICAL else ""
+    near = " (nearly identical)" if pair["equal"] >= NEARLY_IDENTICAL else ""
     return (
         f"The answers run in parallel with those of {listed(others)}{near}, about different stimuli: with {pair['other']} they"
-        f" correlate {number(float(str(pair['correlation'])))} over {pair['trials']} positions{moved}, and {what} are equal in"
-        f" {100 * float(str(pair['equal'])):.0f}%, where {100 * float(str(pair['expected_equal'])):.0f}% are expected by chance"
-        f" ({chance(float(str(pair['p_adjusted'])))} over all pairs)."
+        f" correlate {number(pair['correlation'], 2)} over {pair['trials']} positions{moved}, and the answers are equal in"
+        f" {100 * pair['equal']:.0f}%, where {100 * pair['expected_equal']:.0f}% are expected by chance"
+        f" ({p_value(pair['p_adjusted'])} over all pairs)."
     )
 
 
-RULES.add(Collusion.name, Collusion())
+COLLUSION = Rule(
+    "collusion",
+    "answer sequences that match another rater's, position by position, about different stimuli",
+    "best alignment score with another rater",
+    _collusion,
+    {
+        "band": (6, "largest offset, in trials, between two sequences"),
+        "gap": (3.0, "price of a trial lost from one sequence, in nats"),
+        "rho": (0.7, "correlation of a copy's answers"),
+        "block": (5, "trials in a block of the surrogates"),
+        "draws": (299, "surrogates of each sequence of a pair"),
+    },
+)

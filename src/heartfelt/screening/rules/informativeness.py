@@ -2,44 +2,49 @@
 
 *Effect.* For each question, the rater's answers are correlated with predictions made from everybody else's answers
 (``heartfelt.screening.consensus``: shrunken cell and stimulus means without the rater). The effect is the mean of these
-correlations over the questions. If what is played is given in random order and the answers do not depend on it, every
-pairing of the rater's answers with the rater's stimuli is equally likely; the mean and variance of the effect over
-these pairings are exact and keep the rater's use of the scale, the autocorrelation of the answers and the relation
-between the questions. Effects go through Fisher's transformation.
+correlations over the questions. If stimuli come in random order and the answers do not depend on them, every pairing of the
+rater's answers with the rater's stimuli is equally likely; the mean and variance of the effect over these pairings are
+exact and keep the rater's use of the scale, the autocorrelation of the answers and the relation between the questions.
+Effects go through Fisher's transformation.
 
 *Test.* A permutation test of any dependence, in any direction and, with few questions, across them (a question
 answered in another's place): the sum of squared correlations between answer and prediction columns, over ``draws``
 pairings. ``p`` is its p-value. A rater who reads a scale upside down is unlike the others, but informative.
 
-*Decision.* No evidence of dependence is not evidence of none: a rater with six answers can show nothing. So raters
-are taken as two kinds (``heartfelt.screening.mixture``), and one is flagged when the posterior chance of carrying no
-information is at least ``posterior`` and the test does not find a dependence at ``rescue``. Where the panel as a
-whole agrees on nothing, nobody is judged; a rater whose answers never change is for the rule ``straight-lining``. Range
--1 to 1; 0 without information.
+*Decision.* No evidence of dependence is not evidence of none: six answers can show nothing. So raters are taken as two
+kinds, those whose answers carry no information (the effect has mean 0) and the others (effects scatter normally around a
+common ``centre`` with standard deviation ``spread``). Share, centre and spread are fitted by expectation-maximisation with
+weak priors, worth a handful of raters, that keep small panels from fitting a single odd rater exactly: a share of 1 in 10
+and a spread of 0.2. The *posterior* is each rater's chance of carrying no information: a local false discovery rate (Efron
+2008, "Microarrays, empirical Bayes and the two-groups model"). A rater is flagged when the posterior is at least
+``posterior`` and the test does not find a dependence at ``rescue``. Where the panel as a whole agrees on nothing, nobody is
+judged; a rater whose answers never change is for the rule ``straight-lining``. Range -1 to 1; 0 without information.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-import polars as pl
 
-from heartfelt.screening.blocks import Block, blocks
-from heartfelt.screening.mixture import TwoKinds, two_kinds
-from heartfelt.screening.rule import MOST_EVIDENCE, RULES, Rule, RuleOptions, Setting
-from heartfelt.screening.view import Bools, RatingsView
-from heartfelt.screening.words import chance, number
+from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts, is_judged
+from heartfelt.screening.view import Block, Bools, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
+from heartfelt.wording import number, p_value
 
+DRAWS = 999
+RESCUE = 0.01
 LEAST_WEIGHT = 3.0
 LEAST_TRIALS = 8
 LEAST_RATERS = 3
 AGREEMENT_NEEDED = 3.0
 NEVER_CHANGES = "all answers to a question are the same; see the rule straight-lining"
+
+_PRIOR_RATERS = 5.0
+_PRIOR_SHARE = 0.1
+_PRIOR_SPREAD = 0.2
+_ROUNDS = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +55,7 @@ class Effects:
     weight: Floats
     p: Floats
     n: Ints
-    why: list[str | None]
+    why: Reasons
 
     @property
     def fisher(self) -> Floats:
@@ -58,155 +63,202 @@ class Effects:
         return np.arctanh(np.clip(self.r, -0.999, 0.999))
 
 
-class Informativeness(Rule):
-    """Answers that depend on what was played."""
-
-    name: ClassVar[str] = "informativeness"
-    about: ClassVar[str] = "whether the answers depend on what was played, jointly over the questions"
-    statistic: ClassVar[str] = "mean correlation with what others' answers predict"
-    settings: ClassVar[Mapping[str, Setting]] = {
-        "posterior": (0.9, "chance of no information from which a rater is flagged"),
-        "rescue": (0.01, "p-value of the permutation test below which a rater is never flagged"),
-        "draws": (999, "permutations for each rater"),
-    }
-
-    def judge(self, view: RatingsView, options: RuleOptions) -> pl.DataFrame:
-        """One row per rater."""
-        found = self.effects(view, options)
-        nobody = _why_nobody(found)
-        if nobody is not None:
-            return self._nobody(view, found, nobody)
-        known = np.array([reason is None for reason in found.why], dtype=bool)
-        return self._table(view, found, known, options)
-
-    def no_information(self, view: RatingsView, options: RuleOptions) -> tuple[Floats, list[str | None]]:
-        """Each rater's posterior chance of carrying no information, and why it is not known (then NaN)."""
-        found = self.effects(view, options)
-        nobody = _why_nobody(found)
-        why = [reason or nobody for reason in found.why]
-        known = np.array([reason is None for reason in why], dtype=bool)
-        if not known.any():
-            return np.full(len(view.raters), np.nan), why
-        _, posterior = _posterior(found, known, self.number(options, "rescue"))
-        return np.where(known, posterior, np.nan), why
-
-    def clearly_informative(self, view: RatingsView, options: RuleOptions) -> dict[str, float]:
-        """Raters whose answers surely depend on what was played, with their mean correlation."""
-        found = self.effects(view, options)
-        known = np.array([reason is None for reason in found.why], dtype=bool)
-        if int(known.sum()) < LEAST_RATERS:
-            return {}
-        rescue = self.number(options, "rescue")
-        _, posterior = _posterior(found, known, rescue)
-        clear = known & (posterior < 1 - self.number(options, "posterior")) & (found.p < rescue)
-        return {view.raters[rater]: float(found.r[rater]) for rater in np.flatnonzero(clear).tolist()}
-
-    def effects(self, view: RatingsView, options: RuleOptions) -> Effects:
-        """Every rater's effect, computed once for a view."""
-        draws = int(self.number(options, "draws"))
-        return view.remember(("effects", draws, options.seed), lambda: effects(view, draws, options.seed))
-
-    def _table(self, view: RatingsView, found: Effects, known: Bools, options: RuleOptions) -> pl.DataFrame:
-        rescue, needed = self.number(options, "rescue"), self.number(options, "posterior")
-        kinds, posterior = _posterior(found, known, rescue)
-        fit = known & (posterior > 0)
-        flagged = fit & (posterior >= needed) & (found.p >= rescue)
-        limit = np.full(len(view.raters), np.nan)
-        limit[known] = kinds.limit(found.weight[known], needed)
-        odds = np.log10(np.maximum(posterior, 1e-12)) - np.log10(np.maximum(1 - posterior, 1e-12))
-        weight = np.where(known, np.clip(odds, 0.0, MOST_EVIDENCE), np.nan)
-        return self.rows(
-            rater=list(view.raters),
-            value=np.where(known, found.r, np.nan),
-            threshold=limit,
-            p=np.where(known, found.p, np.nan),
-            flagged=flagged,
-            evidence=weight,
-            words=[
-                self._words(found, kinds, rater, float(posterior[rater])) for rater in range(len(view.raters))
-            ],
-            n=found.n,
-            why_missing=found.why,
-        )
-
-    @staticmethod
-    def _words(found: Effects, kinds: TwoKinds, rater: int, posterior: float) -> str:
-        why = found.why[rater]
-        if why is not None:
-            return f"Not judged: {why}."
-        return (
-            f"The answers correlate {number(float(found.r[rater]))} on average with what others' answers predict for the same"
-            f" stimuli, where raters here typically reach {number(float(np.tanh(kinds.centre)))}"
-            f" ({chance(float(found.p[rater]))} for any dependence; chance of none {number(posterior)})."
-        )
-
-    def _nobody(self, view: RatingsView, found: Effects, why: str) -> pl.DataFrame:
-        reasons = [reason or why for reason in found.why]
-        return self.rows(
-            rater=list(view.raters),
-            words=[f"Not judged: {reason}." for reason in reasons],
-            n=found.n,
-            why_missing=reasons,
-        )
+def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
+    """The effect and test of every rater, computed once for a view."""
+    return view.remember(("effects", draws, seed), lambda: _effects(view, seed, draws))
 
 
-def _why_nobody(found: Effects) -> str | None:
-    """Why no rater can be judged, if none can."""
-    known = np.array([reason is None for reason in found.why], dtype=bool)
-    if int(known.sum()) < LEAST_RATERS:
-        return f"fewer than {LEAST_RATERS} raters can be compared"
-    z = found.fisher[known] * np.sqrt(found.weight[known])
-    if float(z.sum() / np.sqrt(z.size)) < AGREEMENT_NEEDED:
-        return "the raters as a whole do not agree about the stimuli, so there is nothing to hold a rater against"
-    return None
-
-
-def _posterior(found: Effects, known: Bools, rescue: float) -> tuple[TwoKinds, Floats]:
-    """The fitted mixture, and every rater's chance of carrying no information (0 where there is no effect)."""
-    # A rater who runs against the others is informative but would widen the spread of those who go with them.
-    fit = known & ~((found.p < rescue) & (found.r < 0))
-    posterior = np.zeros(found.r.size)
-    if not fit.any():
-        fit = known
-    kinds = two_kinds(found.fisher[fit], found.weight[fit])
-    posterior[fit] = kinds.posterior
-    return kinds, posterior
-
-
-def effects(view: RatingsView, draws: int, seed: int) -> Effects:
-    """The effect and test of every rater."""
+def _effects(view: RatingsView, seed: int, draws: int) -> Effects:
     size = len(view.raters)
     r, weight, p = np.zeros(size), np.zeros(size), np.ones(size)
-    why: list[str | None] = ["too few answers"] * size
-    for block in blocks(view):
-        r[block.rater], weight[block.rater], p[block.rater], why[block.rater] = _effect(
-            block, draws, derived_seed(seed, "panel", "informativeness", view.raters[block.rater])
-        )
+    why: Reasons = ["too few answers"] * size
+    for block in view.blocks():
+        own_seed = derived_seed(seed, "panel", "informativeness", view.raters[block.rater])
+        result = _effect(block, draws, own_seed)
+        if isinstance(result, str):
+            why[block.rater] = result
+        else:
+            r[block.rater], weight[block.rater], p[block.rater] = result
+            why[block.rater] = None
     return Effects(r, weight, p, view.ratings_of, why)
 
 
-def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float, str | None]:
+def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float] | str:
+    """Mean correlation, weight and p of one rater, or why there are none."""
     from heartfelt.screening._kernels_dependence import dependence, standardise
 
     if block.answers.shape[0] < LEAST_TRIALS:
-        return 0.0, 0.0, 1.0, f"fewer than {LEAST_TRIALS} trials"
+        return f"fewer than {LEAST_TRIALS} trials"
     y, x = block.answers.copy(), block.predictions.copy()
     moves, differs = standardise(y, block.seen), standardise(x, block.seen)
     if not moves.any():
-        return 0.0, 0.0, 1.0, NEVER_CHANGES
+        return NEVER_CHANGES
     use = np.flatnonzero(moves & differs)
     if not use.size:
-        return 0.0, 0.0, 1.0, "nothing the others said tells these stimuli apart"
+        return "the others' answers do not tell these stimuli apart"
     y, x = np.ascontiguousarray(y[:, use]), np.ascontiguousarray(x[:, use])
     _, stratum = np.unique(block.seen[:, use], axis=0, return_inverse=True)
     stratum = stratum.ravel().astype(np.int64)
     total, mean, variance, p = dependence(y, x, stratum, int(stratum.max()) + 1, draws, seed)
     if variance <= 1e-12:
-        return 0.0, 0.0, 1.0, "no two trials had the same questions answered"
+        return "no two trials had the same questions answered"
     weight = use.size**2 / variance - 2.0
     if weight < LEAST_WEIGHT:
-        return 0.0, 0.0, 1.0, "too few answers to tell"
-    return float((total - mean) / use.size), float(weight), float(p), None
+        return "too few answers to tell"
+    return float((total - mean) / use.size), float(weight), float(p)
 
 
-RULES.add(Informativeness.name, Informativeness())
+def panel_agrees(effect: Effects, known: Bools) -> bool:
+    """Whether the known raters as a whole agree about the stimuli: their summed effect in standard errors."""
+    z = effect.fisher[known] * np.sqrt(effect.weight[known])
+    return bool(z.size) and float(z.sum() / np.sqrt(z.size)) >= AGREEMENT_NEEDED
+
+
+def _reasons(effect: Effects) -> Reasons:
+    """Why each rater cannot be judged, reasons that hold for everybody included."""
+    known = is_judged(effect.why)
+    nobody = None
+    if int(known.sum()) < LEAST_RATERS:
+        nobody = f"fewer than {LEAST_RATERS} raters can be compared"
+    elif not panel_agrees(effect, known):
+        nobody = "the raters as a whole do not agree about the stimuli, so there is nothing to compare a rater with"
+    return [reason or nobody for reason in effect.why]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoKinds:
+    """The fitted mixture and each rater's chance of carrying no information."""
+
+    posterior: Floats
+    share: float
+    centre: float
+    spread: float
+
+    def limit(self, weight: Floats, posterior: float) -> Floats:
+        """The largest correlation, for each weight, with a chance of no information of ``posterior``; NaN if none."""
+        grid = np.round(np.linspace(0.0, 0.95, 191), 3)
+        out = np.full(weight.shape, np.nan)
+        places, inverse = np.unique(np.round(weight, 1), return_inverse=True)
+        for index, w in enumerate(places.tolist()):
+            chances = _posterior(
+                np.arctanh(grid), np.full(grid.size, w), self.share, self.centre, self.spread
+            )
+            passed = np.flatnonzero(chances >= posterior)
+            if passed.size:
+                out[inverse == index] = grid[passed[-1]]
+        return out
+
+
+def two_kinds(effect: Floats, weight: Floats) -> TwoKinds:
+    """Fit the mixture to effects on Fisher's scale with their weights (1 / variance)."""
+    z = effect * np.sqrt(weight)
+    clear = effect[z > 1.64]
+    centre = float(np.median(clear)) if clear.size else max(float(np.median(effect)), 0.05)
+    share, spread = _PRIOR_SHARE, _PRIOR_SPREAD
+    for _ in range(_ROUNDS):
+        none = _posterior(effect, weight, share, centre, spread)
+        some = 1.0 - none
+        pull = some / (1.0 / weight + spread**2)
+        new_centre = max(0.0, float((pull * effect).sum() / pull.sum())) if pull.sum() > 1e-9 else centre
+        variance = 1.0 / (1.0 / max(spread**2, 1e-8) + weight)
+        mean = variance * (new_centre / max(spread**2, 1e-8) + weight * effect)
+        squares = float((some * ((mean - new_centre) ** 2 + variance)).sum())
+        squares += _PRIOR_RATERS * _PRIOR_SPREAD**2
+        new_spread = float(np.sqrt(squares / (float(some.sum()) + _PRIOR_RATERS)))
+        new_share = (float(none.sum()) + _PRIOR_RATERS * _PRIOR_SHARE) / (effect.size + _PRIOR_RATERS)
+        moved = abs(new_centre - centre) + abs(new_spread - spread) + abs(new_share - share)
+        centre, spread, share = new_centre, new_spread, new_share
+        if moved < 1e-9:
+            break
+    return TwoKinds(_posterior(effect, weight, share, centre, spread), share, centre, spread)
+
+
+def _posterior(effect: Floats, weight: Floats, share: float, centre: float, spread: float) -> Floats:
+    """The chance of no information given the effect."""
+    wide = 1.0 / weight + spread**2
+    log_none = np.log(share) - 0.5 * weight * effect**2 + 0.5 * np.log(weight)
+    log_some = np.log1p(-share) - 0.5 * (effect - centre) ** 2 / wide - 0.5 * np.log(wide)
+    # exp of at most 700 stays finite.
+    odds: Floats = np.exp(np.clip(log_some - log_none, -700.0, 700.0))
+    return 1.0 / (1.0 + odds)
+
+
+def _mixture(effect: Effects, known: Bools, rescue: float) -> tuple[TwoKinds, Floats]:
+    """The fitted mixture, and every rater's chance of carrying no information (0 where there is no effect)."""
+    # A rater who runs against the others is informative but would widen the spread of those who go with them.
+    fit = known & ~((effect.p < rescue) & (effect.r < 0))
+    if not fit.any():
+        fit = known
+    kinds = two_kinds(effect.fisher[fit], effect.weight[fit])
+    posterior = np.zeros(effect.r.size)
+    posterior[fit] = kinds.posterior
+    return kinds, posterior
+
+
+def no_information(view: RatingsView, seed: int) -> tuple[Floats, Reasons]:
+    """Each rater's posterior chance of carrying no information, and why it is not known (then NaN)."""
+    effect = effects(view, seed)
+    why = _reasons(effect)
+    known = is_judged(why)
+    if not known.any():
+        return np.full(len(view.raters), np.nan), why
+    return np.where(known, _mixture(effect, known, RESCUE)[1], np.nan), why
+
+
+def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, float]:
+    """Raters whose answers surely depend on what was played, with their mean correlation."""
+    effect = effects(view, options.seed, int(options.number("draws")))
+    known = is_judged(effect.why)
+    if int(known.sum()) < LEAST_RATERS:
+        return {}
+    rescue = options.number("rescue")
+    _, posterior = _mixture(effect, known, rescue)
+    clear = known & (posterior < 1 - options.number("posterior")) & (effect.p < rescue)
+    return {view.raters[rater]: float(effect.r[rater]) for rater in np.flatnonzero(clear).tolist()}
+
+
+def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
+    effect = effects(view, options.seed, int(options.number("draws")))
+    why = _reasons(effect)
+    known, everyone = is_judged(why), np.arange(len(view.raters))
+    if not known.any():
+        return [Verdicts(everyone, effect.n, why=why)]
+    rescue, needed = options.number("rescue"), options.number("posterior")
+    kinds, posterior = _mixture(effect, known, rescue)
+    limit = np.full(everyone.size, np.nan)
+    limit[known] = kinds.limit(effect.weight[known], needed)
+    odds = np.log10(np.maximum(posterior, 1e-12)) - np.log10(np.maximum(1 - posterior, 1e-12))
+
+    def words(rater: int) -> str:
+        return (
+            f"The answers correlate {number(effect.r[rater], 2)} on average with what others' answers predict for the same"
+            f" stimuli, where raters here typically reach {number(np.tanh(kinds.centre), 2)}"
+            f" ({p_value(effect.p[rater])} for any dependence; chance of none {number(posterior[rater], 2)})."
+        )
+
+    return [
+        Verdicts(
+            everyone,
+            effect.n,
+            words,
+            why,
+            effect.r,
+            limit,
+            effect.p,
+            (posterior > 0) & (posterior >= needed) & (effect.p >= rescue),
+            np.clip(odds, 0.0, MOST_EVIDENCE),
+        )
+    ]
+
+
+INFORMATIVENESS = Rule(
+    "informativeness",
+    "whether the answers depend on what was played, jointly over the questions",
+    "mean correlation with what others' answers predict",
+    _informativeness,
+    {
+        "posterior": (0.9, "chance of no information from which a rater is flagged"),
+        "rescue": (RESCUE, "p-value of the permutation test below which a rater is never flagged"),
+        "draws": (DRAWS, "permutations for each rater"),
+    },
+)

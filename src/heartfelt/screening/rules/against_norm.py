@@ -1,0 +1,287 @@
+"""Rules that compare one number per rater with the panel's norm (``heartfelt.screening.norm``).
+
+*Agreement*: the correlation of a rater's answers with the mean of the other raters', question by question. Correlations are
+compared on Fisher's scale, where their sampling error is 1 / sqrt(n - 3). A rater is flagged who agrees much less with the
+others than is usual here, which includes one who runs against them (a scale read upside down). It is a test of being
+unlike the panel, not of carrying no information; see ``informativeness`` for that. Range -1 to 1.
+
+*Bias*: how much higher or lower a rater answers than the others do about the same stimuli. A biased rater is not a careless
+one: their answers order the stimuli as well as anybody's, and labels that model raters remove the bias. So bias adds
+nothing to the carelessness ranking and no policy here drops raters for it. Unit: scale points, positive when the rater
+answers higher.
+
+*Spread*: the standard deviation of a rater's answers to one question. The logarithm of the spread is compared; its sampling
+variance is 1 / (2 (n - 1)). Half a step of rounding is added to the variance (Sheppard), so a rater who never moves has a
+small spread rather than none. Unit: scale points. A narrow use of the scale is a common style, so a low spread is flagged
+only where the answers are also likely to carry no information: the posterior chance of that (rule ``informativeness``) is at
+least ``LIKELY``, or the rater gives one answer throughout (rule ``straight-lining``). Where neither can be known, a rater with
+a low spread is not judged.
+
+*Response time*: a rater's median time for an answer, without the clip. The rating's ``seconds`` are taken as net of the clip
+unless at least 95% of them reach their stimulus's duration: then they include it and it is subtracted (the setting
+``seconds`` says ``net`` or ``gross`` outright). The logarithm of the median is compared; its sampling error is
+1.2533 s / sqrt(n) for answers that scatter by ``s``. Unit: seconds. Only fast raters are flagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm
+from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
+from heartfelt.screening.rules.informativeness import no_information
+from heartfelt.screening.rules.repetition import straight_lines
+from heartfelt.screening.view import Bools, RatingsView
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.wording import number, p_value
+
+LEAST_CORRELATED = 6
+LEAST_ANSWERS = 5
+LEAST_SECONDS = 0.05
+INCLUDES_CLIP = 0.95
+LIKELY = 0.5
+AGAINST = -3.5
+"""Standard errors below zero from which answers are said to run against the others'."""
+NO_ORDER = "no question has ordered answers"
+STYLE = " The answers follow the stimuli: a narrow use of the scale."
+UNKNOWN = "the spread is low, which may be a style, and whether the answers follow the stimuli is not known: "
+_TIMES = ("auto", "net", "gross")
+
+
+def _by_question(
+    view: RatingsView, measure: Callable[[RatingsView, int], Measure], side: Side, alpha: float
+) -> list[Verdicts] | str:
+    measures = [measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
+    return compare_with_norm(measures, side, alpha) if measures else NO_ORDER
+
+
+def _shared_answers(view: RatingsView, q: int) -> tuple[Ints, Ints]:
+    """Rows of the channels with answers to a question about stimuli that others rated, and the raters who were asked."""
+    mine = view.channels
+    of_q = mine.question[mine.channel] == q
+    return np.flatnonzero(of_q & (view.consensus.count > 0)), np.unique(mine.rater[of_q])
+
+
+def _too_few(n: Ints, least: int, what: str) -> Reasons:
+    return [None if count >= least else f"fewer than {least} {what}" for count in n.tolist()]
+
+
+def _agreement(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    return _by_question(view, _agreement_measure, "low", options.alpha)
+
+
+def _agreement_measure(view: RatingsView, q: int) -> Measure:
+    rows, asked = _shared_answers(view, q)
+    mine = view.channels
+    r, n, flat_own, flat_others = correlations(
+        mine.rater[rows], mine.value[rows], view.consensus.others[rows], len(view.raters)
+    )
+    r, n, flat_own, flat_others = r[asked], n[asked], flat_own[asked], flat_others[asked]
+    why = _too_few(n, LEAST_CORRELATED, "answers to stimuli that others rated")
+    for row in np.flatnonzero((n >= LEAST_CORRELATED) & (flat_own | flat_others)).tolist():
+        why[row] = (
+            "all answers are the same, so they correlate with nothing"
+            if flat_own[row]
+            else "the others' means do not differ between the stimuli"
+        )
+    known = is_judged(why)
+    value = np.where(known, np.arctanh(np.clip(np.where(known, r, 0.0), -0.999, 0.999)), np.nan)
+    question = view.questions[q]
+
+    def sentence(row: int, stand: Standing) -> str:
+        against = (
+            " The answers run against the others', as they would on a scale read the other way round."
+            if value[row] * np.sqrt(max(n[row] - 3, 1)) < AGAINST
+            else ""
+        )
+        return (
+            f"The answers to '{question}' correlate {number(r[row], 2)} with the others' means, where the raters' median"
+            f" is {number(np.tanh(stand.centre), 2)} ({p_value(stand.p[row])}).{against}"
+        )
+
+    return Measure(question, asked, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, why, sentence, np.tanh)
+
+
+def correlations(rater: Ints, x: Floats, y: Floats, raters: int) -> tuple[Floats, Ints, Bools, Bools]:
+    """Pearson correlation per rater (0 where a side does not vary), n, and whether each side is flat."""
+    n = np.bincount(rater, minlength=raters)
+    dx = x - (np.bincount(rater, x, raters) / np.maximum(n, 1))[rater]
+    dy = y - (np.bincount(rater, y, raters) / np.maximum(n, 1))[rater]
+    xx, yy = np.bincount(rater, dx * dx, raters), np.bincount(rater, dy * dy, raters)
+    xy = np.bincount(rater, dx * dy, raters)
+    flat_x, flat_y = xx < 1e-12 * np.maximum(n, 1), yy < 1e-12 * np.maximum(n, 1)
+    scale = np.sqrt(xx * yy)
+    r = np.divide(xy, scale, out=np.zeros(raters), where=~(flat_x | flat_y))
+    return np.clip(r, -1.0, 1.0), n, flat_x, flat_y
+
+
+def moments(rater: Ints, value: Floats, raters: int) -> tuple[Ints, Floats, Floats]:
+    """Count, mean and variance (n - 1) of each rater's values; 0 where there are none."""
+    n = np.bincount(rater, minlength=raters)
+    mean = np.bincount(rater, value, raters) / np.maximum(n, 1)
+    squares = np.bincount(rater, (value - mean[rater]) ** 2, raters)
+    return n, mean, squares / np.maximum(n - 1, 1)
+
+
+def _bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    return _by_question(view, _bias_measure, "both", options.alpha)
+
+
+def _bias_measure(view: RatingsView, q: int) -> Measure:
+    rows, asked = _shared_answers(view, q)
+    difference = view.channels.value[rows] - view.consensus.others[rows]
+    n, mean, variance = moments(view.channels.rater[rows], difference, len(view.raters))
+    n, mean, variance = n[asked], mean[asked], variance[asked]
+    question = view.questions[q]
+
+    def sentence(row: int, stand: Standing) -> str:
+        side = "higher" if mean[row] >= 0 else "lower"
+        return (
+            f"Answers '{question}' {number(abs(mean[row]), 2)} points {side} than the others do about the same stimuli"
+            f" ({p_value(stand.p[row])})."
+        )
+
+    why = _too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
+    value = np.where(n >= LEAST_ANSWERS, mean, np.nan)
+    return Measure(question, asked, value, np.sqrt(variance / np.maximum(n, 1)), n, why, sentence)
+
+
+def _spread(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    result = _by_question(view, _spread_measure, "low", options.alpha)
+    if isinstance(result, str) or not any(np.any(each.flagged) for each in result):
+        return result
+    posterior, unknown = no_information(view, options.seed)
+    constant = straight_lines(view, options).flagged
+    empty = constant | (np.nan_to_num(posterior) >= LIKELY)
+    for each in result:
+        _keep_careless(each, empty, constant, unknown)
+    return result
+
+
+def _keep_careless(verdicts: Verdicts, empty: Bools, constant: Bools, unknown: Reasons) -> None:
+    """Keep the flags of raters whose answers are likely to carry no information; the others use the scale narrowly."""
+    low = np.asarray(verdicts.flagged)
+    follows = low & ~empty[verdicts.rater]
+    assert verdicts.why is not None
+    for row in np.flatnonzero(low).tolist():
+        reason = None if constant[verdicts.rater[row]] else unknown[verdicts.rater[row]]
+        if reason is not None:
+            verdicts.why[row] = UNKNOWN + reason
+    plain = verdicts.words
+    verdicts.words = lambda row: plain(row) + (STYLE if follows[row] else "")
+    if verdicts.p is not None:
+        verdicts.evidence = np.where(follows, 0.0, evidence_of(verdicts.p))
+    verdicts.flagged = low & ~follows
+
+
+def _spread_measure(view: RatingsView, q: int) -> Measure:
+    rows = view.first & (view.question == q)
+    n, _, variance = moments(view.rater[rows], view.value[rows], len(view.raters))
+    asked = np.flatnonzero(n)
+    n, variance = n[asked], variance[asked]
+    levels = np.unique(view.value[rows])
+    step = float(np.diff(levels).min()) if levels.size > 1 else 1.0
+    spread = np.where(n >= LEAST_ANSWERS, 0.5 * np.log(variance + step**2 / 12), np.nan)
+    question = view.questions[q]
+
+    def sentence(row: int, stand: Standing) -> str:
+        return (
+            f"The answers to '{question}' spread by {number(np.sqrt(variance[row]), 2)} points, where the raters' median"
+            f" is {number(np.exp(stand.centre), 2)} ({p_value(stand.p[row])})."
+        )
+
+    why = _too_few(n, LEAST_ANSWERS, "answers")
+    return Measure(question, asked, spread, 1 / np.sqrt(2 * np.maximum(n - 1, 1)), n, why, sentence, np.exp)
+
+
+def _response_time(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    way = str(options.settings["seconds"])
+    if way not in _TIMES:
+        raise InputError(
+            f"The setting 'seconds' of the rule 'response-time' is '{way}'.",
+            suggestion(way, _TIMES, "Choices"),
+        )
+    if view.seconds is None:
+        return "no response times were recorded"
+    return compare_with_norm([_time_measure(view, *net_seconds(view, way))], "low", options.alpha)
+
+
+def net_seconds(view: RatingsView, way: str = "auto") -> tuple[Floats, bool]:
+    """Seconds without the clip, and whether the clip's duration had to be subtracted."""
+    assert view.seconds is not None
+    duration = np.full(len(view.stimulus_names), np.nan)
+    if "duration" in view.stimuli.columns:
+        known = dict(view.stimuli.select("stimulus", "duration").drop_nulls().iter_rows())
+        duration = np.array([known.get(name, np.nan) for name in view.stimulus_names], dtype=np.float64)
+    clip = duration[view.stimulus]
+    both = np.isfinite(clip) & np.isfinite(view.seconds)
+    reached = view.seconds[both] >= clip[both]
+    gross = way == "gross" or (
+        way == "auto" and bool(both.any()) and float(np.mean(reached)) >= INCLUDES_CLIP
+    )
+    net = view.seconds - np.where(np.isfinite(clip), clip, 0.0) if gross else view.seconds
+    return np.where(np.isfinite(net), np.maximum(net, LEAST_SECONDS), np.nan), gross
+
+
+def _time_measure(view: RatingsView, seconds: Floats, gross: bool) -> Measure:
+    rows = np.flatnonzero(np.isfinite(seconds))
+    rater, log = view.rater[rows], np.log(seconds[rows])
+    order = np.lexsort((log, rater))
+    rater, log = rater[order], log[order]
+    n, _, variance = moments(rater, log, len(view.raters))
+    start = np.cumsum(n) - n
+    asked = np.flatnonzero(view.ratings_of)
+    middle = np.full(asked.size, np.nan)
+    some = np.flatnonzero(n[asked] > 0)
+    low, high = (start + (n - 1) // 2)[asked[some]], (start + n // 2)[asked[some]]
+    middle[some] = (log[low] + log[high]) / 2
+    n = n[asked]
+    error = 1.2533 * np.sqrt(variance[asked] / np.maximum(n, 1))
+
+    def sentence(row: int, stand: Standing) -> str:
+        off = " after subtracting the clip" if gross else ""
+        return (
+            f"Takes {number(np.exp(middle[row]), 2)} s for an answer{off}, where the raters' median is"
+            f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[row])})."
+        )
+
+    why = _too_few(n, LEAST_ANSWERS, "response times")
+    value = np.where(n >= LEAST_ANSWERS, middle, np.nan)
+    return Measure(None, asked, value, error, n, why, sentence, np.exp)
+
+
+AGREEMENT = Rule(
+    "agreement",
+    "correlation with the mean of the other raters, compared with the panel's norm",
+    "correlation with the leave-one-out mean",
+    _agreement,
+)
+BIAS = Rule(
+    "bias",
+    "mean difference to the other raters, compared with the panel's norm; a report, not a fault",
+    "mean difference to the leave-one-out means",
+    _bias,
+    careless=False,
+    error_controlled=False,
+)
+SPREAD = Rule(
+    "spread",
+    "the standard deviation of a rater's answers, compared with the panel's norm",
+    "standard deviation of the answers",
+    _spread,
+)
+RESPONSE_TIME = Rule(
+    "response-time",
+    "median time for an answer net of the clip, compared with the panel's norm",
+    "median seconds for an answer",
+    _response_time,
+    {
+        "seconds": (
+            "auto",
+            "whether the recorded seconds are net of the clip, gross, or to be detected from the data (auto)",
+        )
+    },
+)

@@ -1,0 +1,298 @@
+"""Rules about trials that test the rater: known anchors, repeated stimuli, and whether the clip was heard.
+
+*Anchor*: answers to stimuli whose answer is known within limits. The limits are those of the study's anchor probes, such as
+MusicEval's "a real recording must not score below 3", and those that the settings put on the mean or the sum of a rater's
+answers to each probe's anchors. A rater beyond any of them is flagged, batch by batch where ratings have a ``batch``. The
+limits are the researcher's, so there is no p-value and no false-positive rate. Unit: scale points. Anchors are used
+here and nowhere else: labels and analyses leave them out.
+
+*Repeat difference*: how far apart a rater's answers to the same stimulus lie when it is shown again. Where the study has a
+repeat probe, its own limit counts: a rater with any difference above ``at_most_apart`` is flagged, batch by batch where
+ratings have a ``batch`` (the rule of MusicEval). No p-value belongs to a limit set in advance. Otherwise the square root of
+the mean absolute difference is compared with the panel's norm. Unit: scale points; for unordered categories, the share of
+answers that changed.
+
+*Heard*: the share of trials in which the rater heard too little of the clip. A rating's ``heard`` is the share of the clip
+that was played at least once, as far as the time that passed on the server allows. A trial is short if it is below the
+setting ``enough``. Players and connections fail now and then, so a rater may have a share of short trials of up to
+``at_most``: the p-value is the binomial chance of as many short trials or more at that rate, and the limit is Bonferroni
+over the raters judged. Unit: share of trials. Ratings whose ``heard`` is not known are ignored; a study that lets
+raters answer without listening is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.screening.norm import Measure, Standing, compare_with_norm
+from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
+from heartfelt.screening.view import RatingsView
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.wording import number, p_value
+
+NO_LIMITS = "the anchors have no limits"
+LEAST_TRIALS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The least and the most that is allowed; infinite where there is no limit."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    @property
+    def set(self) -> bool:
+        """Whether there is any limit."""
+        return bool(np.isfinite(self.low) or np.isfinite(self.high))
+
+    def beyond(self, value: float) -> float:
+        """How far a value lies outside, in points; negative inside."""
+        return max(self.low - value, value - self.high)
+
+    def nearest(self, value: float) -> float:
+        """The limit that a value passes, or comes nearest to."""
+        return self.low if self.low - value >= value - self.high else self.high
+
+    def __str__(self) -> str:
+        parts = [f"at least {self.low:g}"] if np.isfinite(self.low) else []
+        parts += [f"at most {self.high:g}"] if np.isfinite(self.high) else []
+        return " and ".join(parts)
+
+
+def _by_batch(view: RatingsView, rows: Ints, value: Floats) -> pl.DataFrame:
+    """``rater`` (code), ``batch`` and the list ``value``: one row per rater and batch, in order of appearance."""
+    batch = [None] * rows.size if view.batch is None else [view.batch[row] for row in rows.tolist()]
+    table = pl.DataFrame(
+        {"rater": view.rater[rows], "batch": pl.Series(batch, dtype=pl.String), "value": value}
+    )
+    return table.group_by("rater", "batch", maintain_order=True).agg("value")
+
+
+def _beyond_limit(
+    groups: pl.DataFrame,
+    worst: Callable[[list[float]], float],
+    limit: Limits,
+    words: Callable[[list[float], float], str],
+    question: str | None = None,
+) -> Verdicts:
+    """Verdicts on whether ``worst`` of each group's values lies beyond a limit the study set."""
+    values: list[list[float]] = groups["value"].to_list()
+    figures = [float(worst(each)) for each in values]
+    missed = np.array([limit.beyond(figure) > 0 for figure in figures], dtype=bool)
+    return Verdicts(
+        groups["rater"].to_numpy(),
+        [len(each) for each in values],
+        lambda row: words(values[row], figures[row]),
+        value=figures,
+        threshold=[limit.nearest(figure) for figure in figures],
+        flagged=missed,
+        evidence=np.where(missed, LIMIT_EVIDENCE, 0.0),
+        question=question,
+        batch=groups["batch"].to_list(),
+        error_controlled=False,
+    )
+
+
+def _anchor(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    probes = [probe for probe in view.study.probes if isinstance(probe, AnchorProbe)]
+    if not probes:
+        return "the study has no anchor probes"
+    together = {
+        kind: Limits(options.number(f"{kind}_at_least"), options.number(f"{kind}_at_most"))
+        for kind in ("mean", "sum")
+    }
+    for kind, limit in together.items():
+        if limit.low > limit.high:
+            raise InputError(
+                f"The anchors' {kind} cannot be at least {limit.low:g} and at most {limit.high:g}.",
+                f"Give {kind}_at_least no larger than {kind}_at_most.",
+            )
+    verdicts = [each for probe in probes for each in _anchor_verdicts(view, probe, together)]
+    return verdicts or "nobody answered an anchor"
+
+
+def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, Limits]) -> list[Verdicts]:
+    if probe.question not in view.questions:
+        return []
+    anchors = [code for code, name in enumerate(view.stimulus_names) if name in set(probe.stimuli)]
+    asked = (view.question == view.questions.index(probe.question)) & np.isin(view.stimulus, anchors)
+    rows = np.flatnonzero(asked)
+    if not rows.size:
+        return []
+    groups = _by_batch(view, rows, view.value[rows])
+    where = f"answers to '{probe.question}' on anchor '{probe.id}'"
+    each = Limits(
+        -np.inf if probe.at_least is None else probe.at_least,
+        np.inf if probe.at_most is None else probe.at_most,
+    )
+
+    def one_by_one(answers: list[float], worst: float) -> str:
+        beyond = sum(each.beyond(answer) > 0 for answer in answers)
+        if beyond:
+            return f"{beyond} of {len(answers)} {where} are not {each} (the furthest {worst:g})."
+        return f"All {len(answers)} {where} are {each}."
+
+    def jointly(kind: str, limit: Limits) -> Verdicts:
+        def words(answers: list[float], figure: float) -> str:
+            missed = "not " if limit.beyond(figure) > 0 else ""
+            return f"The {kind} of {len(answers)} {where} is {figure:g}, {missed}{limit}."
+
+        figure = np.mean if kind == "mean" else np.sum
+        return _beyond_limit(groups, lambda answers: float(figure(answers)), limit, words, probe.question)
+
+    verdicts = []
+    if each.set:
+        worst: Callable[[list[float]], float] = lambda answers: max(answers, key=each.beyond)  # noqa: E731
+        verdicts.append(_beyond_limit(groups, worst, each, one_by_one, probe.question))
+    verdicts += [jointly(kind, limit) for kind, limit in together.items() if limit.set]
+    if verdicts:
+        return verdicts
+    why: Reasons = [NO_LIMITS] * groups.height
+    batch = groups["batch"].to_list()
+    return [Verdicts(groups["rater"].to_numpy(), 0, why=why, question=probe.question, batch=batch)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeats:
+    """Absolute differences between a first answer and its repeat; ``row`` is the repeat's row."""
+
+    row: Ints
+    difference: Floats
+
+
+def repeats(view: RatingsView) -> Repeats:
+    """Every repeated answer with its distance from the first."""
+    again, firsts = np.flatnonzero(~view.first), np.flatnonzero(view.first)
+    if not again.size or not firsts.size:
+        return Repeats(again[:0], np.zeros(0))
+    width, height = len(view.stimulus_names), len(view.questions)
+    key = (view.rater * width + view.stimulus) * height + view.question
+    firsts = firsts[np.argsort(key[firsts], kind="stable")]
+    place = np.minimum(np.searchsorted(key[firsts], key[again]), firsts.size - 1)
+    matched = key[firsts[place]] == key[again]
+    again, firsts = again[matched], firsts[place[matched]]
+    difference = np.abs(view.value[again] - view.value[firsts])
+    unordered = view.unordered[view.question[again]]
+    return Repeats(again, np.where(unordered, difference > 0, difference).astype(np.float64))
+
+
+def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    pairs = repeats(view)
+    if not pairs.row.size:
+        return "no stimulus was shown to a rater twice"
+    limits = [probe.at_most_apart for probe in view.study.probes if isinstance(probe, RepeatProbe)]
+    if not limits:
+        return compare_with_norm([_repeat_measure(view, pairs)], "high", options.alpha)
+    limit = Limits(high=min(limits))
+
+    def words(differences: list[float], worst: float) -> str:
+        beyond = sum(each > limit.high for each in differences)
+        if beyond:
+            return (
+                f"{beyond} of {len(differences)} repeated answers lie more than {limit.high:g} apart"
+                f" (the furthest {worst:g})."
+            )
+        return f"All {len(differences)} repeated answers lie within {limit.high:g}."
+
+    return [_beyond_limit(_by_batch(view, pairs.row, pairs.difference), max, limit, words)]
+
+
+def _repeat_measure(view: RatingsView, pairs: Repeats) -> Measure:
+    rater = view.rater[pairs.row]
+    n = np.bincount(rater, minlength=len(view.raters))
+    asked = np.flatnonzero(n)
+    count = n[asked]
+    mean = np.bincount(rater, pairs.difference, len(view.raters))[asked] / count
+    # The square root steadies a number whose spread grows with its size; its error by the delta method.
+    overall = float(pairs.difference.mean())
+    within = float(np.sqrt(np.mean((pairs.difference - mean[np.searchsorted(asked, rater)]) ** 2)))
+    error = (within / (2 * np.sqrt(overall)) if overall > 0 else 0.0) / np.sqrt(count)
+
+    def sentence(row: int, stand: Standing) -> str:
+        return (
+            f"{int(count[row])} repeated answers lie {number(mean[row], 2)} apart on average, where the"
+            f" raters' median is {number(stand.centre**2, 2)} ({p_value(stand.p[row])})."
+        )
+
+    return Measure(None, asked, np.sqrt(mean), error, count, [None] * asked.size, sentence, np.square)
+
+
+def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    from scipy.stats import binom
+
+    if view.heard is None:
+        return "how much of each clip was heard was not recorded"
+    if view.study.design.listening == "free":
+        return "the study lets raters answer without listening"
+    short, n = short_trials(view, view.heard, options.number("enough"))
+    at_most = options.number("at_most")
+    enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
+    p = np.where(enough, binom.sf(short - 1, n, at_most), np.nan)
+    limit = options.alpha / max(int(enough.sum()), 1)
+
+    def words(rater: int) -> str:
+        return (
+            f"Heard too little of the clip in {int(short[rater])} of {int(n[rater])} trials ({p_value(p[rater])} if every"
+            f" {round(1 / at_most)}th trial failed by itself)."
+        )
+
+    return [
+        Verdicts(
+            np.arange(len(view.raters)),
+            n,
+            words,
+            [None if ok else f"fewer than {LEAST_TRIALS} trials with a known length" for ok in enough],
+            short / some,
+            binom.isf(limit, some, at_most) / some,
+            p,
+            p < limit,
+        )
+    ]
+
+
+def short_trials(view: RatingsView, heard: Floats, enough: float) -> tuple[Floats, Floats]:
+    """For each rater, the trials in which less than ``enough`` was heard, and the trials where that is known."""
+    # All questions of a trial carry the same share: the first row of each trial stands for it.
+    _, first = np.unique(view.trial, return_index=True)
+    rows = first[np.isfinite(heard[first])]
+    n = np.bincount(view.rater[rows], minlength=len(view.raters)).astype(np.float64)
+    short = np.bincount(view.rater[rows[heard[rows] < enough]], minlength=len(view.raters))
+    return short.astype(np.float64), n
+
+
+ANCHOR = Rule(
+    "anchor",
+    "answers to the study's anchor probes, compared with the limits the study sets",
+    "answer to an anchor",
+    _anchor,
+    {
+        "mean_at_least": (-np.inf, "least mean of a rater's answers to a probe's anchors"),
+        "mean_at_most": (np.inf, "largest mean of a rater's answers to a probe's anchors"),
+        "sum_at_least": (-np.inf, "least sum of a rater's answers to a probe's anchors"),
+        "sum_at_most": (np.inf, "largest sum of a rater's answers to a probe's anchors"),
+    },
+    error_controlled=False,
+)
+REPEAT_DIFFERENCE = Rule(
+    "repeat-difference",
+    "how far apart the answers to a repeated stimulus lie",
+    "difference between repeated answers",
+    _repeat_difference,
+)
+HEARD = Rule(
+    "heard",
+    "share of trials in which too little of the clip was heard before the answer",
+    "share of trials heard too little",
+    _heard,
+    {
+        "enough": (0.9, "the share of a clip that must have been heard"),
+        "at_most": (0.1, "the share of short trials that failing players and connections may explain"),
+    },
+)

@@ -1,0 +1,75 @@
+"""The rater screening of ITU-R BT.500 and ITU-T P.913, question by question, as rules.
+
+The computation is that of ``heartfelt.stats.aggregate``; P.913 removes each rater's bias first. The standards count outlying
+ratings; they were written for panels in which everybody rates everything, have no false-positive rate of their own, and do
+not detect raters who merely carry no information. Their counts do not enter the joint ranking. A rater is flagged by a
+question when more than 5% of their ratings lie outside the stimulus' limits, about evenly above and below (difference
+under 30%). Unit: share of the rater's answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from heartfelt.screening.rule import Judge, Rule, RuleOptions, Verdicts
+from heartfelt.screening.view import RatingsView
+from heartfelt.stats.aggregate import Aggregate, bt500, p913
+from heartfelt.stats.aggregate.screening import OUTLYING
+from heartfelt.wording import number
+
+
+def _by_standard(method: Callable[..., Aggregate], standard: str) -> Judge:
+    def judge(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+        del options
+        asked = [q for q in range(len(view.questions)) if not view.unordered[q]]
+        return [_verdicts(view, q, method, standard) for q in asked] or "no question has ordered answers"
+
+    return judge
+
+
+def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], standard: str) -> Verdicts:
+    rows = view.question == q
+    question = view.questions[q]
+    result = method(view.rater[rows], view.stimulus[rows], view.value[rows])
+    outlying, balance = result.outlying, result.balance
+    assert outlying is not None
+    assert balance is not None
+    assert result.rejected is not None
+    raters = np.asarray(result.raters, dtype=np.int64)
+    note = f" Note: {'; '.join(result.notes)}." if result.notes else ""
+
+    def words(row: int) -> str:
+        uneven = (
+            f", {number(balance[row], 2)} of them unevenly to one side" if np.isfinite(balance[row]) else ""
+        )
+        return f"{outlying[row]:.1%} of the answers to '{question}' lie outside the limits of {standard}{uneven}.{note}"
+
+    return Verdicts(
+        raters,
+        np.bincount(view.rater[rows], minlength=len(view.raters))[raters],
+        words,
+        value=outlying,
+        threshold=OUTLYING,
+        flagged=result.rejected,
+        question=question,
+    )
+
+
+BT500 = Rule(
+    "bt500",
+    "ratings outside the limits of ITU-R BT.500",
+    "share of outlying ratings",
+    _by_standard(bt500, "ITU-R BT.500"),
+    careless=False,
+    error_controlled=False,
+)
+P913 = Rule(
+    "p913",
+    "ratings outside the limits of ITU-T P.913 once biases are removed",
+    "share of outlying ratings",
+    _by_standard(p913, "ITU-T P.913"),
+    careless=False,
+    error_controlled=False,
+)
