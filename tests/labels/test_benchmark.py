@@ -210,10 +210,10 @@ class TestFolder:
             load_benchmark(folder)
 
     def test_a_folder_that_is_no_benchmark(self, made: Snapshot, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="holds no benchmark"):
+        with pytest.raises(InputError, match="is not a benchmark"):
             load_benchmark(tmp_path)
         made.write(tmp_path / "snapshot")
-        with pytest.raises(InputError, match="describes no benchmark"):
+        with pytest.raises(InputError, match="does not describe a benchmark"):
             load_benchmark(tmp_path / "snapshot")
         folder = freeze(made).write(tmp_path / "bench")
         (folder / "manifest.json").write_text("{")

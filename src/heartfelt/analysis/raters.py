@@ -14,9 +14,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
-from heartfelt.analysis.summary import DroppedRater, ParallelPair, RankedRater, RuleResult, Screening
+from heartfelt.analysis.summary import DroppedRater, ParallelPair, RankedRater, Screening
 from heartfelt.screening.panel import Panel
-from heartfelt.serialization import from_json
 from heartfelt.stats.aggregate import p910
 from heartfelt.wording import percent
 
@@ -31,7 +30,6 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
     known = set(judged["rater"].to_list())
     left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
     ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
-    rules = from_json(tuple[RuleResult, ...], panel.to_json()["rules"])
     return Screening(
         policy=panel.policy,
         flagged={rater: tuple(reasons) for rater, reasons in panel.flagged().items()},
@@ -44,7 +42,7 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
         dropped=tuple(panel.dropped),
         dropped_by_default=tuple(default.dropped),
         ledger_by_default=tuple(DroppedRater(**row) for row in left_out.iter_rows(named=True)),
-        rules={rule.rule: rule for rule in rules},
+        rules={rule.rule: rule for rule in panel.rules()},
         ranking=tuple(
             RankedRater(rank, rater, score, tuple(flagged_by))
             for rank, rater, score, flagged_by in ranked.select(
