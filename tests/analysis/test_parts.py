@@ -334,7 +334,7 @@ def test_phrases(text: str, expected: str) -> None:
 def test_an_f_test_reads_as_papers_print_it() -> None:
     gone = Estimate.missing("x")
     row = Effect(
-        "q", "signed", "system", 2, "system", (5, 974), 150.5254, 1e-90, 0.1233, None, gone, None, 991
+        "q", "signed", "system", 2, "system", gone, (5, 974), f=150.5254, p=1e-90, eta_squared=0.1233
     )
     assert f_test(row) == "F(5, 974) = 150.53, p < .001, eta squared = .123"
     assert f_test(replace(row, df=(5, 958.59), eta_squared=None)) == "F(5, 958.6) = 150.53, p < .001"

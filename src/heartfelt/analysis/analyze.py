@@ -7,7 +7,7 @@ says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from heartfelt.analysis.means import (
 from heartfelt.analysis.methods_text import methods, results
 from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import ellipses, quadrants
-from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
+from heartfelt.analysis.rater_groups import Grouping, rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
 from heartfelt.analysis.reliability import pooled_reliability, reliability
 from heartfelt.analysis.results import Counts, Reliability
@@ -95,8 +95,7 @@ def analyze(
     A part that fails is missing, with the exception's kind and text as its reason; the others stand.
     """
     options = options or AnalyzeOptions()
-    failures, seed = Failures(), options.seed
-    guard = failures.guard
+    failures = Failures()
 
     def step(place: int) -> None:
         if progress is not None:
@@ -107,81 +106,93 @@ def analyze(
     step(0)
     panel, default = _screened(snapshot, options, failures)
     material = prepare(panel.snapshot())
-    step(1)
-    counted = counts(material, snapshot)
-    trust = guard("reliability", lambda: reliability(material, seed), {})
-    pooled = guard("reliability_pooled", lambda: pooled_reliability(material, seed), None)
-    votes = guard("agreement", lambda: agreement(material, trust), None)
-    pooled_votes = guard("agreement_pooled", lambda: agreement(material, pooled or {}, pooled=True), None)
-    checked = guard("checks", lambda: checks(material), None)
-    step(2)
-    scores = guard("means", lambda: {q.id: stimulus_scores(q) for q in material.questions}, {})
-    own = _side(material, scores, trust, covariates, failures, seed)
-    if "means" in failures.reasons:
-        failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
-    step(3)
-    mixed = guard("mixed", lambda: mixed_tables(material), ())
-    step(4)
-    questions = guard("questions", lambda: question_means(scores), ())
-    intents = guard("intents", lambda: intent_means(scores), ())
-    answers = guard("distributions", lambda: distributions(material), ())
-    shapes = guard("ellipses", lambda: ellipses(material, options.resamples, seed), None) or (None, None)
-    facts = guard("breakdown", lambda: breakdown(material), None)
-    confused = guard("intent_confusion", lambda: intent_confusion(material, seed), None)
-    groups = None
-    if grouping is not None:
-        groups = guard("by", lambda: rater_groups(material, grouping, seed), None)
-    step(5)
-    sides = guard("sensitivity", lambda: _both_sides(panel, default, own, seed, failures), (own, own))
-    compared = "sensitivity" not in failures.reasons
-    held_out = guard("crossfit", lambda: crossfit(panel, default, seed), "")
-    if isinstance(held_out, str) and held_out:
-        failures.absent["crossfit"] = held_out
-    summary = Summary(
-        heartfelt=__version__,
-        schema=SCHEMA,
-        kind=material.kind,
-        source=snapshot.source,
-        study=snapshot.study.name,
-        hash=snapshot.hash,
-        policy=options.rules,
-        seed=seed,
-        counts=counted,
-        reliability=trust,
-        reliability_pooled=pooled,
-        agreement=votes,
-        agreement_pooled=pooled_votes,
-        checks=checked,
-        covariates=tuple(covariates),
-        anova=own.anova,
-        pairwise=own.pairwise,
-        mixed=mixed,
-        questions=questions,
-        systems=own.systems,
-        intents=intents,
-        quadrants=own.quadrants,
-        slopes=own.slopes,
-        distributions=answers,
-        ellipses=shapes[0],
-        overlap=shapes[1],
-        breakdown=facts,
-        intent_confusion=confused,
-        by=groups,
-        screening=screening(panel, default, failures.reasons.get("screening")),
-        sensitivity=sensitivity(*sides) if compared else None,
-        sensitivity_counts=SensitivityCounts(sides[0].counts, sides[1].counts),
-        sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
-        crossfit=None if isinstance(held_out, str) else held_out,
-        published=guard(
-            "published", lambda: published(snapshot, counted, sides[0].anova, sides[0].pairwise), None
-        ),
-        notes=(*material.labels.notes, *notes, *_probes(counted)),
-    )
+    job = _Job(snapshot, panel, default, material, covariates, grouping, options)
+    summary = _summary(job, failures, step)
+    summary = replace(summary, notes=(*material.labels.notes, *notes, *_probes(summary.counts)))
+    guard = failures.guard
     raters = guard("raters", lambda: raters_table(material, panel), panel.source.raters.select("rater"))
     labels = guard("facts of labels", lambda: _labels(material), material.labels.table)
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
     summary = _in_words(summary, material, snapshot, failures)
     return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the parts of an analysis are computed from."""
+
+    snapshot: Snapshot
+    panel: Panel
+    default: Panel
+    material: Material
+    covariates: Covariates
+    grouping: Grouping | None
+    options: AnalyzeOptions
+
+
+def _summary(job: _Job, failures: Failures, step: Callable[[int], None]) -> Summary:
+    """Every part; a part that fails is empty, with the reason among the failures."""
+    material, seed, guard = job.material, job.options.seed, failures.guard
+    step(1)
+    trust = guard("reliability", lambda: reliability(material, seed), {})
+    pooled = guard("reliability_pooled", lambda: pooled_reliability(material, seed), None)
+    step(2)
+    scores = guard("means", lambda: {q.id: stimulus_scores(q) for q in material.questions}, {})
+    own = _side(material, scores, trust, job.covariates, failures, seed)
+    if "means" in failures.reasons:
+        failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
+    step(3)
+    mixed = guard("mixed", lambda: mixed_tables(material), ())
+    step(4)
+    shapes = guard("ellipses", lambda: ellipses(material, job.options.resamples, seed), None) or (None, None)
+    step(5)
+    sides = guard("sensitivity", lambda: _both_sides(job, own, failures), (own, own))
+    compared = "sensitivity" not in failures.reasons
+    held_out = guard("crossfit", lambda: crossfit(job.panel, job.default, seed), "")
+    if isinstance(held_out, str) and held_out:
+        failures.absent["crossfit"] = held_out
+    counted = counts(material, job.snapshot)
+    return Summary(
+        heartfelt=__version__,
+        schema=SCHEMA,
+        kind=material.kind,
+        source=job.snapshot.source,
+        study=job.snapshot.study.name,
+        hash=job.snapshot.hash,
+        policy=job.options.rules,
+        seed=seed,
+        counts=counted,
+        reliability=trust,
+        reliability_pooled=pooled,
+        agreement=guard("agreement", lambda: agreement(material, trust), None),
+        agreement_pooled=guard(
+            "agreement_pooled", lambda: agreement(material, pooled or {}, pooled=True), None
+        ),
+        checks=guard("checks", lambda: checks(material), None),
+        covariates=tuple(job.covariates),
+        anova=own.anova,
+        pairwise=own.pairwise,
+        mixed=mixed,
+        questions=guard("questions", lambda: question_means(scores), ()),
+        systems=own.systems,
+        intents=guard("intents", lambda: intent_means(scores), ()),
+        quadrants=own.quadrants,
+        slopes=own.slopes,
+        distributions=guard("distributions", lambda: distributions(material), ()),
+        ellipses=shapes[0],
+        overlap=shapes[1],
+        breakdown=guard("breakdown", lambda: breakdown(material), None),
+        intent_confusion=guard("intent_confusion", lambda: intent_confusion(material, seed), None),
+        by=guard("by", lambda: rater_groups(material, job.grouping, seed), None),
+        screening=screening(job.panel, job.default, failures.reasons.get("screening")),
+        sensitivity=sensitivity(*sides) if compared else None,
+        sensitivity_counts=SensitivityCounts(sides[0].counts, sides[1].counts),
+        sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
+        crossfit=None if isinstance(held_out, str) else held_out,
+        published=guard(
+            "published", lambda: published(job.snapshot, counted, sides[0].anova, sides[0].pairwise), None
+        ),
+    )
 
 
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:
@@ -222,7 +233,7 @@ def _side(
     )
 
 
-def _both_sides(panel: Panel, default: Panel, own: Side, seed: int, failures: Failures) -> tuple[Side, Side]:
+def _both_sides(job: _Job, own: Side, failures: Failures) -> tuple[Side, Side]:
     """What is compared: all raters, and those without whom the default policy would leave out."""
 
     def side(snapshot: Snapshot) -> Side:
@@ -234,6 +245,7 @@ def _both_sides(panel: Panel, default: Panel, own: Side, seed: int, failures: Fa
         failures.reasons |= {f"{part} of the other raters": why for part, why in failed.reasons.items()}
         return made
 
+    panel, default, seed = job.panel, job.default, job.options.seed
     left_out = (set(panel.dropped), set(panel.dropped_batches))
     by_default = (set(default.dropped), set(default.dropped_batches))
     everyone = side(panel.source.without_probes) if any(left_out) else own

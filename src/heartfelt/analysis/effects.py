@@ -129,22 +129,7 @@ def variance_tables(material: Material, covariates: Covariates) -> tuple[Effect,
 def _no_effect(question: str, model: Model, effect: str, why: str) -> Effect:
     """An effect whose model could not be fitted."""
     gone = Estimate.missing(why, "partial eta squared")
-    return Effect(
-        outcome=question,
-        deviation=model.outcome,
-        model=model.formula,
-        type=2,
-        effect=effect,
-        df=None,
-        f=None,
-        p=None,
-        eta_squared=None,
-        eta_squared_of_total=None,
-        partial_eta_squared=gone,
-        omega_squared=None,
-        n=None,
-        why_missing=why,
-    )
+    return Effect(question, model.outcome, model.formula, 2, effect, gone, why_missing=why)
 
 
 def _effects(question: QuestionData, model: Model, covariates: Covariates) -> list[Effect]:
@@ -210,7 +195,7 @@ def _no_mixed(question: QuestionData, model: Model, why: str) -> list[MixedEffec
     gone = Estimate.missing(why, "linear mixed model")
     variances = dict.fromkeys(("rater", "stimulus", "residual"), gone)
     head = (question.id, model.outcome, _mixed_formula(model))
-    return [MixedEffect(*head, name, None, None, None, variances, why_missing=why) for name in model.factors]
+    return [MixedEffect(*head, name, variances, why_missing=why) for name in model.factors]
 
 
 def _mixed(question: QuestionData, model: Model) -> list[MixedEffect]:

@@ -151,19 +151,21 @@ def prepare(snapshot: Snapshot) -> Material:
     plane = find_plane(study)
     facts = _facts(snapshot, plane)
     means = _means(answers, made, facts)
-    kept = answers.join(means.select("stimulus", "question"), on=["stimulus", "question"], how="semi")
-    kept = kept.join(facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left")
-    ratings = {str(k[0]): v for k, v in kept.partition_by("question", as_dict=True).items()}
+    labelled = answers.join(means.select("stimulus", "question"), on=["stimulus", "question"], how="semi")
+    labelled = labelled.join(
+        facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left"
+    )
+    ratings = {str(k[0]): v for k, v in labelled.partition_by("question", as_dict=True).items()}
     items = {str(k[0]): v for k, v in means.partition_by("question", as_dict=True).items()}
     answered = set(answers["question"].unique().to_list())
     questions = []
     for name in (q.id for q in study.asked if study.scale_of(q.id).level != "text"):
-        data = _question(study, name, ratings.get(name, kept.clear()), items.get(name, means.clear()))
+        data = _question(study, name, ratings.get(name, labelled.clear()), items.get(name, means.clear()))
         if name in answered and not data.items.height:
             why = f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"
             data = replace(data, why_no_raters=why, too_few=why)
         questions.append(data)
-    pools = _pools(study, questions, kept, means)
+    pools = _pools(study, questions, labelled, means)
     return Material(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane)
 
 
@@ -278,7 +280,7 @@ def _why_no_raters(ratings: pl.DataFrame, items: pl.DataFrame) -> str | None:
 
 
 def _pools(
-    study: Study, questions: list[QuestionData], kept: pl.DataFrame, means: pl.DataFrame
+    study: Study, questions: list[QuestionData], labelled: pl.DataFrame, means: pl.DataFrame
 ) -> tuple[QuestionData, ...]:
     """All questions on one scale of categories together; where there are many questions, on any scale."""
     by_scale: dict[str, list[QuestionData]] = {}
@@ -291,7 +293,7 @@ def _pools(
             continue
         names = [question.id for question in members]
         item = pl.concat_str("stimulus", "question", separator="\x1f").alias("item")
-        ratings = kept.filter(pl.col("question").is_in(names)).with_columns(item)
+        ratings = labelled.filter(pl.col("question").is_in(names)).with_columns(item)
         none = pl.lit(None, pl.Float64)
         items = means.filter(pl.col("question").is_in(names)).with_columns(
             item, none.alias("reference"), none.alias("deviation")

@@ -120,8 +120,10 @@ def _labels(cuts: list[float]) -> list[str]:
     return [f"up to {bounds[0]}", *middle, f"over {bounds[-1]}"]
 
 
-def rater_groups(material: Material, grouping: Grouping, seed: int) -> RaterGroups:
+def rater_groups(material: Material, grouping: Grouping | None, seed: int) -> RaterGroups | None:
     """Reliability and means of every group under every question, and all differences between groups."""
+    if grouping is None:
+        return None
     rows: list[GroupFigures] = []
     differences: list[GroupDifference] = []
     for question in material.questions:

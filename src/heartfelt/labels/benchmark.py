@@ -97,12 +97,12 @@ class Benchmark(ShortRepr):
         """Items, stimuli and groups of every part."""
         names = ("items", "stimuli", "groups")
         out = {part: dict.fromkeys(names, 0) for part in self.parts}
-        found = self.items.group_by("split").agg(
+        counted = self.items.group_by("split").agg(
             pl.len().alias("items"),
             pl.n_unique("stimulus").alias("stimuli"),
             pl.n_unique("group").alias("groups"),
         )
-        for row in found.iter_rows(named=True):
+        for row in counted.iter_rows(named=True):
             out[row["split"]] = {name: int(row[name]) for name in names}
         return out
 
@@ -194,7 +194,7 @@ def _notes(placed: pl.DataFrame, split: SplitOptions, labels: Labels) -> tuple[s
     if missing:
         notes.append(
             f"No {split.by} fell into {', '.join(missing)}: there are only {placed['group'].n_unique():,}. "
-            "Name the ones to hold out with fixed, or choose another seed."
+            "Name the groups to hold out with fixed, or choose another seed."
         )
     left = labels.ledger.filter(pl.col("what") == "item").height
     if left:

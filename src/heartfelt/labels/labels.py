@@ -198,7 +198,7 @@ def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOp
     codes = answers.select(pl.struct(ITEM).rank("dense").cast(pl.Int64) - 1).to_series()
     sd = pl.lit(None, pl.Float64) if _unordered(scale) else pl.std("value")
     spread = answers.group_by(codes.alias("item")).agg(
-        pl.first(ITEM), sd.alias("sd"), pl.len().cast(pl.Int64).alias("n")
+        pl.first(*ITEM), sd.alias("sd"), pl.len().cast(pl.Int64).alias("n")
     )
     triples = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
     if method in _NUMBERS:
@@ -218,7 +218,7 @@ def _complete(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame under the contract of labels; columns it lacks are empty."""
     lacking = [pl.lit(None).alias(name) for name in LABELS.names if name not in frame.columns]
     schema: dict[str, Any] = {column.name: column.dtype for column in LABELS.columns}
-    return frame.with_columns(lacking).select(LABELS.names).cast(schema)
+    return frame.with_columns(lacking).select(LABELS.names).cast(schema)  # type: ignore[arg-type]  # polars' own alias is narrower
 
 
 def _numbers(made: Aggregate, scale: Scale, confidence: float) -> pl.DataFrame:
