@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.report.analysis import charts_of
-from heartfelt.report.analysis_page import analysis_page
+from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.page import render
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Intent, Study

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,8 @@ from heartfelt.analysis import AnalyzeOptions, analyze, verdict_systems
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.errors import InputError
 from heartfelt.report import write_analysis
-from heartfelt.report.analysis import charts_of
-from heartfelt.report.analysis_page import analysis_page
-from heartfelt.report.chart import Absent
+from heartfelt.report.analysis import analysis_page, charts_of
+from heartfelt.report.charts import Absent
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import render
 from tests.analysis.made import answers, snapshot, stimuli, summary_of
@@ -137,8 +137,8 @@ def test_a_failing_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = analyze(made(), QUICK)
-    monkeypatch.setattr(type(FIGURES["slopes"]), "chart", broken)
-    monkeypatch.setattr("heartfelt.report.sections.trust.trust", broken)
+    monkeypatch.setitem(FIGURES._things, "slopes", replace(FIGURES["slopes"], chart=broken))
+    monkeypatch.setattr("heartfelt.report.sections.reliability.trust", broken)
     charts = charts_of(found)
     assert isinstance(charts["slopes"], Absent)
     assert "ZeroDivisionError" in charts["slopes"].why
@@ -153,19 +153,19 @@ def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPa
 def test_a_figure_that_cannot_be_drawn_leaves_its_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from heartfelt.report.chart import Chart
-    from heartfelt.report.prints import hands
+    from heartfelt.report.charts import Chart
+    from heartfelt.report.drawing import files
 
-    monkeypatch.setattr(hands, "save", broken)
-    hands.save_or_say_why(Chart("columns", "t", "c.", [], []), tmp_path, "answers")
+    monkeypatch.setattr(files, "save", broken)
+    files.save_or_explain(Chart("t", "c.", [], []), tmp_path, "answers")
     assert "ZeroDivisionError" in (tmp_path / "answers.txt").read_text(encoding="utf-8")
 
     def full(*_args: Any) -> Any:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(hands, "save", full)
+    monkeypatch.setattr(files, "save", full)
     with pytest.raises(OSError, match="no space"):
-        hands.save_or_say_why(Chart("columns", "t", "c.", [], []), tmp_path, "answers")
+        files.save_or_explain(Chart("t", "c.", [], []), tmp_path, "answers")
 
 
 def test_reasons() -> None:

@@ -13,7 +13,7 @@ from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis.rater_groups import rater_grouping
 from heartfelt.errors import InputError
 from heartfelt.report.analysis import charts_of
-from heartfelt.report.sections.rater_groups import rater_groups as section_of
+from heartfelt.report.sections.raters import rater_groups as section_of
 from heartfelt.snapshot import Snapshot
 from tests.analysis.made import Row, study, summary_of
 from tests.analysis.made import stimuli as made_stimuli

@@ -17,9 +17,7 @@ from heartfelt.analysis.summary import ParallelPair
 from heartfelt.analysis.verdict import reliability_sentences, verdict
 from heartfelt.analysis.verdict_raters import sentences as rater_sentences
 from heartfelt.report.analysis import charts_of
-from heartfelt.report.sections import presence as presence_section
-from heartfelt.report.sections import trust as trust_section
-from heartfelt.serialization import to_json
+from heartfelt.report.sections import reliability as sections
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
@@ -115,11 +113,9 @@ def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
     assert ".9 would take 60 raters per stimulus." in words((60, 60), 60)
     assert ".9 would take 1 rater per stimulus (1 to 1,000)." in words((1, 1000), 1)
     assert ".9 would take 40 raters per stimulus or more." in words((40, 1001), 600)
-    plain = to_json(trust)
-    assert isinstance(plain, dict)
-    assert "10,000" not in trust_section._needed({"quality": plain})
-    plain |= {"raters_needed_between": {"0.9": [40, 90]}, "raters_needed": {"0.9": 60, "0.8": None}}
-    assert "60 (40 to 90)" in trust_section._needed({"quality": plain})
+    assert "10,000" not in sections._needed({"quality": trust})
+    bounded = replace(trust, raters_needed_between={"0.9": (40, 90)}, raters_needed={"0.9": 60, "0.8": None})
+    assert "60 (40 to 90)" in sections._needed({"quality": bounded})
 
 
 def test_ratings_asked_for_because_of_the_answers_are_reported() -> None:
@@ -314,7 +310,7 @@ def test_present_is_said_only_where_something_can_be_present(scale: AnyScale, pr
     every = summary_of(found)["breakdown"]["all"][0]
     assert (every["present"]["value"] is not None) == present
     assert ("binary" in summary_of(found)["agreement"]["q"]) == (present and top > 2)
-    section = presence_section.agreement(found, charts_of(found))
+    section = sections.agreement(found, charts_of(found))
     assert section is not None
     assert (">present<" in section.html) == present
 
@@ -332,11 +328,11 @@ def test_an_ordered_scale_leads_with_an_ordinal_coefficient() -> None:
     sentence = next(s for s in summary_of(found)["verdict"] if s.startswith("On q,"))
     assert "Krippendorff's alpha, ordinal," in sentence
     assert "Fleiss" not in " ".join(summary_of(found)["verdict"])
-    section = presence_section.agreement(found, charts_of(found))
+    section = sections.agreement(found, charts_of(found))
     assert section is not None
     assert section.html.index("alpha (ordinal)") < section.html.index("Fleiss")
     panels = charts_of(found)["agreement"].panels  # type: ignore[union-attr]  # a chart: the study has categories
-    assert panels[0]["title"] == "Krippendorff's alpha (ordinal)"
+    assert panels[0].title == "Krippendorff's alpha (ordinal)"
 
 
 def many(count: int, scale: AnyScale, top: int) -> Snapshot:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import heartfelt
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.report.analysis import charts_of
-from heartfelt.report.analysis_page import analysis_page
-from heartfelt.report.chart import Absent, Chart
+from heartfelt.report.analysis import analysis_page, charts_of
+from heartfelt.report.charts import Absent, Chart, Intervals, Map, TableRow
 from heartfelt.report.page import render
 
 pytestmark = pytest.mark.data
@@ -35,6 +33,12 @@ def drawn(charts: dict[str, Chart | Absent], name: str) -> Chart:
     return chart
 
 
+def number(row: TableRow, column: str) -> float:
+    value = row[column]
+    assert isinstance(value, float)
+    return value
+
+
 def test_figure_2_ratings_per_clip(charts: dict[str, Chart | Absent]) -> None:
     rows = drawn(charts, "ratings-per-item").rows
     assert {row["ratings"]: row["stimuli"] for row in rows} == RATINGS_PER_CLIP
@@ -44,15 +48,16 @@ def test_figure_3_open_systems_are_less_pleasant_than_intended(charts: dict[str,
     chart = drawn(charts, "deviation-maps")
     off = {row["name"]: row for row in chart.rows}
     assert all(
-        off[name]["valence"] < 0 for name in ("AudioLDM 2", "MusicGen", "Mustango", "Stable Audio Open 1.0")
+        number(off[name], "valence") < 0
+        for name in ("AudioLDM 2", "MusicGen", "Mustango", "Stable Audio Open 1.0")
     )
-    assert all(off[name]["valence"] > 0 for name in ("Suno v4.5", "Udio v1.5 Allegro"))
-    assert {name for name, row in off.items() if row["part"] == "systems" and row["arousal"] < 0} == {
+    assert all(number(off[name], "valence") > 0 for name in ("Suno v4.5", "Udio v1.5 Allegro"))
+    assert {name for name, row in off.items() if row["part"] == "systems" and number(row, "arousal") < 0} == {
         "AudioLDM 2",
         "Mustango",
     }
     nearest = min(
-        (row for row in chart.rows if row["part"] == "quadrants"), key=lambda row: abs(row["arousal"])
+        (row for row in chart.rows if row["part"] == "quadrants"), key=lambda row: abs(number(row, "arousal"))
     )
     assert nearest["name"] == "HVHA"
 
@@ -60,14 +65,21 @@ def test_figure_3_open_systems_are_less_pleasant_than_intended(charts: dict[str,
 @pytest.mark.parametrize("name", ["deviation-by-system", "absolute-deviation-by-quadrant"])
 def test_figures_4_and_6_carry_three_marks_a_panel(charts: dict[str, Chart | Absent], name: str) -> None:
     for panel in drawn(charts, name).panels:
-        assert len(panel["brackets"]) == 3
-        assert all(row["low"] < row["value"] < row["high"] for row in panel["rows"])
+        assert isinstance(panel, Intervals)
+        assert len(panel.brackets) == 3
+        for row in panel.rows:
+            assert row.low is not None
+            assert row.value is not None
+            assert row.high is not None
+            assert row.low < row.value < row.high
 
 
 def test_figure_5_has_six_maps_of_all_clips(charts: dict[str, Chart | Absent]) -> None:
     chart = drawn(charts, "perceived-maps")
     assert len(chart.panels) == 6
-    assert len(chart.rows) == sum(len(panel["points"]) for panel in chart.panels) == 991
+    assert (
+        len(chart.rows) == sum(len(panel.points) for panel in chart.panels if isinstance(panel, Map)) == 991
+    )
 
 
 def test_the_page_has_every_published_number_and_stays_light(
@@ -75,11 +87,11 @@ def test_the_page_has_every_published_number_and_stays_light(
 ) -> None:
     page = analysis_page(analysis, charts, tmp_path / "out" / "report.html")
     (section,) = [one for one in page.sections if one.id == "published"]
-    assert section.lead == "Every published number comes out of the ratings again."
+    assert section.lead == "Every published number is reproduced from the ratings."
     for printed in ("150.53", ".123", "39.44", ".0836", "29.27", ".0814", "14.62", ".0421"):
         assert section.html.count(f">{printed}<") == 2
     assert len(render(page).encode()) < 1_500_000
-    media: dict[str, Any] = page.data["media"]
+    media = page.media
     if media:
         assert not any(source.startswith("data:") for source in media.values())
         assert all((tmp_path / "out" / source).resolve().is_file() for source in list(media.values())[:20])

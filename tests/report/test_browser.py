@@ -11,8 +11,7 @@ import pytest
 
 from heartfelt.analysis import Analysis
 from heartfelt.report import write_overview
-from heartfelt.report.analysis import charts_of
-from heartfelt.report.analysis_page import analysis_page
+from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.page import render
 from tests.analysis.made import summary_of
 

@@ -7,15 +7,14 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis
-from heartfelt.report.chart import Absent, Chart
+from heartfelt.report.charts import Absent, Chart, Map, TableRow
 from heartfelt.report.figures import FIGURES, Figure
-from heartfelt.report.figures.ranking import tied_runs
-from heartfelt.report.prints.paint import TYPES
-from heartfelt.report.reading import rows
+from heartfelt.report.figures.answers import tied_runs
 from tests.analysis.made import summary_of
 
 KINDS = ("conveyance", "opinion", "presence")
 EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
+TYPES = {"columns", "intervals", "plane", "map", "curve", "heatmap", "dumbbell"}
 OF_CONVEYANCE = {
     "perceived-maps", "deviation-maps", "deviation-by-system", "absolute-deviation-by-quadrant",
     "absolute-deviation-by-system-and-quadrant", "slopes", "confusion", "answers-by-system", "raters", "sensitivity",
@@ -25,6 +24,24 @@ EXPECTED = {
     "opinion": EVERYWHERE | {"system-ranking", "answers-by-system", "rater-groups"},
     "presence": EVERYWHERE | {"agreement"},
 }
+
+
+def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
+    return [
+        row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())
+    ]
+
+
+def panels(name: str, analysis: Analysis) -> list[dict[str, Any]]:
+    """The panels as the page's script reads them."""
+    found: Any = made(name, analysis).to_json()["panels"]
+    return list(found)
+
+
+def count(row: TableRow, column: str) -> float:
+    value = row[column]
+    assert isinstance(value, int | float)
+    return value
 
 
 def made(name: str, analysis: Analysis) -> Chart:
@@ -72,7 +89,7 @@ def test_every_figure_keeps_the_form(name: str, request: pytest.FixtureRequest) 
 def test_ratings_per_item_are_the_counts(conveyance: Analysis) -> None:
     chart = made("ratings-per-item", conveyance)
     (what,) = set(chart.rows[0]) - {"ratings"}
-    found = {int(row["ratings"]): row[what] for row in chart.rows}
+    found = {int(str(row["ratings"])): count(row, what) for row in chart.rows}
     counts = summary_of(conveyance)["counts"]["ratings_per_item"]
     assert {n: k for n, k in found.items() if k} == {int(n): k for n, k in counts.items()}
     assert (what == "stimuli") == (sum(found.values()) == summary_of(conveyance)["counts"]["rated"])
@@ -88,7 +105,7 @@ def test_deviations_are_those_of_the_summary(conveyance: Analysis) -> None:
 
 def test_marks_are_the_three_smallest_significant_differences(conveyance: Analysis) -> None:
     for question, panel in zip(
-        ("valence", "arousal"), made("deviation-by-system", conveyance).panels, strict=True
+        ("valence", "arousal"), panels("deviation-by-system", conveyance), strict=True
     ):
         pairs = rows(
             conveyance,
@@ -107,13 +124,14 @@ def test_marks_are_the_three_smallest_significant_differences(conveyance: Analys
 
 def test_a_map_has_every_stimulus_reference_mean_and_ellipse(conveyance: Analysis) -> None:
     chart = made("perceived-maps", conveyance)
-    assert len(chart.panels) == 3
+    drawn = panels("perceived-maps", conveyance)
+    assert len(drawn) == 3
     assert (
-        sum(len(panel["points"]) for panel in chart.panels)
+        sum(len(panel["points"]) for panel in drawn)
         == len(chart.rows)
         == summary_of(conveyance)["counts"]["rated"]
     )
-    for panel in chart.panels:
+    for panel in drawn:
         assert len(panel["crosses"]) == 12
         assert len(panel["stars"]) == len(panel["ellipses"]) == 4
     value = conveyance.labels.filter(pl.col("question") == "valence").sort("stimulus")["value"][0]
@@ -125,16 +143,18 @@ def test_many_stimuli_are_thinned_but_not_their_means(
     conveyance: Analysis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = made("perceived-maps", conveyance)
-    monkeypatch.setattr("heartfelt.report.figures.perceived_maps.MOST_POINTS", 15)
+    monkeypatch.setattr("heartfelt.report.figures.maps.MOST_POINTS", 15)
     thin = made("perceived-maps", conveyance)
-    assert sum(len(panel["points"]) for panel in thin.panels) <= 15
+    assert sum(len(panel.points) for panel in thin.panels if isinstance(panel, Map)) <= 15
     assert "One in 3 stimuli is drawn" in thin.caption
     assert thin.rows == whole.rows
-    assert [panel["stars"] for panel in thin.panels] == [panel["stars"] for panel in whole.panels]
+    assert [panel.stars for panel in thin.panels if isinstance(panel, Map)] == [
+        panel.stars for panel in whole.panels if isinstance(panel, Map)
+    ]
 
 
 def test_the_curve_passes_through_what_was_estimated(conveyance: Analysis) -> None:
-    for series in made("reliability-by-raters", conveyance).panels[0]["series"]:
+    for series in panels("reliability-by-raters", conveyance)[0]["series"]:
         given = summary_of(conveyance)["reliability"][series["label"]]["reliability_with"]
         curve = {point["x"]: point["y"] for point in series["points"]}
         for raters, estimate in given.items():
@@ -152,15 +172,16 @@ def test_raters_are_marked_and_linked_as_screening_found(conveyance: Analysis) -
     assert flagged
     assert flagged <= told
     groups = summary_of(conveyance)["screening"]["collusion"]
-    points = chart.panels[0]["points"]
-    for a, b in chart.panels[0]["links"]:
+    (panel,) = panels("raters", conveyance)
+    points = panel["points"]
+    for a, b in panel["links"]:
         assert any({points[a]["label"], points[b]["label"]} <= set(group) for group in groups)
 
 
 def test_sensitivity_shows_both_sides(conveyance: Analysis) -> None:
     chart = made("sensitivity", conveyance)
     assert len(chart.rows) == len(summary_of(conveyance)["sensitivity"])
-    by_title = {panel["title"]: panel["rows"] for panel in chart.panels}
+    by_title = {panel["title"]: panel["rows"] for panel in panels("sensitivity", conveyance)}
     (alpha,) = [row for row in by_title["Reliability"] if row["label"].endswith("(interval), valence")]
     (found,) = rows(conveyance, "sensitivity", figure="alpha_interval", question="valence")
     assert alpha["before"]["value"] == found["with_all"]["value"]
@@ -170,38 +191,36 @@ def test_sensitivity_shows_both_sides(conveyance: Analysis) -> None:
 def test_confusion_counts_are_shares_of_rows(conveyance: Analysis) -> None:
     table = made("confusion", conveyance).rows
     for intended in {row["intended"] for row in table}:
-        assert sum(row["share"] for row in table if row["intended"] == intended) == pytest.approx(1.0)
+        assert sum(count(row, "share") for row in table if row["intended"] == intended) == pytest.approx(1.0)
 
 
 def test_answers_add_up_to_the_ratings(opinion: Analysis) -> None:
     assert (
-        sum(row["ratings"] for row in made("answers", opinion).rows)
+        sum(count(row, "ratings") for row in made("answers", opinion).rows)
         == summary_of(opinion)["counts"]["answers"]
     )
     by_system = made("answers-by-system", opinion)
-    assert sum(row["ratings"] for row in by_system.rows) == summary_of(opinion)["counts"]["answers"]
-    assert [panel["columns"] for panel in by_system.panels] == [["1", "2", "3", "4", "5"]] * 2
+    assert sum(count(row, "ratings") for row in by_system.rows) == summary_of(opinion)["counts"]["answers"]
+    assert [panel["columns"] for panel in panels("answers-by-system", opinion)] == [
+        ["1", "2", "3", "4", "5"]
+    ] * 2
 
 
 def test_ranking_is_in_order(opinion: Analysis) -> None:
-    for panel in made("system-ranking", opinion).panels:
+    for panel in panels("system-ranking", opinion):
         means = [row["value"] for row in panel["rows"]]
         assert means == sorted(means, reverse=True)
 
 
-def ranked(**tied: list[str]) -> list[dict[str, Any]]:
-    return [{"system": name, "tied_with": others} for name, others in tied.items()]
-
-
 def test_ties_are_runs_of_neighbours_all_tied_with_each_other() -> None:
-    assert tied_runs(ranked(a=["b"], b=["a", "c"], c=["b"], d=[])) == [[0, 1], [1, 2]]
-    assert tied_runs(ranked(a=["b", "c"], b=["a", "c"], c=["a", "b"])) == [[0, 2]]
-    assert tied_runs(ranked(a=["c"], b=[], c=["a"])) == []
-    assert tied_runs([{"system": "a", "tied_with": None}]) == []
+    assert tied_runs({"a": ["b"], "b": ["a", "c"], "c": ["b"], "d": []}) == ((0, 1), (1, 2))
+    assert tied_runs({"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"]}) == ((0, 2),)
+    assert tied_runs({"a": ["c"], "b": [], "c": ["a"]}) == ()
+    assert tied_runs({"a": []}) == ()
 
 
 def test_agreement_has_every_question(presence: Analysis) -> None:
     chart = made("agreement", presence)
     assert {row["question"] for row in chart.rows} == {"joy", "pride"}
-    kappas = [row["value"] for row in chart.panels[0]["rows"]]
+    kappas = [row["value"] for row in panels("agreement", presence)[0]["rows"]]
     assert kappas == sorted(kappas, reverse=True)

@@ -13,14 +13,14 @@ from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.report import FIGURES, write_analysis
 from heartfelt.report.analysis import flat, full_ledger
-from heartfelt.report.chart import Chart
+from heartfelt.report.charts import Chart
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.question import Question
 from heartfelt.study.scale import AnyScale, Categories, Points
 from heartfelt.study.study import Intent
-from tests.analysis.made import summary_of
 
 FILES = {"summary.json", "labels.csv", "raters.csv", "ledger.csv", "figures", "report.html"}
 
@@ -43,7 +43,7 @@ def test_the_summary_is_strict_json(written: Path, conveyance: Analysis) -> None
         raise AssertionError(constant)
 
     found = json.loads((written / "summary.json").read_text(encoding="utf-8"), parse_constant=refuse)
-    assert found == summary_of(conveyance)
+    assert found == to_json(conveyance.summary)
 
 
 def test_tables_have_a_row_each(written: Path, conveyance: Analysis) -> None:
@@ -154,7 +154,7 @@ def test_poor_data_make_a_page_with_reasons(
 ) -> None:
     # How figures are drawn is tested elsewhere; here it is the page that must stand.
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    monkeypatch.setattr("heartfelt.report.prints.hands.save", lambda *_: [])
+    monkeypatch.setattr("heartfelt.report.drawing.files.save", lambda *_: [])
     written = write_analysis(analyze(BAD[case](), AnalyzeOptions(resamples=100)), tmp_path / "out")
     html = (written / "report.html").read_text(encoding="utf-8")
     body = html[html.index("<body>") : html.index("<script")]

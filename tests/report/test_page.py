@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from heartfelt.analysis import Analysis, Summary
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report import write_overview
-from heartfelt.report.analysis import charts_of
-from heartfelt.report.analysis_page import analysis_page
-from heartfelt.report.chart import Chart
+from heartfelt.report.analysis import analysis_page, charts_of
+from heartfelt.report.charts import Chart
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.page import Page, Section, render, script_json
-from heartfelt.serialization import from_json
 from tests.analysis.made import summary_of
 from tests.report import studies
 
@@ -118,7 +117,7 @@ def test_large_media_are_linked_from_where_the_page_will_lie(
 ) -> None:
     monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 10)
     page = analysis_page(conveyance, {}, tmp_path / "deep" / "out" / "report.html")
-    for name, source in page.data["media"].items():
+    for name, source in page.media.items():
         assert (
             tmp_path / "deep" / "out" / source
         ).resolve() == conveyance.snapshot.source.media_root / f"{name}.wav"  # type: ignore[operator]  # there is one
@@ -126,7 +125,7 @@ def test_large_media_are_linked_from_where_the_page_will_lie(
 
 def test_the_page_is_light_without_media(conveyance: Analysis) -> None:
     page = analysis_page(conveyance, charts_of(conveyance), Path("report.html"))
-    bare = replace(page, data={**page.data, "media": {}})
+    bare = replace(page, media={})
     assert len(render(bare).encode()) < 1_500_000
 
 
@@ -143,21 +142,15 @@ def test_paragraphs_for_the_paper_are_there_to_copy(html: str) -> None:
 
 
 def test_published_numbers_stand_beside_recomputed_ones_digit_for_digit(conveyance: Analysis) -> None:
-    rows = [
-        {"what": "clips", "published": 991, "recomputed": 991, "agrees": True},
-        {
-            "what": "eta squared",
-            "published": 0.0836,
-            "printed": ".0836",
-            "recomputed": 0.083602,
-            "agrees": True,
-        },
-        {"what": "F", "published": 150.53, "printed": "150.53", "recomputed": 151.2, "agrees": False},
-        {"what": "df", "published": [5, 974], "recomputed": [5, 974], "agrees": True},
-    ]
-    told = replace(conveyance, summary=from_json(Summary, {**summary_of(conveyance), "published": rows}))
-    (section,) = [s for s in analysis_page(told, {}, Path("report.html")).sections if s.id == "published"]
-    assert section.lead == "3 of 4 published numbers come out of the ratings again."
+    rows = (
+        PublishedFigure("clips", 991, 991, True),
+        PublishedFigure("eta squared", 0.0836, 0.083602, True, ".0836"),
+        PublishedFigure("F", 150.53, 151.2, False, "150.53"),
+        PublishedFigure("df", (5, 974), (5, 974), True),
+    )
+    altered = replace(conveyance, summary=replace(conveyance.summary, published=rows))
+    (section,) = [s for s in analysis_page(altered, {}, Path("report.html")).sections if s.id == "published"]
+    assert section.lead == "3 of 4 published numbers are reproduced from the ratings."
     assert section.html.count(">.0836<") == 2
     assert ">151.20<" in section.html
     assert section.html.count(">5, 974<") == 2
@@ -178,7 +171,7 @@ def test_other_studies_have_their_own_sections(kind: str, request: pytest.Fixtur
 
 def test_hostile_names_stay_text() -> None:
     bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
-    page = Page(bad, bad, [Section("s", bad, bad)], {"x": bad}, [(bad, bad)])
+    page = Page(bad, bad, [Section("s", bad, bad)], {}, {"x": bad}, [(bad, bad)])
     html = render(page)
     assert "<script>alert" not in html
     assert "<img src=x" not in html

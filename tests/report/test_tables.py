@@ -5,7 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from heartfelt.report.tables import Chance, Verdict, pairs_table, table
+from heartfelt.report.tables import PValue, Verdict, pairs_table, table
+from heartfelt.stats.estimate import Estimate
 
 
 class Cells(HTMLParser):
@@ -37,15 +38,15 @@ class Cells(HTMLParser):
 
 
 def test_cells_show_one_thing_and_sort_by_another() -> None:
-    estimate = {"value": 0.5, "low": 0.4, "high": 0.6}
-    html = table("t", ["a", "b", "c", "d", "e"], [["x", estimate, Chance(0.0004), 1234, None]])
+    estimate = Estimate(0.5, 0.4, 0.6)
+    html = table("t", ["a", "b", "c", "d", "e"], [["x", estimate, PValue(0.0004), 1234, None]])
     assert Cells(html).rows == [
         [("x", None), ("0.500 [0.400, 0.600]", "0.5"), ("< .001", "0.0004"), ("1,234", "1234"), ("–", None)]
     ]
 
 
 def test_what_is_missing_gives_its_reason() -> None:
-    html = table("t", ["a"], [[{"value": None, "why_missing": "one rater"}]])
+    html = table("t", ["a"], [[Estimate.missing("one rater")]])
     assert Cells(html).rows == [[("none: one rater", None)]]
 
 
@@ -69,7 +70,7 @@ def test_a_long_table_says_how_long_it_is() -> None:
 
 
 def test_mappings_with_other_keys_share_their_columns() -> None:
-    rows = Cells(pairs_table("t", [{"a": 1}, {"b": 2}])).rows
+    rows = Cells(pairs_table("t", [{"a": 1}, {"b": 2}], more="")).rows
     assert [[text for text, _ in row] for row in rows] == [["1", "–"], ["–", "2"]]
 
 

@@ -9,8 +9,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, mean_squared_error
 
 from heartfelt.labels import buckets, labels
-from heartfelt.report.bench import Told
-from heartfelt.report.bench.sections import sentences
+from heartfelt.report.bench.page import sentences
 from heartfelt.scoring import METRICS, ScoreOptions, Scores, score
 from heartfelt.scoring.metrics import chance_of
 from heartfelt.snapshot import Snapshot
@@ -90,13 +89,11 @@ def test_alone_it_is_not_called_best_either(both: Scores) -> None:
     snapshot, _ = made.presence(stimuli=80)
     scores = score(snapshot, sham(snapshot, 5), ScoreOptions(slices=()))
     assert scores.leader("presence") is None
-    alone = Told(made.as_json(scores))
-    for told in (alone, Told(made.as_json(both))):
-        for task in told.tasks:
-            for sentence in sentences(told, task):
+    for benched in (scores, both):
+        for task in benched.tasks:
+            for sentence in sentences(benched, task):
                 assert "sham has the best" not in sentence
-    task = alone.tasks[0]
-    assert "no model beats chance" in sentences(alone, task)[0]
+    assert "no model beats chance" in sentences(scores, scores.tasks[0])[0]
 
 
 def test_chance_is_what_constant_answers_score() -> None:

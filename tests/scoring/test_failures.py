@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from heartfelt.labels import buckets, labels
-from heartfelt.report.bench import Told, bench_page, write_bench
-from heartfelt.report.bench.sections import sentences
+from heartfelt.report.bench import bench_page, write_bench
+from heartfelt.report.bench.page import sentences
 from heartfelt.report.leaderboard import write_leaderboard
 from heartfelt.report.page import render
 from heartfelt.scoring import ScoreOptions, Scores, score
@@ -60,8 +60,7 @@ def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
     found, table = numbers()
     said = made.as_json(found)
     assert "failures counted" in said["ranked_by"]
-    told = Told(said)
-    words = sentences(told, told.tasks[0])
+    words = sentences(found, found.tasks[0])
     assert words[0].startswith("valence: answers has the best")
     assert any("abstains failed on 112 items of 120" in text and "ranked by" in text for text in words)
     page = render(bench_page(found, None, tmp_path / "report.html"))

@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.report.bench import Told
-from heartfelt.report.bench.comparing import comparisons
-from heartfelt.report.bench.sections import sentences
+from heartfelt.report.bench.page import sentences
+from heartfelt.report.bench.sections import comparisons
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
 from heartfelt.stats.paired_metrics import metric_difference
@@ -133,8 +132,7 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
         return made.predictions(name, rows)
 
     found = score(snapshot, pl.concat([model("good", 0.4), model("fair", 1.0)]), ScoreOptions(slices=()))
-    told = Told(made.as_json(found))
-    section = comparisons(told)
+    section = comparisons(found)
     assert section is not None
     html = str(section.html)
     assert "valence: for other systems" in html
@@ -142,6 +140,6 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
     assert "p (Holm over 1)" in html
     assert "difference on system means" in html
     assert (
-        "Ranks speak of other clips of these systems; for other systems its rank is"
-        in sentences(told, told.tasks[0])[0]
+        "Ranks generalise to other clips of these systems; for other systems its rank is"
+        in sentences(found, found.tasks[0])[0]
     )

@@ -1,14 +1,14 @@
-"""The overview page of a snapshot: what was rated, by whom, and how it sits against what was intended."""
+"""The overview page of a snapshot: what was rated, by whom, and how it compares with what was intended."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from heartfelt.files import write_text
+from heartfelt.labels import LabelOptions, labels
+from heartfelt.report.figures.maps import intent_maps, mapped_questions
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import Page, Section, render
-from heartfelt.report.va_map import va_map
+from heartfelt.report.page import Page, Section, figure_block, render
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.model import say
 
@@ -23,30 +23,21 @@ def write_overview(snapshot: Snapshot, path: Path | str) -> Path:
 
 def overview_page(snapshot: Snapshot, target: Path) -> Page:
     """The page of a snapshot, for a file at ``target``."""
-    counts = snapshot.counts
-    figures: dict[str, Any] = {}
-    sections: list[Section] = []
-    found = va_map(snapshot)
-    if found is None:
-        sections.append(
-            Section(
-                "map",
-                "Intended and perceived",
-                "This study has no two questions with reference coordinates, so there is no map to draw.",
-            )
-        )
+    pair = mapped_questions(snapshot.study)
+    chart = intent_maps(snapshot, labels(snapshot, LabelOptions(minimum_ratings=1)).table)
+    title = "Intended and perceived"
+    if chart is None or pair is None:
+        lead = "This study has no two questions with reference coordinates, so there is no map to draw."
+        section, charts = Section("map", title, lead), {}
     else:
-        figures["map"] = found
-        across, up = found["axes"]
-        sections.append(
-            Section(
-                "map",
-                "Intended and perceived",
-                f"Each intent has a place where it should be ({across['label']} across, {up['label']} up); lines lead from there to"
-                " where raters heard it. Short lines mean the system conveys what it was asked to. Select a point to play it.",
-                figure="map",
-            )
+        charts = {"map": chart}
+        lead = (
+            f"Each intent has a place where it is meant to be ({pair[0].id} across, {pair[1].id} up); lines lead from there"
+            " to where raters perceived it. Short lines mean that the system conveys what it was asked to. Select a point"
+            " to play it."
         )
+        section = Section("map", title, lead, figure_block("map", charts, files=False, numbers=False))
+    counts = snapshot.counts
     facts = [
         ("ratings", f"{counts['ratings']:,}"),
         ("raters", f"{counts['raters']:,}"),
@@ -55,11 +46,12 @@ def overview_page(snapshot: Snapshot, target: Path) -> Page:
         ("intents", f"{counts['intents']}"),
         ("snapshot", snapshot.hash[:12]),
     ]
-    title = say(snapshot.study.title) or snapshot.study.name
+    study = snapshot.study
     return Page(
-        title,
-        say(snapshot.study.description),
-        sections,
-        {"figures": figures, "media": media_sources(snapshot, target)},
+        say(study.title) or study.name,
+        say(study.description),
+        [section],
+        charts,
+        media_sources(snapshot, target),
         facts,
     )

@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing else: style, script, data and small media inside it."""
+"""One HTML file that needs nothing else: its sections, style, script, data and small media are inside it."""
 
 from __future__ import annotations
 
@@ -7,39 +7,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heartfelt import __version__
+from heartfelt.report.charts import Absent, Chart, Charts
+from heartfelt.report.tables import pairs_table
+from heartfelt.serialization import to_json
 
 SCRIPTS = ("report.js", "charts.js", "tables.js", "boot.js")
+KINDS = ("pdf", "svg", "png", "csv")
+NUMBERS_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a page: a heading, words, and if wanted a figure the script draws or ready HTML."""
+    """One part of a page: a heading, a lead and ready HTML."""
 
     id: str
     title: str
     lead: str = ""
-    figure: str | None = None
     html: str = ""
     short: str = ""
-    """What the contents call it, where the title is long."""
+    """Its name in the table of contents, where the title is long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: what it is about, its sections in order, and the data its figures draw."""
+    """A page: its subject, its sections in order, the figures its script draws and the media it plays."""
 
     title: str
     subtitle: str
     sections: Sequence[Section]
-    data: Mapping[str, Any] = field(default_factory=dict)
+    charts: Charts = field(default_factory=dict)
+    media: Mapping[str, str] = field(default_factory=dict)
     facts: Sequence[tuple[str, str]] = ()
+    more: Mapping[str, object] = field(default_factory=dict)
+    """What else the script reads."""
     language: str = "en"
+
+    @property
+    def data(self) -> dict[str, object]:
+        """What the script reads."""
+        drawn = {name: chart for name, chart in self.charts.items() if isinstance(chart, Chart)}
+        return {"figures": drawn, "media": self.media, **self.more}
 
 
 @cache
@@ -59,25 +71,103 @@ def asset(name: str) -> str:
     return files("heartfelt.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def script_json(data: Any) -> str:
-    """JSON that may stand inside a script element: strict, and with nothing that could end the element."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return (
-        text.replace("<", "\\u003c")
-        .replace(">", "\\u003e")
-        .replace("&", "\\u0026")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
+def script_json(data: object) -> str:
+    """JSON that can be put inside a script element: strict, and with nothing that could end the element."""
+    text = json.dumps(to_json(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def render(page: Page) -> str:
     """The page as one HTML text."""
-    template = _environment().get_template("page.html")
-    return template.render(
-        page=page,
-        style=Markup(asset("report.css")),
-        script=Markup("\n".join(asset(name) for name in SCRIPTS)),
-        data=Markup(script_json(dict(page.data))),
-        version=__version__,
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            style=Markup(asset("report.css")),
+            script=Markup("\n".join(asset(name) for name in SCRIPTS)),
+            data=Markup(script_json(page.data)),
+            version=__version__,
+        )
     )
+
+
+def figure_block(
+    name: str, charts: Charts, *, look: str = "", files: bool = True, numbers: bool = True
+) -> Markup:
+    """A figure that the script draws, with its caption, files and numbers; the reason where it is absent.
+
+    ``look`` is a class of its own, such as ``flow`` for panels in two streams. Without ``files`` the folder has no
+    pictures of it.
+    """
+    chart = charts.get(name)
+    if chart is None:
+        return Markup("")
+    if isinstance(chart, Absent):
+        return absent(f"No figure here: {chart.why}.") if files else absent(chart.why)
+    instead, links, more = Markup("This figure is drawn by the page's own script."), Markup(""), "the files"
+    if files:
+        instead = Markup('<img src="figures/{}.png" alt="{}">').format(name, chart.title)
+        links = Markup('<p class="files">Files: {}</p>\n').format(Markup(" ").join(file_links(name)))
+        more = f"figures/{name}.csv"
+    behind = Markup("")
+    if numbers:
+        behind = Markup("<details><summary>Numbers behind this figure</summary>\n{}\n</details>\n").format(
+            pairs_table(
+                f"{chart.title}: the numbers", chart.rows, most=NUMBERS_SHOWN, more=f"all are in {more}"
+            )
+        )
+    return Markup(
+        '<figure class="chart" id="figure-{name}">\n<h3>{title}</h3>\n'
+        '<div class="figure{look}" data-figure="{name}"><noscript>{instead}</noscript></div>\n'
+        "<figcaption>{caption}</figcaption>\n{links}{behind}</figure>"
+    ).format(
+        name=name,
+        look=f" {look}" if look else "",
+        title=chart.title,
+        caption=chart.caption,
+        instead=instead,
+        links=links,
+        behind=behind,
+    )
+
+
+def file_links(name: str) -> list[Markup]:
+    """A link to every file of a figure."""
+    link = Markup('<a href="figures/{0}.{1}" download>{2}</a>')
+    return [link.format(name, kind, kind.upper()) for kind in KINDS]
+
+
+def absent(words: str) -> Markup:
+    """A sentence in place of something that is not there."""
+    return Markup('<p class="absent">{}</p>').format(words)
+
+
+def paragraph(words: str) -> Markup:
+    """A paragraph."""
+    return Markup("<p>{}</p>").format(words)
+
+
+def bullets(lines: Sequence[str], look: str = "") -> Markup:
+    """A list of sentences."""
+    items = Markup("\n").join(Markup("<li>{}</li>").format(line) for line in lines)
+    return Markup("<ul{}>\n{}\n</ul>").format(Markup(' class="{}"').format(look) if look else "", items)
+
+
+def folded(summary: str, content: Markup, *, printed: bool = True) -> Markup:
+    """A part that opens on demand, and in print."""
+    return Markup("<details{}><summary>{}</summary>\n{}\n</details>").format(
+        Markup(' class="print"') if printed else "", summary, content
+    )
+
+
+def side_by_side(*parts: Markup) -> Markup:
+    """Parts in two columns where there is room."""
+    return Markup('<div class="pair">\n{}\n</div>').format(joined(*parts))
+
+
+def joined(*parts: Markup) -> Markup:
+    """Parts below each other."""
+    return Markup("\n").join(part for part in parts if part)

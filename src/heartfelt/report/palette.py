@@ -1,4 +1,4 @@
-"""Colours that stay apart for colour-blind readers and in grey print (after Okabe and Ito), with shapes beside them."""
+"""Colours that stay apart for colour-blind readers and in grey print (after Okabe and Ito)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ FLAGGED = "#d55e00"
 PLAIN = "#0072b2"
 
 
+def colour(place: int) -> str:
+    """The colour at a place; they repeat."""
+    return COLOURS[place % len(COLOURS)]
+
+
 def mix(colour: str, other: str, share: float) -> str:
     """The colour ``share`` of the way from ``colour`` to ``other``."""
     a, b = (tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in (colour, other))
-    return "#" + "".join(
-        f"{round(x + (y - x) * min(max(share, 0.0), 1.0)):02x}" for x, y in zip(a, b, strict=True)
-    )
+    share = min(max(share, 0.0), 1.0)
+    return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in zip(a, b, strict=True))

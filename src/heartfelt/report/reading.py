@@ -1,81 +1,18 @@
-"""What a report reads of an analysis: the parts of its summary, with the reason where one is absent."""
+"""What figures and sections read of an analysis besides its results: questions, names and quadrants."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Mapping
 
 from heartfelt.analysis import Analysis
-from heartfelt.serialization import to_json
-
-__all__ = [
-    "Analysis",
-    "bounds_of",
-    "inside",
-    "questions",
-    "rows",
-    "summary_data",
-    "system_names",
-    "trust_parts",
-    "value_of",
-    "why",
-]
+from heartfelt.analysis.results import Reliability
 
 MANY_QUESTIONS = 12
 
 
-@lru_cache(maxsize=4)
-def summary_data(analysis: Analysis) -> dict[str, Any]:
-    """The summary as plain data."""
-    made = to_json(analysis.summary)
-    assert isinstance(made, dict)
-    return made
-
-
-def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
-    """The rows of a listed part that hold ``where``; none if the part is absent."""
-    found = summary_data(analysis).get(part)
-    if not isinstance(found, Sequence):
-        return []
-    return [row for row in found if all(row.get(key) == value for key, value in where.items())]
-
-
-def inside(analysis: Analysis, *path: str) -> Any:
-    """What the summary holds at ``path``, or None."""
-    found: Any = summary_data(analysis)
-    for key in path:
-        if not isinstance(found, Mapping):
-            return None
-        found = found.get(key)
-    return found
-
-
-def why(analysis: Analysis, part: str, otherwise: str) -> str:
-    """Why a part of the summary is absent."""
-    reasons = summary_data(analysis).get("why_missing")
-    if isinstance(reasons, Mapping) and reasons.get(part):
-        return str(reasons[part])
-    found = summary_data(analysis).get(part)
-    if isinstance(found, Mapping) and found.get("why_missing"):
-        return str(found["why_missing"])
-    return otherwise
-
-
-def value_of(estimate: Any) -> float | None:
-    """The value of an estimate, or of a plain number."""
-    if isinstance(estimate, Mapping):
-        found = estimate.get("value")
-        return None if found is None else float(found)
-    return None if estimate is None or isinstance(estimate, bool) else float(estimate)
-
-
-def bounds_of(estimate: Any) -> tuple[float | None, float | None]:
-    """The interval of an estimate, where it has one."""
-    if not isinstance(estimate, Mapping):
-        return None, None
-    low, high = estimate.get("low"), estimate.get("high")
-    return (None, None) if low is None or high is None else (float(low), float(high))
+def why_missing(analysis: Analysis, part: str, otherwise: str) -> str:
+    """Why a part of the results is absent."""
+    return analysis.summary.why_missing.get(part) or otherwise
 
 
 def questions(analysis: Analysis) -> list[str]:
@@ -85,23 +22,14 @@ def questions(analysis: Analysis) -> list[str]:
 
 
 def system_names(analysis: Analysis) -> dict[str, str]:
-    """Each system's id and what it is called."""
+    """What each system is called, by id; ``all`` is all systems."""
     named = {system.id: system.name or system.id for system in analysis.snapshot.study.systems}
-    seen: list[str] = (
-        analysis.snapshot.stimuli["system"].drop_nulls().unique().sort().to_list()
-        if "system" in analysis.snapshot.stimuli.columns
-        else []
-    )
-    return {**named, **{name: named.get(name, name) for name in seen}}
+    stimuli = analysis.snapshot.stimuli
+    seen = stimuli["system"].drop_nulls().unique().sort().to_list() if "system" in stimuli.columns else []
+    return {"all": "all systems", **{name: name for name in seen}, **named}
 
 
-def trust_parts(analysis: Analysis) -> dict[str, dict[str, Any]]:
+def reliability_parts(analysis: Analysis) -> Mapping[str, Reliability]:
     """The reliability of each question; of all questions on one scale together where there are very many."""
-    found = inside(analysis, "reliability")
-    pooled = inside(analysis, "reliability_pooled")
-    chosen = pooled if isinstance(pooled, Mapping) and len(found or {}) > MANY_QUESTIONS else found
-    return (
-        {str(name): part for name, part in chosen.items() if isinstance(part, dict)}
-        if isinstance(chosen, Mapping)
-        else {}
-    )
+    single, pooled = analysis.summary.reliability or {}, analysis.summary.reliability_pooled
+    return pooled if pooled and len(single) > MANY_QUESTIONS else single

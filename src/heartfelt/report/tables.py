@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from markupsafe import Markup
 
-from heartfelt.report.reading import value_of
-from heartfelt.report.words import chance, interval, number
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval, number, p_value
 
 MOST_ROWS = 250
 LONG = 32
 
 
+@dataclass(frozen=True, slots=True)
+class PValue:
+    """A p-value in a table; a dash where there is none."""
+
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Yes or no where yes is good."""
+
+    holds: bool
+
+
+CellValue: TypeAlias = str | float | Estimate | PValue | Verdict | Markup | None
+
+
 def table(
     caption: str,
     columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
+    rows: Sequence[Sequence[CellValue]],
     *,
     most: int = MOST_ROWS,
-    more: str = "",
+    more: str = "the rest is in the files",
 ) -> Markup:
-    """A table. A cell is text, a number, an estimate (a mapping with a value), or ready HTML.
+    """A table of text, numbers, estimates, p-values or ready HTML.
 
-    Beyond ``most`` rows it ends with a line that says how many there are and where (``more``).
+    Beyond ``most`` rows it ends with a line that says how many rows there are and where (``more``).
     """
-    words = [_words_in(rows, place) for place in range(len(columns))]
+    text = [_is_text([row[place] for row in rows]) for place in range(len(columns))]
     head = Markup("").join(
         Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(
             _class("words" if own else ""), name
         )
-        for own, name in zip(words, columns, strict=True)
+        for own, name in zip(text, columns, strict=True)
     )
     body = Markup("\n").join(
         Markup("<tr>{}</tr>").format(
-            Markup("").join(_cell(value, place, words[place]) for place, value in enumerate(row))
+            Markup("").join(_cell(value, place == 0, text[place]) for place, value in enumerate(row))
         )
         for row in rows[:most]
     )
@@ -45,25 +63,21 @@ def table(
     ).format(caption, caption, head, body)
     if len(rows) > most:
         frame += Markup('\n<p class="absent">The first {} of {} rows; {}.</p>').format(
-            number(most), number(len(rows)), more or "the rest is in the files"
+            number(most), number(len(rows)), more
         )
     return frame
 
 
-class Chance(float):
-    """A p-value in a table."""
+def pairs_table(
+    caption: str, rows: Sequence[Mapping[str, CellValue]], *, most: int = MOST_ROWS, more: str
+) -> Markup:
+    """A table of mappings, a column for every key in the order they first appear."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return table(caption, columns, [[row.get(key) for key in columns] for row in rows], most=most, more=more)
 
 
-class Verdict:
-    """Yes or no where yes is good."""
-
-    def __init__(self, holds: bool) -> None:
-        self.holds = holds
-
-
-def _words_in(rows: Sequence[Sequence[Any]], place: int) -> bool:
-    """Whether a column is text throughout."""
-    kinds = [isinstance(row[place], str) for row in rows if row[place] is not None]
+def _is_text(values: Sequence[CellValue]) -> bool:
+    kinds = [isinstance(value, str) for value in values if value is not None]
     return bool(kinds) and all(kinds)
 
 
@@ -71,50 +85,35 @@ def _class(names: str) -> Markup:
     return Markup(' class="{}"').format(names) if names else Markup("")
 
 
-def _cell(value: Any, place: int, words: bool) -> Markup:
+def _cell(value: CellValue, first: bool, words: bool) -> Markup:
     text, sort = _shown(value)
-    tag = Markup("th" if place == 0 else "td")
-    names = (
-        "words long"
-        if len(text) > LONG and place
-        else "words"
-        if words
-        else "reason"
-        if isinstance(value, Mapping) and sort is None
-        else ""
-    )
+    names = "words" if words else "reason" if isinstance(value, Estimate) and sort is None else ""
+    if len(text) > LONG and not first:
+        names = "words long"
     return Markup("<{0}{1}{2}{3}>{4}</{0}>").format(
-        tag,
-        Markup(' scope="row"') if place == 0 else Markup(""),
+        Markup("th" if first else "td"),
+        Markup(' scope="row"' if first else ""),
         _class(names),
-        Markup(' data-value="{}"').format(f"{sort:.12g}") if sort is not None else Markup(""),
+        "" if sort is None else Markup(' data-value="{}"').format(f"{sort:.12g}"),
         text,
     )
 
 
-def _shown(value: Any) -> tuple[str, float | None]:
-    """The text of a cell, and what it sorts by if that is a number."""
-    if value is None:
-        return "–", None
-    if isinstance(value, Markup):
-        return value, None
-    if isinstance(value, Verdict):
-        word = "yes" if value.holds else "no"
-        return Markup('<span class="{0}">{0}</span>').format(word), float(value.holds)
-    if isinstance(value, bool):
-        return "yes" if value else "no", float(value)
-    if isinstance(value, Mapping):
-        return interval(value), value_of(value)
-    if isinstance(value, Chance):
-        return chance(float(value)), float(value)
-    if isinstance(value, (int, float)):
-        return number(value), float(value)
-    return str(value), None
-
-
-def pairs_table(
-    caption: str, rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, more: str = ""
-) -> Markup:
-    """A table of mappings, a column for every key in the order they first appear."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    return table(caption, columns, [[row.get(key) for key in columns] for row in rows], most=most, more=more)
+def _shown(value: CellValue) -> tuple[str, float | None]:
+    """The text of a cell, and the number it sorts by."""
+    match value:
+        case None:
+            return "–", None
+        case str():
+            return value, None
+        case Verdict(holds):
+            word = "yes" if holds else "no"
+            return Markup('<span class="{0}">{0}</span>').format(word), float(holds)
+        case bool():
+            return "yes" if value else "no", float(value)
+        case Estimate():
+            return interval(value), value.value
+        case PValue(p):
+            return p_value(p, bare=True), p
+        case _:
+            return number(value), float(value)

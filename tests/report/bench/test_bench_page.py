@@ -6,17 +6,16 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.predictor import PREDICTIONS
-from heartfelt.report.bench import Told
-from heartfelt.report.bench.sections import sentences
+from heartfelt.report.bench.page import sentences
+from heartfelt.report.leaderboard import read_scores
 from heartfelt.scoring import Scores
-from heartfelt.serialization import to_json
 from tests.report.test_browser import Watched, until
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def test_the_leaderboard_stands_under_its_ceiling(page: Watched, folder: Path) -
     assert any("ceiling" in text for text in labels)
     assert "good <one>" in labels
     lines = data_of(folder)["figures"]["leaderboard-0"]["panels"][0]["lines"]
-    ceiling = Told.read(folder / "scores.json").said["scores"][0]["ceiling"]["value"]
+    ceiling = read_scores(folder / "scores.json").scores[0].ceiling.value
     assert lines[-1]["at"] == pytest.approx(ceiling)
 
 
@@ -136,15 +135,14 @@ def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
 
 
 def test_the_verdict_says_who_leads_and_what_failed(numbered: Scores) -> None:
-    told = Told(cast(dict[str, Any], to_json(numbered)))
-    said = sentences(told, told.tasks[0])
+    said = sentences(numbered, numbered.tasks[0])
     assert said[0].startswith("valence: good <one> has the best Pearson correlation")
     assert any("poor failed on 4 items of 36" in sentence for sentence in said)
 
 
 def test_what_is_no_scores_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
-    for text, words in (("{}", "does not hold scores"), ("nonsense", "does not hold scores")):
+    for text in ("{}", "nonsense"):
         path.write_text(text)
-        with pytest.raises(InputError, match=words):
-            Told.read(path)
+        with pytest.raises(InputError, match="cannot be read as Scores"):
+            read_scores(path)

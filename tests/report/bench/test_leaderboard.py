@@ -94,9 +94,9 @@ def test_a_run_without_its_items_is_shown_unranked(runs: Path, tmp_path: Path) -
 def test_bad_input_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="There is no folder"):
         write_leaderboard(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="No bench lies below"):
+    with pytest.raises(InputError, match="There is no bench below"):
         write_leaderboard(tmp_path)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "mine.txt").write_text("x")
-    with pytest.raises(InputError, match="holds no leaderboard"):
+    with pytest.raises(InputError, match="is not a leaderboard"):
         write_leaderboard(tmp_path, tmp_path / "taken")

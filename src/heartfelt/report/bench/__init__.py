@@ -1,4 +1,4 @@
-"""A bench: models asked and scored, with a page of leaderboard, ceilings, scatter, misses, calibration and slices."""
+"""A bench: predictors asked and scored, with a page of leaderboard, ceilings, scatter, misses, calibration and slices."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from heartfelt.on_demand import on_demand
 if TYPE_CHECKING:
     from heartfelt.report.bench.bench import Bench, BenchOptions, run_bench
     from heartfelt.report.bench.page import bench_page
-    from heartfelt.report.bench.told import Told
     from heartfelt.report.bench.write import write_bench
 
-__all__ = ["Bench", "BenchOptions", "Told", "bench_page", "run_bench", "write_bench"]
+__all__ = ["Bench", "BenchOptions", "bench_page", "run_bench", "write_bench"]
 
-_HOMES = {
-    "bench": ("Bench", "BenchOptions", "run_bench"),
-    "page": ("bench_page",),
-    "told": ("Told",),
-    "write": ("write_bench",),
-}
-
-__getattr__ = on_demand(__name__, _HOMES)
+__getattr__ = on_demand(
+    __name__,
+    {"bench": ("Bench", "BenchOptions", "run_bench"), "page": ("bench_page",), "write": ("write_bench",)},
+)

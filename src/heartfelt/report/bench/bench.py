@@ -19,8 +19,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.progress import Progress
-from heartfelt.report.bench.told import FILE
-from heartfelt.report.bench.write import PAGE, fill_bench
+from heartfelt.report.bench.write import FILE, PAGE, fill_bench
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.scoring.truth import ITEM

@@ -1,252 +1,323 @@
-"""Figures of a bench: leaderboards under their ceiling, shares of it, scatter, confusion, calibration."""
+"""The figures of a bench: leaderboards below their ceiling, shares of it, scatter, confusion, calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
-from heartfelt.report.bench.told import NO_CHANCE, Told, below_chance, rank_words
-from heartfelt.report.chart import Chart, axis
-from heartfelt.report.figures.ranking import tied_runs
-from heartfelt.report.figures.rows import numbers, panel_of, row_of
-from heartfelt.report.palette import COLOURS, SHAPES
-from heartfelt.report.reading import value_of
-from heartfelt.report.words import interval, number, plain
+from heartfelt.report.charts import (
+    Absent,
+    Axis,
+    Cell,
+    Chart,
+    HeatCell,
+    Heatmap,
+    Intervals,
+    Line,
+    Plane,
+    Point,
+    axis,
+    bounds,
+    extent,
+    numbers,
+    row,
+)
+from heartfelt.report.figures.answers import tied_runs
+from heartfelt.report.palette import COLOURS, SHAPES, colour
+from heartfelt.scoring import Scores
+from heartfelt.scoring.metrics import Kind
+from heartfelt.scoring.scores import BinaryDetails, CategoryDetails, Rank, Task
+from heartfelt.stats.confusion_table import Confusion
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
+from heartfelt.wording import interval, number, spaced
 
 MOST_POINTS = 1200
 MOST_PANELS = 6
+NO_CHANCE = "does not beat chance"
+UNKNOWN = Estimate.missing("nothing was scored")
+ChartOf: TypeAlias = Callable[[Scores, Task], Chart | Absent]
 
 
-def leaderboard(told: Told, task: Mapping[str, Any]) -> Chart | None:
-    """Models in order of the headline, under the ceiling; those beside one bar cannot be told apart."""
-    name, metric = str(task["task"]), str(task["headline"])
-    colour = {model: COLOURS[place % len(COLOURS)] for place, model in enumerate(told.models)}
-    made, ranked, table = [], [], []
-    for rank in told.ranks(name):
-        found = told.headline(task, rank["model"])["with_failures"]
-        if value_of(found) is None:
+@dataclass(frozen=True, slots=True)
+class BenchFigure:
+    """A figure of one task of a bench, for tasks of some kinds."""
+
+    about: str
+    chart: ChartOf
+    kinds: tuple[Kind, ...]
+
+
+def below_chance(rank: Rank) -> bool:
+    """Whether a model was shown not to beat chance."""
+    return rank.beats_chance is False
+
+
+def rank_text(rank: Rank) -> str:
+    """``2``, or ``1–3`` where the data leave it open; a dash, or ``does not beat chance``, for a model without a rank."""
+    return NO_CHANCE if below_chance(rank) else rank.words
+
+
+def metric_name(scores: Scores, metric: str) -> str:
+    """A metric by its usual name."""
+    known = scores.metrics.get(metric)
+    return known.title if known else spaced(metric)
+
+
+def headline(scores: Scores, task: Task, model: str, name: str) -> Estimate:
+    """One estimate of a model's headline score, such as ``with_failures``."""
+    score = scores.find(task.id, model)
+    estimate: Estimate = UNKNOWN if score is None else getattr(score, name)
+    return estimate
+
+
+def of_task(scores: Scores, task: Task, name: str) -> Estimate:
+    """The chance level or the ceiling of a task's headline: the first that is known, else why there is none."""
+    held = [headline(scores, task, model, name) for model in scores.models]
+    return next((one for one in held if one.value is not None), held[0] if held else UNKNOWN)
+
+
+def one_rater(scores: Scores, task: Task) -> Estimate:
+    """The score that one more rater reaches."""
+    details = scores.details.get(task.id)
+    return details.one_rater if details else UNKNOWN
+
+
+def tied_with(scores: Scores, task: str, model: str) -> list[str]:
+    """The models that a model cannot be told apart from."""
+    ranked = {rank.model for rank in scores.ranked(task) if rank.place is not None}
+    others = [
+        pair.second if pair.first == model else pair.first
+        for pair in scores.comparisons
+        if pair.task == task and not pair.apart and model in (pair.first, pair.second)
+    ]
+    return [other for other in others if other in ranked]
+
+
+def answered(scores: Scores, task: str, model: str) -> tuple[int, int]:
+    """How many items a model answered, and how many there were."""
+    covered = scores.coverage.get(model, {}).get(task)
+    return (covered.answered, covered.items) if covered else (0, 0)
+
+
+def _labelled(rank: Rank) -> str:
+    return rank.model + (f" ({NO_CHANCE})" if below_chance(rank) else "")
+
+
+def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
+    """Models in order of the headline, below the ceiling; those next to one bar cannot be told apart."""
+    shades = {model: colour(place) for place, model in enumerate(scores.models)}
+    rows, ties, table = [], {}, []
+    for rank in scores.ranked(task.id):
+        estimate = headline(scores, task, rank.model, "with_failures")
+        if estimate.value is None:
             continue
-        tied = told.tied_with(name, rank["model"]) if rank["place"] else []
-        answered, items = told.coverage(name, rank["model"])
-        note = f"rank {rank_words(rank)}" if rank["place"] else f"not ranked: {rank['why_none']}"
-        note += f"\nanswered {number(answered)} of {number(items)} items"
+        tied = tied_with(scores, task.id, rank.model) if rank.place else []
+        done, items = answered(scores, task.id, rank.model)
+        note = f"rank {rank_text(rank)}" if rank.place else f"not ranked: {rank.why_none}"
+        note += f"\nanswered {number(done)} of {number(items)} items"
         note += f"\nnot told apart from {', '.join(tied)}" if tied else ""
-        label = rank["model"] + (f" ({NO_CHANCE})" if below_chance(rank) else "")
-        made.append(row_of(label, found, colour[rank["model"]], note))
-        ranked.append({"system": rank["model"], "tied_with": tied})
-        table.append(
-            {
-                "model": rank["model"],
-                "rank": rank_words(rank),
-                **_ends(found),
-                "answered": answered,
-                "items": items,
-            }
-        )
-    if not made:
-        return None
-    lines = _lines(told, task)
-    scale = axis(told.named(metric), [*numbers(made), *(line["at"] for line in lines)])
-    lines = _apart(lines, 0.12 * (scale["high"] - scale["low"]))
-    panel = panel_of("", made, scale, ties=tied_runs(ranked), lines=lines)
+        rows.append(row(_labelled(rank), estimate, shades[rank.model], note))
+        ties[rank.model] = tied
+        cells: dict[str, Cell] = {"model": rank.model, "rank": rank_text(rank), **numbers(estimate)}
+        table.append({**cells, "answered": done, "items": items})
+    if not rows:
+        return Absent(f"No model has a score on {spaced(task.id)}.")
+    levels = (
+        ("chance", of_task(scores, task, "chance")),
+        ("one rater", one_rater(scores, task)),
+        ("ceiling", of_task(scores, task, "ceiling")),
+    )
+    lines = [Line(estimate.value, label) for label, estimate in levels if estimate.value is not None]
+    title = metric_name(scores, task.headline)
+    value = axis(title, [*extent(rows), *(line.at for line in lines)])
+    lines = _joined_labels(lines, 0.12 * (value.high - value.low))
+    panel = Intervals("", tuple(rows), value, lines=tuple(lines), ties=tied_runs(ties))
     caption = (
-        f"{_capital(told.named(metric))} of each model over all items, failed and missing predictions counted, with 95%"
-        " intervals over stimuli. Models beside one grey bar cannot be told apart (paired, corrected for their number); a"
+        f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
+        " intervals over stimuli. Models next to one grey bar cannot be told apart (paired, corrected for their number); a"
         " model that does not beat chance has no rank."
     )
-    return Chart("intervals", f"Leaderboard: {plain(name)}", caption, [panel], table)
+    return Chart(f"Leaderboard: {spaced(task.id)}", caption, [panel], table)
 
 
-def _lines(told: Told, task: Mapping[str, Any]) -> list[dict[str, Any]]:
-    lines = []
-    for label, at in (
-        ("chance", value_of(told.chance(task))),
-        ("one rater", value_of(told.human(task))),
-        ("ceiling", value_of(told.ceiling(task))),
-    ):
-        if at is not None:
-            lines.append({"at": at, "label": label})
-    return lines
-
-
-def _apart(lines: list[dict[str, Any]], room: float) -> list[dict[str, Any]]:
-    """Lines whose words would run into each other get one set of words."""
-    out: list[dict[str, Any]] = []
-    for line in sorted(lines, key=lambda line: float(line["at"])):
-        if out and line["at"] - out[-1]["at"] < room:
-            line = {**line, "label": f"{out[-1]['label']} | {line['label']}"}
-            out[-1] = {**out[-1], "label": ""}
+def _joined_labels(lines: Sequence[Line], room: float) -> list[Line]:
+    """Lines whose labels would overlap share one label."""
+    out: list[Line] = []
+    for line in sorted(lines, key=lambda line: line.at):
+        if out and line.at - out[-1].at < room:
+            line = replace(line, label=f"{out[-1].label} | {line.label}")
+            out[-1] = replace(out[-1], label="")
         out.append(line)
     return out
 
 
-def shares(told: Told, task: Mapping[str, Any]) -> Chart | None:
-    """How much of the way from chance to the ceiling each model goes, as bars."""
-    made, table = [], []
-    for rank in told.ranks(task["task"]):
-        found = told.headline(task, rank["model"])["of_ceiling"]
-        if value_of(found) is None:
-            continue
-        label = rank["model"] + (f" ({NO_CHANCE})" if below_chance(rank) else "")
-        made.append(row_of(label, found, COLOURS[0]))
-        table.append({"model": rank["model"], **_ends(found)})
-    if not made:
-        return None
-    scale = axis("share of the way from chance to the ceiling", numbers(made), include=(0.0, 1.0))
-    lines = [{"at": 0.0, "label": "chance"}, {"at": 1.0, "label": "ceiling"}]
-    panel = panel_of("", made, scale, bars=True, lines=lines)
-    caption = (
-        "(Score − chance) / (ceiling − chance), failures counted: 0 is chance, 1 is as good as anything can be expected to do"
-        " against these labels. The interval holds the uncertainty of score and ceiling."
-    )
-    return Chart("intervals", f"From chance to the ceiling: {plain(task['task'])}", caption, [panel], table)
-
-
-def scatter(told: Told, task: Mapping[str, Any], rows: pl.DataFrame, seed: int = 0) -> Chart | None:
-    """Label against prediction, a panel a model; every point plays."""
-    panels: list[dict[str, Any]] = []
-    names = [rank["model"] for rank in told.ranks(task["task"])][:MOST_PANELS]
-    said = pl.coalesce("code", "score")
-    mine = rows.filter((pl.col("task") == task["task"]) & pl.col("answered")).with_columns(
-        said.alias("_said")
-    )
-    for model in names:
-        part = mine.filter((pl.col("model") == model) & pl.col("_said").is_finite())
-        if not part.height:
-            continue
-        kept = _sample(part, seed)
-        points = [_point(row) for row in kept.iter_rows(named=True)]
-        left = part.height - kept.height
-        values = (
-            [*part["_said"].to_list(), *part["truth"].to_list()]
-            if _same_scale(part)
-            else part["_said"].to_list()
-        )
-        panels.append(
-            {
-                "title": model,
-                "note": f"{number(kept.height)} of {number(part.height)} items" if left else "",
-                "x": axis("prediction", values),
-                "y": axis("label", values if _same_scale(part) else part["truth"].to_list()),
-                "points": points,
-                "diagonal": _same_scale(part),
-            }
-        )
-    if not panels:
-        return None
-    caption = "Each point is an item: what the model said across, what people said up. Select one to hear or see it."
-    table = [
-        {
-            "model": panel["title"],
-            "stimulus": point["stimulus"],
-            "prediction": point["x"],
-            "label": point["y"],
-        }
-        for panel in panels
-        for point in panel["points"]
+def shares(scores: Scores, task: Task) -> Chart | Absent:
+    """How much of the way from chance to the ceiling each model covers, as bars."""
+    known = [
+        (rank, estimate)
+        for rank in scores.ranked(task.id)
+        if (estimate := headline(scores, task, rank.model, "of_ceiling")).value is not None
     ]
-    return Chart("plane", f"Prediction and label: {plain(task['task'])}", caption, panels, table)
-
-
-def _same_scale(part: pl.DataFrame) -> bool:
-    return bool(part["code"].is_not_null().all())
-
-
-def _sample(part: pl.DataFrame, seed: int) -> pl.DataFrame:
-    if part.height <= MOST_POINTS:
-        return part
-    chosen = stream(seed, "report", "scatter").choice(part.height, MOST_POINTS, replace=False)
-    return part[np.sort(chosen)]
-
-
-def _point(row: Mapping[str, Any]) -> dict[str, Any]:
-    words = [str(row["stimulus"]), f"label {number(row['truth'], 2)}, prediction {number(row['_said'], 2)}"]
-    words += [str(row[name]) for name in ("system", "intent") if row[name]]
-    return {
-        "x": row["_said"], "y": row["truth"], "label": row["stimulus"], "colour": COLOURS[0], "shape": SHAPES[0],
-        "words": "\n".join(words), "stimulus": row["stimulus"],
-    }  # fmt: skip
-
-
-def confusions(told: Told, task: Mapping[str, Any]) -> Chart | None:
-    """What each model made of each label."""
-    panels, table = [], []
-    for model in told.models[:MOST_PANELS]:
-        found = told.detail(task, model, "confusion")
-        if not found or not any(map(sum, found["matrix"])):
-            continue
-        panel, own = _confusion_panel(model, found)
-        panels.append(panel)
-        table += own
-    if not panels:
-        return None
+    if not known:
+        return Absent(f"No model's share of the way to the ceiling is known for {spaced(task.id)}.")
+    rows = tuple(row(_labelled(rank), estimate, COLOURS[0]) for rank, estimate in known)
+    value = axis("share of the way from chance to the ceiling", extent(rows), include=(0.0, 1.0))
+    panel = Intervals("", rows, value, bars=True, lines=(Line(0.0, "chance"), Line(1.0, "ceiling")))
     caption = (
-        "Share of the items with each label (rows) by what the model said (columns), over answered items."
+        "(Score − chance) / (ceiling − chance), failures counted: 0 is chance, 1 is the best that can be expected against"
+        " these labels. The interval includes the uncertainty of score and ceiling."
     )
-    return Chart("heatmap", f"Label and prediction: {plain(task['task'])}", caption, panels, table)
+    table = [{"model": rank.model, **numbers(estimate)} for rank, estimate in known]
+    return Chart(f"From chance to the ceiling: {spaced(task.id)}", caption, [panel], table)
 
 
-def _confusion_panel(model: str, found: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    names = [plain(str(name)) for name in found["categories"]]
-    cells, table = [], []
-    for name, counts in zip(names, found["matrix"], strict=True):
-        total = sum(counts)
-        line = []
+def scatter(scores: Scores, task: Task) -> Chart | Absent:
+    """Label against prediction, one panel per model; every point plays."""
+    predicted = pl.coalesce("code", "score").alias("_predicted")
+    rows = scores.rows.filter((pl.col("task") == task.id) & pl.col("answered")).with_columns(predicted)
+    panels = []
+    for rank in scores.ranked(task.id)[:MOST_PANELS]:
+        mine = rows.filter((pl.col("model") == rank.model) & pl.col("_predicted").is_finite())
+        if not mine.height:
+            continue
+        shown = mine
+        if mine.height > MOST_POINTS:
+            draw = stream(scores.options.seed, "report", "scatter")
+            shown = mine[np.sort(draw.choice(mine.height, MOST_POINTS, replace=False))]
+        on_scale = bool(mine["code"].is_not_null().all())
+        across, up = mine["_predicted"].to_list(), mine["truth"].to_list()
+        both = [*across, *up]
+        left_out = mine.height > shown.height
+        panels.append(
+            Plane(
+                rank.model,
+                axis("prediction", both if on_scale else across),
+                axis("label", both if on_scale else up),
+                tuple(_point(**one) for one in shown.select(_POINT).iter_rows(named=True)),
+                diagonal=on_scale,
+                note=f"{number(shown.height)} of {number(mine.height)} items" if left_out else "",
+            )
+        )
+    if not panels:
+        return Absent(f"No model gave a number for {spaced(task.id)}.")
+    caption = "Each point is an item: the model's prediction across, the raters' label up. Select one to hear or see it."
+    table: list[dict[str, Cell]] = [
+        {"model": panel.title, "stimulus": point.stimulus, "prediction": point.x, "label": point.y}
+        for panel in panels
+        for point in panel.points
+    ]
+    return Chart(f"Prediction and label: {spaced(task.id)}", caption, panels, table)
+
+
+_POINT = ("stimulus", "truth", pl.col("_predicted").alias("predicted"), "system", "intent")
+
+
+def _point(stimulus: str, truth: float, predicted: float, system: str | None, intent: str | None) -> Point:
+    words = [stimulus, f"label {number(truth, 2)}, prediction {number(predicted, 2)}"]
+    words += [fact for fact in (system, intent) if fact]
+    return Point(predicted, truth, stimulus, COLOURS[0], SHAPES[0], "\n".join(words), stimulus=stimulus)
+
+
+def confusion(scores: Scores, task: Task) -> Chart | Absent:
+    """Each model's predictions by label."""
+    panels: list[Heatmap] = []
+    table: list[dict[str, Cell]] = []
+    for model in scores.models[:MOST_PANELS]:
+        details = scores.details[task.id].models.get(model)
+        if isinstance(details, BinaryDetails | CategoryDetails) and any(map(sum, details.confusion.matrix)):
+            panel, own = _confusion_panel(model, details.confusion)
+            panels.append(panel)
+            table += own
+    if not panels:
+        return Absent("No model answered any item.")
+    caption = (
+        "Share of the items with each label (rows) by the model's prediction (columns), over answered items."
+    )
+    return Chart(f"Label and prediction: {spaced(task.id)}", caption, panels, table)
+
+
+def _confusion_panel(model: str, found: Confusion) -> tuple[Heatmap, list[dict[str, Cell]]]:
+    names = tuple(spaced(str(name)) for name in found.categories)
+    cells: list[tuple[HeatCell, ...]] = []
+    table: list[dict[str, Cell]] = []
+    for name, counts in zip(names, found.matrix, strict=True):
+        total, line = sum(counts), []
         for other, count in zip(names, counts, strict=True):
             share = count / total if total else None
-            words = f"label {name}\nsaid {other}\n{count:,} of {total:,} items"
-            line.append(
-                {"value": share, "text": "–" if share is None else f"{100 * share:.0f}%", "words": words}
-            )
+            words = f"label {name}\npredicted {other}\n{count:,} of {total:,} items"
+            line.append(HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words))
             table.append({"model": model, "label": name, "said": other, "items": count, "share": share})
-        cells.append(line)
-    panel = {
-        "title": model, "rows": names, "columns": names, "cells": cells, "row_label": "label",
-        "column_label": "prediction", "low": 0.0, "high": 1.0, "square": len(names) <= 8,
-    }  # fmt: skip
-    return panel, table
+        cells.append(tuple(line))
+    return Heatmap(model, names, names, tuple(cells), "label", "prediction", square=len(names) <= 8), table
 
 
-def calibrations(told: Told, task: Mapping[str, Any]) -> Chart | None:
+def calibration(scores: Scores, task: Task) -> Chart | Absent:
     """Of the cases given a probability, the share that came true."""
-    panels: list[dict[str, Any]] = []
-    table = []
-    for model in told.models[:MOST_PANELS]:
-        found = told.detail(task, model, "calibration")
-        bins = [one for one in (found or {}).get("bins", []) if one["n"]]
-        if not bins:
-            continue
-        points = [
-            {
-                "x": one["mean_probability"], "y": one["share_true"]["value"], "yl": one["share_true"]["low"],
-                "yh": one["share_true"]["high"], "label": "", "colour": COLOURS[0], "shape": SHAPES[0],
-                "words": f"said {number(one['mean_probability'], 2)} on average\n"
-                f"true: {interval(one['share_true'], 2)}\n{one['n']:,} items",
-            }
-            for one in bins
-        ]  # fmt: skip
-        ends = {"low": -0.03, "high": 1.03, "ticks": [0.0, 0.25, 0.5, 0.75, 1.0]}
-        panels.append(
-            {
-                "title": model, "note": f"error {interval((found or {})['error'])}", "equal": True, "diagonal": True,
-                "x": {"label": "probability given", **ends}, "y": {"label": "share true", **ends}, "points": points,
-                "links": [[place, place + 1] for place in range(len(points) - 1)],
-            }
-        )  # fmt: skip
-        table += [{"model": model, "probability": p["x"], "share_true": p["y"]} for p in points]
+    panels = []
+    for model in scores.models[:MOST_PANELS]:
+        details = scores.details[task.id].models.get(model)
+        held = details.calibration if isinstance(details, BinaryDetails) else None
+        points = _calibration_points(held) if isinstance(held, Calibration) else ()
+        if isinstance(held, Calibration) and points:
+            ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
+            panels.append(
+                Plane(
+                    model,
+                    ends,
+                    replace(ends, label="share true"),
+                    points,
+                    links=tuple((place, place + 1) for place in range(len(points) - 1)),
+                    equal=True,
+                    diagonal=True,
+                    note=f"error {interval(held.error)}",
+                )
+            )
     if not panels:
-        return None
-    caption = "On the dashed line, probabilities mean what they say. Bars are 95% intervals of the share."
-    return Chart("plane", f"Calibration: {plain(task['task'])}", caption, panels, table)
+        return Absent("No model gives probabilities, so there is no calibration to show.")
+    caption = (
+        "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."
+    )
+    table: list[dict[str, Cell]] = [
+        {"model": panel.title, "probability": p.x, "share_true": p.y}
+        for panel in panels
+        for p in panel.points
+    ]
+    return Chart(f"Calibration: {spaced(task.id)}", caption, panels, table)
 
 
-def _ends(estimate: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: estimate.get(name) for name in ("value", "low", "high")}
+def _calibration_points(held: Calibration) -> tuple[Point, ...]:
+    points = []
+    for one in held.bins:
+        if one.count and one.mean_probability is not None and one.share_true.value is not None:
+            words = f"given {number(one.mean_probability, 2)} on average\ntrue: {interval(one.share_true, 2)}"
+            words += f"\n{one.count:,} items"
+            low, high = bounds(one.share_true)
+            x, y = one.mean_probability, one.share_true.value
+            points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, yl=low, yh=high))
+    return tuple(points)
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+EVERY: tuple[Kind, ...] = ("numbers", "binary", "categories", "ordinal", "text")
+BENCH_FIGURES: dict[str, BenchFigure] = {
+    "leaderboard": BenchFigure("models in order of the headline, below the ceiling", leaderboard, EVERY),
+    "shares": BenchFigure("how much of the way from chance to the ceiling each model covers", shares, EVERY),
+    "scatter": BenchFigure("label against prediction of every item", scatter, ("numbers",)),
+    "confusion": BenchFigure("each model's predictions by label", confusion, ("binary", "categories")),
+    "calibration": BenchFigure("probabilities against observed shares", calibration, ("binary",)),
+}
+
+
+def bench_charts(scores: Scores, names: Sequence[str] = tuple(BENCH_FIGURES)) -> dict[str, Chart | Absent]:
+    """The named figures of every task, each under its name and the task's place."""
+    return {
+        f"{name}-{place}": BENCH_FIGURES[name].chart(scores, task)
+        for place, task in enumerate(scores.tasks)
+        for name in names
+        if task.kind in BENCH_FIGURES[name].kinds
+    }

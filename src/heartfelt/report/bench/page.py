@@ -2,106 +2,311 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
 
 import polars as pl
+from markupsafe import Markup
 
-from heartfelt.report.bench import figures, sections
-from heartfelt.report.bench.comparing import comparisons
-from heartfelt.report.bench.misses import misses
-from heartfelt.report.bench.sections import drawn
-from heartfelt.report.bench.told import Told
-from heartfelt.report.blocks import folded, joined
-from heartfelt.report.chart import Chart
+from heartfelt.report.bench.figures import (
+    answered,
+    below_chance,
+    bench_charts,
+    headline,
+    metric_name,
+    of_task,
+    rank_text,
+    tied_with,
+)
+from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices
+from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import Page, Section
-from heartfelt.report.words import number, plain
+from heartfelt.report.page import Page, Section, absent, bullets, figure_block, folded, joined
+from heartfelt.report.tables import CellValue, table
 from heartfelt.scoring import Scores
-from heartfelt.serialization import to_json
+from heartfelt.scoring.misses import worst_misses
+from heartfelt.scoring.scores import Rank, SystemRank, Task
 from heartfelt.snapshot import Snapshot
+from heartfelt.wording import interval, listed, number, plural, spaced
+
+MOST_MISSES = 10
+SHARE = "share of the way from chance to the ceiling"
 
 
 def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
-    """The page, for a file at ``target``."""
-    told = Told(cast(dict[str, Any], to_json(scores)))
-    charts = charts_of(told, scores.rows, scores.options.seed)
+    """The page, for a file at ``target``; media play where a ``snapshot`` says where they are."""
+    charts = bench_charts(scores)
     media = {} if snapshot is None else media_sources(snapshot, target)
-    shown = [
-        sections.verdict(told),
-        sections.leaderboards(told, charts),
-        _scatter(told, charts),
-        _misses(told, scores, media),
-        _certainty(told, charts),
-        comparisons(told),
-        sections.slices(told),
-        sections.all_scores(told),
-        sections.failures(told),
-        sections.models(told),
-        sections.method(told),
+    sections = [
+        verdict(scores),
+        leaderboards(scores, charts),
+        _figures(scores, charts, "scatter", "Prediction and label", "Scatter"),
+        _misses(scores, media),
+        _certainty(scores, charts),
+        *score_sections(scores),
     ]
-    data: dict[str, Any] = {
-        "figures": {name: chart.to_json() for name, chart in charts.items() if chart is not None},
-        "media": media,
-    }
+    rows = scores.rows
     facts = [
-        ("models", number(len(told.models))),
-        ("items", number(scores.rows.select("stimulus", "question").n_unique() if scores.rows.height else 0)),
-        ("stimuli", number(scores.rows["stimulus"].n_unique() if scores.rows.height else 0)),
-        ("tasks", number(len(told.tasks))),
+        ("models", number(len(scores.models))),
+        ("items", number(rows.select("stimulus", "question").n_unique() if rows.height else 0)),
+        ("stimuli", number(rows["stimulus"].n_unique() if rows.height else 0)),
+        ("tasks", number(len(scores.tasks))),
         ("source", scores.hash[:12]),
     ]
-    title = f"{scores.title}: predictors against people"
-    return Page(title, "", [one for one in shown if one is not None], data, facts)
+    shown = [section for section in sections if section is not None]
+    return Page(f"{scores.title}: predictors against people", "", shown, charts, media, facts)
 
 
-def charts_of(told: Told, rows: pl.DataFrame, seed: int) -> dict[str, Chart | None]:
-    """Every figure of a bench by its name."""
-    out: dict[str, Chart | None] = {}
-    for place, task in enumerate(told.tasks):
-        out[f"leaderboard-{place}"] = figures.leaderboard(told, task)
-        out[f"shares-{place}"] = figures.shares(told, task)
-        if task["kind"] == "numbers":
-            out[f"scatter-{place}"] = figures.scatter(told, task, rows, seed)
-        if task["kind"] in ("binary", "categories"):
-            out[f"confusion-{place}"] = figures.confusions(told, task)
-        if task["kind"] == "binary":
-            out[f"calibration-{place}"] = figures.calibrations(told, task)
+def score_sections(scores: Scores) -> list[Section | None]:
+    """What a page says of scores alone, without their items."""
+    return [
+        comparisons(scores),
+        slices(scores),
+        all_scores(scores),
+        coverage(scores),
+        models(scores),
+        method(scores),
+    ]
+
+
+def verdict(scores: Scores, *links: Markup) -> Section:
+    """The outcome in sentences."""
+    outcome = bullets([sentence for task in scores.tasks for sentence in sentences(scores, task)], "verdict")
+    return Section("verdict", "What came out", html=joined(outcome, Markup(" ").join(links)), short="Verdict")
+
+
+def sentences(scores: Scores, task: Task) -> list[str]:
+    """A task's outcome: who is ahead, how far from the ceiling, and what failed."""
+    name, title = spaced(task.id), metric_name(scores, task.headline)
+    ranks = scores.ranked(task.id)
+    ranked = [rank for rank in ranks if rank.place]
+    blind = [rank.model for rank in ranks if below_chance(rank)]
+    chance = interval(of_task(scores, task, "chance"))
+    out = []
+    if ranked:
+        out.append(_leading(scores, task, ranked))
+    elif blind:
+        best = interval(headline(scores, task, blind[0], "with_failures"))
+        out.append(
+            f"{name}: no model beats chance. {blind[0]} comes closest with a {title} of {best}; chance is {chance}."
+        )
+    else:
+        out.append(f"{name}: no model has a {title}.")
+    if ranked and blind:
+        do, have = ("does", "has") if len(blind) == 1 else ("do", "have")
+        out.append(f"{name}: {listed(blind)} {do} not beat chance ({chance}) and {have} no rank.")
+    for rank in ranked:
+        if (headline(scores, task, rank.model, "of_ceiling").low or 0.0) > 1:
+            why = "has it seen them?"
+            if task.kind != "numbers":
+                why = "it has seen them, or raters agree more than the ceiling's model assumes."
+            out.append(f"{name}: {rank.model} scores above the ceiling these labels should set: {why}")
+    return out + _failed(scores, task)
+
+
+def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
+    """Who is ahead, by the score with failures counted."""
+    best = ranked[0]
+    done, items = answered(scores, task.id, best.model)
+    tied = tied_with(scores, task.id, best.model)
+    text = f"{spaced(task.id)}: {best.model} has the best {metric_name(scores, task.headline)},"
+    text += f" {interval(headline(scores, task, best.model, 'with_failures'))}"
+    text += f" (answered {number(done)} of {number(items)} items, failures counted)" if done < items else ""
+    text += f", not told apart from {', '.join(tied)}." if tied else "."
+    ceiling, chance = of_task(scores, task, "ceiling"), of_task(scores, task, "chance")
+    share = headline(scores, task, best.model, "of_ceiling").value
+    if ceiling.value is not None:
+        text += f" The ceiling of these labels is {interval(ceiling)}"
+        at = f" from chance ({interval(chance)})" if chance.value is not None else ""
+        text += f"; that is {100 * share:.0f}% of the way{at} to it." if share is not None else "."
+    return f"{text} {_reach(best)}"
+
+
+def _reach(best: Rank) -> str:
+    """What the ranks generalise to."""
+    text = f"Ranks generalise to {best.generalises_to}"
+    if best.over_systems.best is not None:
+        return f"{text}; for other systems its rank is {_range(best.over_systems)}."
+    if "systems" in best.generalises_to:
+        why = best.over_systems.why_none or "no comparison over systems"
+        return f"{text}; they say nothing about other systems ({why})."
+    return f"{text}."
+
+
+def _range(rank: SystemRank) -> str:
+    """The ranks that comparisons over systems leave open."""
+    if rank.best is None:
+        return "–"
+    return str(rank.best) if rank.best == rank.worst else f"{rank.best}–{rank.worst}"
+
+
+def _failed(scores: Scores, task: Task) -> list[str]:
+    """A sentence for every model that did not answer everything."""
+    out, title = [], metric_name(scores, task.headline)
+    for model in scores.models:
+        done, items = answered(scores, task.id, model)
+        if done < items:
+            counted, alone = (headline(scores, task, model, name) for name in ("with_failures", "estimate"))
+            out.append(
+                f"{spaced(task.id)}: {model} failed on {plural(items - done, 'item')} of {number(items)}; with those counted"
+                f" its {title} is {interval(counted)}, which is what it is ranked by; on the {number(done)} it answered it"
+                f" is {interval(alone)}."
+            )
     return out
 
 
-def _scatter(told: Told, charts: dict[str, Chart | None]) -> Section | None:
-    parts = [drawn(f"scatter-{place}", charts.get(f"scatter-{place}")) for place in range(len(told.tasks))]
-    if not any(parts):
-        return None
-    return Section("scatter", "Prediction and label", html=joined(*parts), short="Scatter")
+def leaderboards(scores: Scores, charts: Charts) -> Section:
+    """Figure and table of every task's headline."""
+    parts = []
+    for place, task in enumerate(scores.tasks):
+        parts.append(figure_block(f"leaderboard-{place}", charts, files=False))
+        parts.append(leaderboard_table(scores, task))
+        parts.append(_drawn(f"shares-{place}", charts))
+    lead = (
+        "Models are ranked by the score with failures counted: every item counts, and a failed or missing prediction counts"
+        " as the task's fallback says. Ranks are ranges where the data cannot tell models apart; a model that does not beat"
+        " chance has none. The score on answered items alone is secondary."
+    )
+    return Section("leaderboard", "Leaderboard", lead, joined(*parts))
 
 
-def _misses(told: Told, scores: Scores, media: dict[str, str]) -> Section:
-    threshold = scores.options.threshold
-    parts = [
-        folded(f"{plain(task['task'])}: worst misses", misses(task, scores.rows, media, threshold))
-        for task in told.tasks
-    ]
-    lead = "Listen to where models and people part."
-    return Section("misses", "Worst misses", lead, html=joined(*parts), short="Misses")
-
-
-def _certainty(told: Told, charts: dict[str, Chart | None]) -> Section | None:
-    parts = [
-        drawn(f"{name}-{place}", charts.get(f"{name}-{place}"), why)
-        for place, task in enumerate(told.tasks)
-        if task["kind"] in ("binary", "categories")
-        for name, why in (
-            ("confusion", "No model answered any item."),
-            (
-                "calibration",
-                "No model gives probabilities, so there is no calibration to show."
-                if task["kind"] == "binary"
-                else "",
-            ),
+def leaderboard_table(scores: Scores, task: Task) -> Markup:
+    """The headline of every model of a task, with further metrics."""
+    further = _further(scores, task)
+    lines: list[list[CellValue]] = []
+    for rank in scores.ranked(task.id):
+        score = scores.find(task.id, rank.model)
+        if score is None:
+            continue
+        done, items = answered(scores, task.id, rank.model)
+        more = [scores.find(task.id, rank.model, *key) for key in further]
+        lines.append(
+            [
+                rank.model,
+                rank_text(rank),
+                _range(rank.over_systems),
+                score.with_failures,
+                f"{number(done)} of {number(items)}",
+                score.estimate if done < items else "the same",
+                score.over_systems,
+                score.chance,
+                rank_text(rank) if below_chance(rank) else score.of_ceiling,
+                *(one.with_failures if one else None for one in more),
+            ]
         )
+    columns = [
+        "model",
+        "rank",
+        "rank for other systems",
+        metric_name(scores, task.headline),
+        "answered",
+        "on answered items only",
+        "over systems",
+        "chance",
+        SHARE,
+        *(
+            ", ".join(
+                [
+                    metric_name(scores, metric),
+                    *([at] if at else []),
+                    *(["by system"] if by == "system" else []),
+                ]
+            )
+            for metric, by, at in further
+        ),
     ]
-    if not parts:
-        return None
-    return Section("certainty", "Confusion and calibration", html=joined(*parts), short="Calibration")
+    return table(f"{spaced(task.id)}: every model", columns, lines)
+
+
+def _further(scores: Scores, task: Task) -> list[tuple[str, str, str | None]]:
+    """The metrics next to the headline in the leaderboard: their name, aggregation and threshold."""
+    wanted: dict[str, list[tuple[str, str, str | None]]] = {
+        "binary": [("balanced_accuracy", "item", "held-out threshold"), ("auroc", "item", None)],
+        "numbers": [
+            ("spearman", "item", None),
+            ("ccc", "item", None),
+            ("rmse", "item", None),
+            ("spearman", "system", None),
+        ],
+        "categories": [("macro_f1", "item", None)],
+        "ordinal": [("spearman", "item", None)],
+        "text": [("rouge_l", "item", None), ("bleu_4", "item", None)],
+    }
+    return [
+        key
+        for key in wanted[task.kind]
+        if any(scores.find(task.id, model, *key) is not None for model in scores.models)
+    ]
+
+
+def _drawn(name: str, charts: Charts) -> Markup:
+    """A figure; nothing where it is absent."""
+    return figure_block(name, charts, files=False) if isinstance(charts.get(name), Chart) else Markup("")
+
+
+def _figures(scores: Scores, charts: Charts, name: str, title: str, short: str) -> Section | None:
+    parts = joined(*(_drawn(f"{name}-{place}", charts) for place in range(len(scores.tasks))))
+    return Section(name, title, html=parts, short=short) if parts else None
+
+
+def _certainty(scores: Scores, charts: Charts) -> Section | None:
+    names = [f"{name}-{place}" for place in range(len(scores.tasks)) for name in ("confusion", "calibration")]
+    parts = joined(*(figure_block(name, charts, files=False) for name in names if name in charts))
+    return (
+        Section("certainty", "Confusion and calibration", html=parts, short="Calibration") if parts else None
+    )
+
+
+def _misses(scores: Scores, media: Mapping[str, str]) -> Section:
+    parts = [
+        folded(f"{spaced(task.id)}: worst misses", _miss_table(scores, task, media)) for task in scores.tasks
+    ]
+    lead = "Listen to where models and people disagree most."
+    return Section("misses", "Worst misses", lead, joined(*parts), "Misses")
+
+
+def _miss_table(scores: Scores, task: Task, media: Mapping[str, str]) -> Markup:
+    """The items on which each model was furthest off."""
+    if task.kind == "text":
+        return absent("Texts have no misses: see the scores.")
+    worst = worst_misses(scores.rows, task, scores.options.threshold, MOST_MISSES)
+    if not worst.height:
+        return absent("No model missed any item.")
+    several = scores.rows.filter(pl.col("task") == task.id)["question"].n_unique() > 1
+    lines: list[list[CellValue]] = []
+    for row in worst.iter_rows(named=True):
+        name, model, answer = row["stimulus"], row["model"], row["answer"]
+        predicted = row["code"] if row["code"] is not None else row["score"]
+        label = number(row["truth"], 2)
+        if task.kind == "binary":
+            label = {1.0: "present", 0.0: "absent"}.get(row["truth"], label)
+        words = f"{name}\nlabel {label}, {model} predicted {answer or number(predicted, 2)}"
+        lines.append(
+            [
+                Markup("{}{}").format(_play_button(name, words) if name in media else "", name),
+                model,
+                *([row["question"]] if several else []),
+                label,
+                answer if answer is not None and task.kind == "categories" else predicted,
+                row["off"],
+                row["system"],
+                row["intent"],
+            ]
+        )
+    columns = [
+        "stimulus",
+        "model",
+        *(["question"] if several else []),
+        "label",
+        "prediction",
+        "off by",
+        "system",
+        "intent",
+    ]
+    return table(f"Worst misses, {MOST_MISSES} per model", columns, lines)
+
+
+def _play_button(name: str, words: str) -> Markup:
+    return Markup(
+        '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
+    ).format(name, words)

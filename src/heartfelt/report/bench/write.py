@@ -10,12 +10,12 @@ import polars as pl
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.bench.page import bench_page
-from heartfelt.report.bench.told import FILE
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 
+FILE = "scores.json"
 PAGE = "report.html"
 ITEMS = "items.parquet"
 
@@ -28,9 +28,9 @@ def write_bench(
     snapshot: Snapshot | None = None,
     replace: bool = False,
 ) -> Path:
-    """Write predictions, scores, items beside their labels, the ledger and report.html; return the folder.
+    """Write predictions, scores, items with their labels, the ledger and report.html; return the folder.
 
-    It is there whole, or not at all. Media play where a ``snapshot`` says where they lie.
+    The folder is either complete or absent. Media play where a ``snapshot`` says where they are.
     """
     target = Path(folder)
     with whole_folder(target, replace=replace) as made:
@@ -39,15 +39,15 @@ def write_bench(
 
 
 def fill_bench(
-    scores: Scores, predictions: pl.DataFrame, made: Path, page: Path, snapshot: Snapshot | None
+    scores: Scores, predictions: pl.DataFrame, folder: Path, page: Path, snapshot: Snapshot | None
 ) -> None:
-    """Put the files of a bench into a folder that is there; ``page`` is where the page will lie."""
+    """Put the files of a bench into an existing folder; ``page`` is where the page will be in the end."""
     for name, frame in (("predictions.parquet", predictions), (ITEMS, scores.rows)):
         content = io.BytesIO()
         frame.write_parquet(content, compression="zstd")
-        write_bytes(made / name, content.getvalue())
-    write_text(made / "predictions.csv", csv_text(predictions))
-    write_json(made / FILE, scores)
-    write_text(made / "scores.csv", csv_text(scores.table()))
-    write_text(made / "ledger.csv", csv_text(scores.ledger))
-    write_text(made / PAGE, render(bench_page(scores, snapshot, page)))
+        write_bytes(folder / name, content.getvalue())
+    write_text(folder / "predictions.csv", csv_text(predictions))
+    write_json(folder / FILE, scores)
+    write_text(folder / "scores.csv", csv_text(scores.table()))
+    write_text(folder / "ledger.csv", csv_text(scores.ledger))
+    write_text(folder / PAGE, render(bench_page(scores, snapshot, page)))

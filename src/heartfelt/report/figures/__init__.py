@@ -1,44 +1,6 @@
-"""The figures of a report, one file each."""
+"""The figures of an analysis; importing this package registers them."""
 
-from heartfelt.report.figures import (
-    absolute_deviation,
-    ceiling,
-    confusion,
-    deviation_by_cell,
-    deviation_by_system,
-    deviation_maps,
-    distributions,
-    distributions_by_system,
-    perceived_maps,
-    presence,
-    ranking,
-    rater_groups,
-    raters,
-    ratings_per_item,
-    reliability_curve,
-    sensitivity,
-    slopes,
-)
-from heartfelt.report.figures.figure import FIGURES, Figure
+from heartfelt.report.figures import answers, deviations, maps, raters, reliability
+from heartfelt.report.figures.registry import FIGURES, Figure, figure
 
-__all__ = [
-    "FIGURES",
-    "Figure",
-    "absolute_deviation",
-    "ceiling",
-    "confusion",
-    "deviation_by_cell",
-    "deviation_by_system",
-    "deviation_maps",
-    "distributions",
-    "distributions_by_system",
-    "perceived_maps",
-    "presence",
-    "ranking",
-    "rater_groups",
-    "raters",
-    "ratings_per_item",
-    "reliability_curve",
-    "sensitivity",
-    "slopes",
-]
+__all__ = ["FIGURES", "Figure", "answers", "deviations", "figure", "maps", "raters", "reliability"]

@@ -1,115 +1,236 @@
-"""Every rater: how far the answers go with what was played, and how much higher or lower they are than others'."""
+"""The raters: information and bias of each, what leaving some out would change, and how groups of raters differ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
 
 import polars as pl
 
-from heartfelt.report.chart import Absent, Chart, axis
-from heartfelt.report.figures.figure import FIGURES, Figure
-from heartfelt.report.palette import FLAGGED, PLAIN
-from heartfelt.report.reading import Analysis, inside
-from heartfelt.report.words import number, plural
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.summary import GroupFigures, SensitivityFigure
+from heartfelt.report.charts import (
+    Absent,
+    Cell,
+    Change,
+    Chart,
+    Dumbbells,
+    Intervals,
+    Key,
+    Plane,
+    Point,
+    Row,
+    Side,
+    axis,
+    bounds,
+    extent,
+    lettered,
+    numbers,
+    row,
+)
+from heartfelt.report.figures.registry import figure
+from heartfelt.report.palette import COLOURS, FLAGGED, INK, PLAIN
+from heartfelt.report.reading import system_names, why_missing
+from heartfelt.report.terms import coefficient, effect
 from heartfelt.screening.rule import error_controlled_flags
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval, number, plural
 
-INFORMATION, BIAS = "informativeness", "bias"
 MOST_RATERS = 3000
-LEGEND = [
-    {"label": "flagged", "colour": FLAGGED, "shape": "diamond"},
-    {"label": "not flagged", "colour": PLAIN, "shape": "circle"},
-]
+MOST_ROWS = 24
+MOST_QUESTIONS = 4
+PLANNED = {("signed", "system"), ("absolute", "quadrant"), ("value", "system")}
+RELIABILITY = ("alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1k", "ceiling", "quadrant hit rate")
+UNITS = {
+    "reliability": ("Reliability", "coefficient"),
+    "slope": ("Slopes", "slope"),
+    "deviation": ("Deviations", "signed deviation"),
+    "mean": ("Means", "mean"),
+    "eta": ("Effect sizes", "η²"),
+    "F": ("Tests", "F"),
+}
+"""The panels of the figure of sensitivity, with the units of their axes."""
 
 
-class Raters(Figure):
-    """Information against bias, flagged raters marked, parallel answers linked."""
-
-    name: ClassVar[str] = "raters"
-    about: ClassVar[str] = (
-        "information in each rater's answers against their bias; flagged raters marked, parallel answers linked"
+@figure(
+    "raters",
+    "information in each rater's answers against their bias; flagged raters marked, parallel answers linked",
+)
+def raters(analysis: Analysis) -> Chart | Absent:
+    """One point per rater the rules could judge."""
+    flags = analysis.panel.flags
+    known = (
+        _mean(flags, "informativeness").join(_mean(flags, "bias"), on="rater", suffix="_bias").sort("rater")
     )
-
-    def chart(self, analysis: Analysis) -> Chart | Absent:
-        """One point per rater the rules could judge."""
-        flags = analysis.panel.flags
-        known = (
-            _mean(flags, INFORMATION, "information")
-            .join(_mean(flags, BIAS, "bias"), on="rater")
-            .sort("rater")
+    if not known.height:
+        return Absent("no rater has enough ratings shared with others to be judged by information and bias")
+    rules = (
+        error_controlled_flags(flags)
+        .group_by("rater", maintain_order=True)
+        .agg(pl.col("rule").unique(maintain_order=True))
+    )
+    flagged: dict[str, list[str]] = dict(zip(rules["rater"].to_list(), rules["rule"].to_list(), strict=True))
+    legend = [Key("flagged", FLAGGED, "diamond"), Key("not flagged", PLAIN)]
+    points = []
+    for one in known.iter_rows(named=True):
+        name, x, y = one["rater"], one["mean"], one["mean_bias"]
+        look = legend[0 if name in flagged else 1]
+        words = f"{name}\ninformation {number(x, 2)}, bias {number(y, 2)}\n{plural(one['n'], 'rating')}"
+        words += f"\nflagged by {', '.join(flagged[name])}" if name in flagged else ""
+        points.append(Point(round(x, 4), round(y, 4), name, look.colour, look.shape, words))
+    shown = sorted(points, key=lambda point: point.label in flagged)[-MOST_RATERS:]
+    groups = analysis.summary.screening.collusion
+    place = {point.label: i for i, point in enumerate(shown)}
+    links = tuple(
+        (place[a], place[b]) for group in groups for a, b in pairwise(group) if a in place and b in place
+    )
+    x = axis("information (correlation with what others say)", [0.0, *(p.x for p in shown)], lines=(0.0,))
+    y = axis("bias (scale points)", [0.0, *(p.y for p in shown)], lines=(0.0,))
+    caption = (
+        "One point per rater. Information is the mean correlation of the answers with predictions from everybody"
+        " else's; bias the mean difference to the others about the same stimuli. Lines join raters whose answer"
+        " sequences run in parallel."
+    )
+    if len(shown) < len(points):
+        caption += (
+            f" {number(len(shown))} of {number(len(points))} raters are drawn, all flagged ones among them."
         )
-        if not known.height:
-            return Absent(
-                "no rater has enough ratings shared with others to be judged by information and bias"
-            )
-        reasons = _reasons(flags)
-        groups = [[str(name) for name in group] for group in inside(analysis, "screening", "collusion") or []]
-        points = [_point(row, reasons.get(row["rater"], [])) for row in known.iter_rows(named=True)]
-        shown = sorted(points, key=lambda point: bool(point["flagged"]))[-MOST_RATERS:]
-        panel = {
-            "title": "",
-            "points": shown,
-            "links": _links(shown, groups),
-            "x": _axis("information (correlation with what others say)", [p["x"] for p in shown]),
-            "y": _axis("bias (scale points)", [p["y"] for p in shown]),
+    group_of = {name: at for at, group in enumerate(groups, 1) for name in group}
+    table: list[dict[str, Cell]] = [
+        {
+            "rater": p.label,
+            "information": p.x,
+            "bias": p.y,
+            "flagged": p.label in flagged,
+            "group": group_of.get(p.label),
         }
-        caption = (
-            "One point per rater. Information is the mean correlation of the answers with predictions from everybody"
-            " else's; bias the mean difference to the others about the same stimuli. Lines join raters whose answer"
-            " sequences run in parallel."
-        )
-        if len(shown) < len(points):
-            caption += f" {number(len(shown))} of {number(len(points))} raters are drawn, all flagged ones among them."
-        group_of = {name: place for place, group in enumerate(groups, 1) for name in group}
-        table = [
-            {
-                "rater": point["label"],
-                "information": point["x"],
-                "bias": point["y"],
-                "flagged": point["flagged"],
-                "group": group_of.get(point["label"]),
-            }
-            for point in points
-        ]
-        return Chart("plane", "Raters", caption, [panel], table, LEGEND)
+        for p in points
+    ]
+    return Chart("Raters", caption, [Plane("", x, y, tuple(shown), links)], table, legend)
 
 
-def _mean(flags: pl.DataFrame, rule: str, name: str) -> pl.DataFrame:
+def _mean(flags: pl.DataFrame, rule: str) -> pl.DataFrame:
     """What a rule measured of each rater, over questions."""
     judged = pl.col("rater").is_not_null() & pl.col("value").is_not_null()
     mine = flags.filter((pl.col("rule") == rule) & judged)
-    return mine.group_by("rater").agg(pl.mean("value").alias(name), pl.sum("n").alias(f"n_{name}"))
+    return mine.group_by("rater").agg(pl.mean("value").alias("mean"), pl.sum("n"))
 
 
-def _reasons(flags: pl.DataFrame) -> dict[str, list[str]]:
-    """The rules with error control that flag each rater; the others report a standard or a habit, not a fault."""
-    found = error_controlled_flags(flags)
-    table = found.group_by("rater", maintain_order=True).agg(pl.col("rule").unique(maintain_order=True))
-    return dict(table.iter_rows())
+@figure(
+    "sensitivity", "headline figures with all raters and without those the default policy would leave out"
+)
+def sensitivity(analysis: Analysis) -> Chart | Absent:
+    """One panel per unit; every figure is in the table behind it."""
+    left_out = analysis.summary.screening.dropped_by_default
+    if not left_out:
+        return Absent("the default policy leaves nobody out, so there is nothing to compare")
+    compared = analysis.summary.sensitivity or ()
+    names = system_names(analysis)
+    by_unit: dict[str, list[Change]] = {unit: [] for unit in UNITS}
+    for one in compared:
+        before, after = _side(one.with_all), _side(one.without)
+        unit, label = _place(one, names)
+        if before is not None and after is not None and unit:
+            words = f"{label}\nall raters: {_text(one.with_all)}\nwithout: {_text(one.without)}"
+            by_unit[unit].append(Change(label, before, after, words))
+    if by_unit["deviation"]:
+        by_unit["mean"] = []
+    panels = []
+    for unit, changes in by_unit.items():
+        if changes:
+            shown = changes[:MOST_ROWS]
+            sides = [side for change in shown for side in (change.before, change.after)]
+            held = [value for side in sides for value in (side.value, side.low, side.high)]
+            panels.append(Dumbbells(UNITS[unit][0], axis(UNITS[unit][1], held), tuple(shown)))
+    if not panels:
+        return Absent(why_missing(analysis, "sensitivity", "there are no figures to compare"))
+    caption = (
+        f"Headline figures with all raters and without the {plural(len(left_out), 'rater')} the default policy"
+        " would leave out, with 95% intervals."
+    )
+    legend = [Key("all raters", PLAIN), Key("without them", FLAGGED, "diamond")]
+    table: list[dict[str, Cell]] = [
+        {
+            "figure": one.figure,
+            "question": one.question,
+            **_cells(one.with_all, "with_all"),
+            **_cells(one.without, "without"),
+        }
+        for one in compared
+    ]
+    return Chart("With and without the flagged raters", caption, panels, table, legend)
 
 
-def _axis(label: str, values: Sequence[float]) -> dict[str, Any]:
-    return axis(label, [*values, 0.0]) | {"lines": [0.0]}
+def _side(held: Estimate | float | None) -> Side | None:
+    if isinstance(held, Estimate):
+        return None if held.value is None else Side(held.value, *bounds(held))
+    return None if held is None else Side(held)
 
 
-def _links(points: Sequence[dict[str, Any]], groups: Sequence[Sequence[str]]) -> list[list[int]]:
-    place = {point["label"]: i for i, point in enumerate(points)}
-    return [[place[a], place[b]] for group in groups for a, b in pairwise(group) if a in place and b in place]
+def _text(held: Estimate | float | None) -> str:
+    return interval(held) if isinstance(held, Estimate) else number(held)
 
 
-def _point(row: dict[str, Any], rules: Sequence[str]) -> dict[str, Any]:
-    words = f"{row['rater']}\ninformation {number(row['information'], 2)}, bias {number(row['bias'], 2)}"
-    words += f"\n{plural(row['n_information'], 'rating')}"
-    return {
-        "x": round(row["information"], 4),
-        "y": round(row["bias"], 4),
-        "label": row["rater"],
-        "colour": LEGEND[0 if rules else 1]["colour"],
-        "shape": LEGEND[0 if rules else 1]["shape"],
-        "flagged": bool(rules),
-        "words": words + (f"\nflagged by {', '.join(rules)}" if rules else ""),
-    }
+def _cells(held: Estimate | float | None, name: str) -> dict[str, Cell]:
+    side = _side(held) or Side(0.0)
+    value = None if _side(held) is None else side.value
+    return {name: value, f"{name}_low": side.low, f"{name}_high": side.high}
 
 
-FIGURES.add(Raters.name, Raters())
+def _place(one: SensitivityFigure, names: Mapping[str, str]) -> tuple[str, str]:
+    """Which panel a figure belongs to, if any, and its label there."""
+    after = f", {one.question}" if one.question else ""
+    if one.model:
+        outcome, _, terms = one.model.partition(" ~ ")
+        planned = "*" not in terms and (outcome, one.of) in PLANNED
+        if not (planned or ":" in str(one.of)):
+            return "", ""
+        about = "mean" if outcome == "value" else outcome
+        return (
+            "F" if one.figure.startswith("F ") else "eta"
+        ), f"{effect(str(one.of))}: {about} {one.question}"
+    if one.figure in RELIABILITY:
+        hits = one.figure == "quadrant hit rate"
+        return "reliability", ("Hits of the quadrant" if hits else coefficient(one.figure)) + after
+    for start, unit in (("slope of", "slope"), ("signed deviation of", "deviation"), ("mean of", "mean")):
+        if one.figure.startswith(start):
+            return unit, names.get(str(one.of), str(one.of)) + after
+    return "", ""
+
+
+@figure("rater-groups", "mean and reliability of each group of raters (--by), with 95% intervals")
+def rater_groups(analysis: Analysis) -> Chart | Absent:
+    """Per question a panel of means and one of reliabilities."""
+    found = analysis.summary.by
+    if not found:
+        return Absent(why_missing(analysis, "by", "no column of the raters was named (--by)"))
+    panels: list[Intervals] = []
+    table: list[dict[str, Cell]] = []
+    for place, question in enumerate(dict.fromkeys(one.question for one in found.rows)):
+        mine = [one for one in found.rows if one.question == question]
+        for name, title in (("mean", "mean"), ("alpha", "Krippendorff alpha")):
+            held = [one.mean if name == "mean" else one.alpha.estimate for one in mine]
+            known = [(one, value) for one, value in zip(mine, held, strict=True) if value.value is not None]
+            made = _group_rows(known, COLOURS[0] if name == "mean" else INK)
+            if made and place < MOST_QUESTIONS:
+                scale = axis(name, extent(made), include=[0.0] if name == "alpha" else [])
+                panels.append(Intervals(lettered(len(panels), f"{question}: {title}"), made, scale))
+            table += [
+                {"question": question, "group": one.group, "figure": name, **numbers(value)}
+                for one, value in known
+            ]
+    if not panels:
+        return Absent("no group of raters is large enough")
+    caption = (
+        f"Raters by {found.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
+        " raters and the stimuli as samples. Groups may have rated different stimuli; the table of differences compares"
+        " them on the same ones."
+    )
+    return Chart("Groups of raters", caption, panels, table)
+
+
+def _group_rows(known: Sequence[tuple[GroupFigures, Estimate]], shade: str) -> tuple[Row, ...]:
+    return tuple(
+        row(one.group, value, shade, f"{plural(one.n_raters, 'rater')}, {plural(one.n_ratings, 'rating')}")
+        for one, value in known
+    )

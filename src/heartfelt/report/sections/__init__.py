@@ -1,1 +1,1 @@
-"""The sections of an analysis page, one file each: what a reader asks, in the order they ask it."""
+"""The sections of an analysis page: what a reader asks, in the order they ask it."""

@@ -1,167 +1,170 @@
-"""Who answered in a way worth a look, why, and what leaving them out would change."""
+"""The raters: whose answers stand out and why, what leaving them out would change, and how groups of raters differ."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 from markupsafe import Markup
 
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.parallel_answers import ParallelAnswers, Trial, parallel_answers
 from heartfelt.analysis.raters import parallel_words
-from heartfelt.report.blocks import absent, figure_block, folded, joined
-from heartfelt.report.chart import Absent, Chart
-from heartfelt.report.copies import SideBySide, side_by_side
-from heartfelt.report.page import Section
-from heartfelt.report.reading import Analysis, inside, rows
-from heartfelt.report.tables import Chance, table
-from heartfelt.report.words import coefficient, measure, number, plural
+from heartfelt.analysis.summary import GroupDifference, RaterGroups
+from heartfelt.report.charts import Charts
+from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph
+from heartfelt.report.reading import system_names, why_missing
+from heartfelt.report.tables import CellValue, PValue, table
+from heartfelt.report.terms import coefficient, outcome
+from heartfelt.wording import number, plural, spaced
 
 LEAD = (
-    "Screening points at answers worth a look; it does not say why they are so. A logging fault can look like a copied"
-    " answer, and a rater who reads a scale upside down like one who does not listen. Nobody is left out unless the"
-    " policy says so."
+    "Screening points to answers that deserve a closer look; it does not say why they are so. A logging fault can look like"
+    " a copied answer, and a rater who reads a scale upside down like one who does not listen. Nobody is left out unless"
+    " the policy says so."
+)
+GROUPS_LEAD = (
+    "Intervals and tests take both stimuli and the raters of a group as samples. Differences are over the stimuli that both"
+    " groups rated, with Holm's correction over all comparisons of a question."
 )
 MOST_GROUPS = 12
+MOST_NAMED = 40
 
 
-def raters(analysis: Analysis, charts: Mapping[str, Chart | Absent]) -> Section:
+def raters(analysis: Analysis, charts: Charts) -> Section:
     """Screening, parallel answers and sensitivity."""
     parts = [
         _count(analysis),
         figure_block("raters", charts),
-        _flagged(analysis),
+        _flags(analysis),
         _rules(analysis),
-        _copies(analysis),
+        _parallel(analysis),
         figure_block("sensitivity", charts, look="flow"),
-        _sides(analysis),
-        _sensitivity(analysis),
-        _held_out(analysis),
-        _changed_pairs(analysis),
     ]
-    return Section("raters", "The raters", LEAD, html=joined(*parts), short="Raters")
+    if analysis.summary.screening.dropped_by_default:
+        parts += [_sides(analysis), _sensitivity(analysis)]
+    parts.append(_held_out(analysis))
+    if analysis.summary.screening.dropped_by_default:
+        parts.append(_changed_pairs(analysis))
+    return Section("raters", "The raters", LEAD, joined(*parts), "Raters")
 
 
 def _count(analysis: Analysis) -> Markup:
-    flagged = inside(analysis, "screening", "flagged") or {}
-    groups = inside(analysis, "screening", "collusion") or []
-    left_out = inside(analysis, "screening", "dropped_by_default") or []
-    total = int(inside(analysis, "counts", "raters") or 0)
+    screening = analysis.summary.screening
+    flagged, left_out = set(screening.flagged), screening.dropped_by_default
     verb = "is" if len(flagged) == 1 else "are"
-    words = f"{number(len(flagged))} of {plural(total, 'rater')} {verb} flagged by at least one rule with error control."
-    others = set(inside(analysis, "screening", "flagged_by_standards") or {}) - set(flagged)
+    total = plural(analysis.summary.counts.raters, "rater")
+    words = f"{number(len(flagged))} of {total} {verb} flagged by at least one rule with error control."
+    others = set(screening.flagged_by_standards) - flagged
     if others:
-        words += f" {number(len(others))} more stand out by an ITU standard, a limit of the study or bias only, which says"
+        words += f" {number(len(others))} more stand out only by an ITU standard, a limit of the study or bias, which says"
         words += " nothing about care."
-    if groups:
-        together = sum(map(len, groups))
-        words += f" {plural(len(groups), 'group')} of raters ({number(together)} raters) answered in parallel about"
-        words += " different stimuli"
-        figures = parallel_words(analysis.summary.screening.parallel)
-        words += f": {figures}." if figures else "."
+    if screening.collusion:
+        together = sum(map(len, screening.collusion))
+        words += f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
+        words += " about different stimuli"
+        numbers = parallel_words(
+            [{"share": pair.share, "expected_share": pair.expected_share} for pair in screening.parallel]
+        )
+        words += f": {numbers}." if numbers else "."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
-    words += f": {', '.join(map(str, left_out))}." if 0 < len(left_out) <= 40 else "."
-    return Markup("<p>{}</p>").format(words)
+    words += f": {', '.join(left_out)}." if 0 < len(left_out) <= MOST_NAMED else "."
+    return paragraph(words)
 
 
-def _flagged(analysis: Analysis) -> Markup:
-    found = analysis.panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
-    if not found.height:
+def _flags(analysis: Analysis) -> Markup:
+    flags = analysis.panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+    if not flags.height:
         return absent("No rule flags a rater.")
     order = {name: place for place, name in enumerate(analysis.panel.ranking["rater"].to_list())}
-    lines = [
-        [
-            row["rater"],
-            row["rule"],
-            row["question"],
-            row["statistic"],
-            row["value"],
-            row["threshold"],
-            None if row["p"] is None else Chance(row["p"]),
-            row["words"],
-        ]
-        for row in sorted(
-            found.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"])
-        )
-    ]
-    columns = ["rater", "rule", "question", "statistic", "value", "limit", "p", "in words"]
-    content = table(
-        "Flags, the rater with the most evidence first", columns, lines, more="all are in ledger.csv"
+    rows = sorted(
+        flags.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"])
     )
+    names = ("rater", "rule", "question", "statistic", "value", "threshold")
+    lines = [[*(row[name] for name in names), PValue(row["p"]), row["words"]] for row in rows]
+    columns = ["rater", "rule", "question", "statistic", "value", "limit", "p", "in words"]
+    caption = "Flags, the rater with the most evidence first"
+    content = table(caption, columns, lines, more="all are in ledger.csv")
     return folded(f"All {number(len(lines))} flags: who, why, by which statistic", content)
 
 
 def _rules(analysis: Analysis) -> Markup:
-    lines: list[list[Any]] = [
+    rules = analysis.summary.screening.rules
+    if not rules:
+        return Markup("")
+    lines: list[list[CellValue]] = [
         [
-            row["rule"],
-            row["about"],
-            row["judged"],
-            row["flagged"],
-            row["action"],
-            row["not_judged"] or None,
-            "; ".join(f"{why} ({number(raters)})" for why, raters in [*row["why_not_judged"].items()][:3])
+            rule.rule,
+            rule.about,
+            rule.judged,
+            rule.flagged,
+            rule.action,
+            rule.not_judged or None,
+            "; ".join(f"{why} ({number(count)})" for why, count in [*rule.why_not_judged.items()][:3])
             or None,
         ]
-        for row in (inside(analysis, "screening", "rules") or {}).values()
+        for rule in rules.values()
     ]
-    if not lines:
-        return Markup("")
-    content = table(
-        f"Rules of the policy '{analysis.panel.policy.name}'",
-        ["rule", "looks at", "raters judged", "flagged", "then", "not judged", "not judged because (raters)"],
-        lines,
-    )
+    columns = [
+        "rule",
+        "looks at",
+        "raters judged",
+        "flagged",
+        "then",
+        "not judged",
+        "not judged because (raters)",
+    ]
+    content = table(f"Rules of the policy '{analysis.panel.policy.name}'", columns, lines)
     return folded("The rules that were applied", content, printed=False)
 
 
-def _copies(analysis: Analysis) -> Markup:
-    groups = inside(analysis, "screening", "collusion") or []
+def _parallel(analysis: Analysis) -> Markup:
+    groups = analysis.summary.screening.collusion
     if not groups:
         return Markup("")
     parts = [
         Markup(
-            "<h3>Answers that run in parallel</h3>\n<p>Each line is one rater's answers in the order given; a shade stands"
-            " for a value, and a bar below it for the same answer as the first rater's. The stimuli were different ones."
+            "<h3>Answers that run in parallel</h3>\n<p>Each line shows one rater's answers in the order given. A shade"
+            " is a value; a bar below it means the same answer as the first rater's. The stimuli were different."
             " Where a trial has no partner, there is a gap.</p>"
         )
     ]
     for place, group in enumerate(groups[:MOST_GROUPS], 1):
-        made = side_by_side(analysis.all_ratings, [str(name) for name in group])
-        if made.raters:
-            parts.append(_strips(analysis, place, made))
+        aligned = parallel_answers(analysis.all_ratings, group)
+        if aligned.raters:
+            parts.append(_strips(analysis, place, aligned))
     if len(groups) > MOST_GROUPS:
         parts.append(absent(f"The first {MOST_GROUPS} of {len(groups)} groups; all are in summary.json."))
-    return Markup("\n").join(parts)
+    return joined(*parts)
 
 
-def _strips(analysis: Analysis, place: int, made: SideBySide) -> Markup:
-    label = f"Group {place}: {', '.join(made.raters)}" + (
-        f" and {made.left_out} more" if made.left_out else ""
-    )
+def _strips(analysis: Analysis, place: int, aligned: ParallelAnswers) -> Markup:
+    label = f"Group {place}: {', '.join(aligned.raters)}"
+    label += f" and {aligned.left_out} more" if aligned.left_out else ""
     blocks = []
-    for question in made.questions:
-        values = [
-            t.answers[question]
-            for line in made.lines
-            for t in line
-            if t is not None and question in t.answers
+    for question in aligned.questions:
+        answers = [t.answers[question] for line in aligned.lines for t in line if t and question in t.answers]
+        low, high = analysis.all_ratings.study.scale_of(question).bounds() or (min(answers), max(answers))
+        lines = [
+            _strip(rater, question, line, aligned.lines[0], (low, (high - low) or 1.0))
+            for rater, line in zip(aligned.raters, aligned.lines, strict=True)
         ]
-        low, high = analysis.all_ratings.study.scale_of(question).bounds() or (min(values), max(values))
-        lines = Markup("\n").join(
-            _strip(name, question, line, made.lines[0], (low, (high - low) or 1.0))
-            for name, line in zip(made.raters, made.lines, strict=True)
-        )
         blocks.append(
             Markup(
                 '<div class="wide" role="region" tabindex="0" aria-label="{0}, {1}"><table class="sequences">'
                 "<caption>{1}</caption><tbody>\n{2}\n</tbody></table></div>"
-            ).format(label, question, lines)
+            ).format(label, question, joined(*lines))
         )
-    return folded(label, Markup("\n").join(blocks), printed=False)
+    return folded(label, joined(*blocks), printed=False)
 
 
-def _strip(rater: str, question: str, line: Any, first: Any, span: tuple[float, float]) -> Markup:
+def _strip(
+    rater: str,
+    question: str,
+    line: Sequence[Trial | None],
+    first: Sequence[Trial | None],
+    span: tuple[float, float],
+) -> Markup:
     cells = []
     for trial, other in zip(line, first, strict=True):
         if trial is None or question not in trial.answers:
@@ -172,8 +175,8 @@ def _strip(rater: str, question: str, line: Any, first: Any, span: tuple[float, 
         same = line is not first and other is not None and other.answers.get(question) == value
         classes = " ".join(name for name, holds in (("dark", shade > 0.6), ("same", same)) if holds)
         cells.append(
-            Markup('<td{}style="--s:{}" title="{}: {}">{}</td>').format(
-                Markup(' class="{}" ').format(classes) if classes else Markup(" "),
+            Markup('<td{} style="--s:{}" title="{}: {}">{}</td>').format(
+                Markup(' class="{}"').format(classes) if classes else "",
                 f"{0.06 + 0.94 * shade:.2f}",
                 trial.place,
                 trial.stimulus,
@@ -183,55 +186,41 @@ def _strip(rater: str, question: str, line: Any, first: Any, span: tuple[float, 
     return Markup('<tr><th scope="row">{}</th>{}</tr>').format(rater, Markup("").join(cells))
 
 
-def _sensitivity(analysis: Analysis) -> Markup:
-    found = rows(analysis, "sensitivity")
-    if not found or not inside(analysis, "screening", "dropped_by_default"):
-        return Markup("")
-    lines = [
-        [coefficient(str(row.get("figure"))), row.get("question"), row.get("with_all"), row.get("without")]
-        for row in found
-    ]
-    return folded(
-        "With and without, as a table",
-        table("Headline figures", ["figure", "question", "all raters", "without them"], lines),
-    )
-
-
 def _sides(analysis: Analysis) -> Markup:
-    """How much stands behind each side."""
-    found = inside(analysis, "sensitivity_counts")
-    if not isinstance(found, Mapping) or not inside(analysis, "screening", "dropped_by_default"):
-        return Markup("")
-    a, b = (found.get(side) or {} for side in ("with_all", "without"))
-    words = "; ".join(
-        f"{number(b.get(key))} of {number(a.get(key))} {key}"
-        for key in ("raters", "answers", "stimuli", "labels")
-        if key in a
+    """How much is behind each side of the comparison."""
+    before, after = analysis.summary.sensitivity_counts.with_all, analysis.summary.sensitivity_counts.without
+    counts = (
+        ("raters", after.raters, before.raters),
+        ("answers", after.answers, before.answers),
+        ("stimuli", after.stimuli, before.stimuli),
+        ("labels", after.labels, before.labels),
     )
-    return Markup("<p>Without them: {}.</p>").format(words)
+    words = "; ".join(f"{number(some)} of {number(every)} {name}" for name, some, every in counts)
+    return paragraph(f"Without them: {words}.")
+
+
+def _sensitivity(analysis: Analysis) -> Markup:
+    figures = analysis.summary.sensitivity
+    if not figures:
+        return Markup("")
+    lines = [[coefficient(one.figure), one.question, one.with_all, one.without] for one in figures]
+    content = table("Headline figures", ["figure", "question", "all raters", "without them"], lines)
+    return folded("With and without, as a table", content)
 
 
 def _held_out(analysis: Analysis) -> Markup:
     """Alpha with and without, on stimuli the raters were not chosen on."""
-    found = inside(analysis, "crossfit", "questions") or []
-    if not found:
+    crossfit = analysis.summary.crossfit
+    if crossfit is None or not crossfit.questions:
         return Markup("")
-    here = {(row.get("question"), row.get("figure")): row for row in rows(analysis, "sensitivity")}
-    lines = []
-    for row in found:
-        same = here.get((row["question"], row["figure"])) or {}
-        lines.append(
-            [
-                row["question"],
-                coefficient(row["figure"]),
-                same.get("with_all"),
-                same.get("without"),
-                row["with_all"],
-                row["without"],
-            ]
-        )
+    here = {(one.question, one.figure): one for one in analysis.summary.sensitivity or ()}
+    lines: list[list[CellValue]] = []
+    for one in crossfit.questions:
+        same = here.get((one.question, one.figure))
+        both = (same.with_all, same.without) if same else (None, None)
+        lines.append([one.question, coefficient(one.figure), *both, one.with_all, one.without])
     columns = ["question", "figure", "all raters", "without", "all raters, held out", "without, held out"]
-    left_out = " and ".join(map(str, inside(analysis, "crossfit", "left_out") or []))
+    left_out = " and ".join(map(str, crossfit.left_out))
     caption = (
         "Agreement rises in part because raters are chosen by how they agree. Held out: raters were chosen on one half of the"
         f" stimuli (leaving out {left_out}) and alpha was measured on the other; means of both halves"
@@ -241,27 +230,23 @@ def _held_out(analysis: Analysis) -> Markup:
 
 def _changed_pairs(analysis: Analysis) -> Markup:
     """Pairs that differ on one side only."""
+    families = analysis.summary.sensitivity_pairs
+    if not families:
+        return Markup("")
     lines = [
         [
-            row.get("question"),
-            measure(row.get("deviation")),
-            row.get("factor"),
-            row.get("method"),
-            row.get("model"),
-            row.get("pairs"),
-            row.get("with_all"),
-            row.get("without"),
-            "; ".join(
-                " and ".join(map(str, pair))
-                for key in ("only_with_all", "only_without")
-                for pair in row.get(key) or []
-            )
-            or None,
+            one.question,
+            outcome(one.deviation),
+            one.factor,
+            one.method,
+            one.model,
+            one.pairs,
+            one.with_all,
+            one.without,
+            "; ".join(" and ".join(pair) for pair in (*one.only_with_all, *one.only_without)) or None,
         ]
-        for row in rows(analysis, "sensitivity_pairs")
+        for one in families
     ]
-    if not lines or not inside(analysis, "screening", "dropped_by_default"):
-        return Markup("")
     columns = [
         "question",
         "of",
@@ -273,6 +258,79 @@ def _changed_pairs(analysis: Analysis) -> Markup:
         "differ, without",
         "pairs that change",
     ]
-    return folded(
-        "Pairs that differ, with and without", table("Significant pairs", columns, lines), printed=False
+    content = table("Significant pairs", columns, lines)
+    return folded("Pairs that differ, with and without", content, printed=False)
+
+
+def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
+    """Groups of raters (``--by``), where a column of the raters was named."""
+    groups = analysis.summary.by
+    if groups is None:
+        reason = why_missing(analysis, "by", "")
+        if not reason or "--by" in reason:
+            return None
+        return Section(
+            "rater-groups", "Groups of raters", html=absent(f"No groups: {reason}."), short="Groups"
+        )
+    counted = ", ".join(f"{one.group} ({plural(one.raters, 'rater')})" for one in groups.groups)
+    words = f"By {spaced(groups.column)}: {counted}."
+    if groups.not_stated:
+        words += f" {plural(groups.not_stated, 'rater')} did not state it."
+    if groups.cut_at:
+        words += (
+            f" Numbers were cut at their tertiles ({', '.join(number(cut, 1) for cut in groups.cut_at)})."
+        )
+    html = joined(
+        paragraph(words),
+        figure_block("rater-groups", charts),
+        _groups(groups),
+        *_differences(analysis, groups),
     )
+    return Section("rater-groups", "Groups of raters", GROUPS_LEAD, html, "Groups")
+
+
+def _groups(groups: RaterGroups) -> Markup:
+    lines: list[list[CellValue]] = [
+        [
+            spaced(one.question),
+            one.group,
+            one.n_raters,
+            one.n_ratings,
+            one.mean,
+            one.alpha.estimate,
+            one.icc2,
+            one.icc2k,
+        ]
+        for one in groups.rows
+    ]
+    columns = ["question", "group", "raters", "ratings", "mean", "alpha", "ICC(2,1), one rater", "ICC(2,k)"]
+    return table("Each group by itself, with 95% intervals", columns, lines, more="all are in summary.json")
+
+
+def _differences(analysis: Analysis, groups: RaterGroups) -> list[Markup]:
+    names = system_names(analysis)
+
+    def lines(rows: Sequence[GroupDifference]) -> list[list[CellValue]]:
+        return [
+            [
+                spaced(one.question),
+                names.get(one.system, one.system),
+                one.a,
+                one.b,
+                one.difference,
+                PValue(one.p),
+                one.significant if one.p is not None else None,
+            ]
+            for one in rows
+        ]
+
+    columns = ["question", "stimuli", "a", "b", "a less b", "p (Holm)", "significant"]
+    overall = [one for one in groups.differences if one.system == "all"]
+    by_system = [one for one in groups.differences if one.system != "all"]
+    parts = []
+    if overall:
+        parts.append(table("Differences between groups on the same stimuli", columns, lines(overall)))
+    if by_system:
+        content = table("Differences by system", columns, lines(by_system), more="all are in summary.json")
+        parts.append(folded("Differences between groups, system by system", content))
+    return parts

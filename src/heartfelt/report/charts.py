@@ -1,0 +1,406 @@
+"""What a figure shows, as typed data: Matplotlib draws it for print, the page's script draws it on screen.
+
+Both read the same panels, and ``rows`` is the table behind them. A chart has panels of one kind, which decides how it is
+drawn (``heartfelt.report.drawing`` and ``assets/charts.js``). ``words`` is the text of a mark's tooltip. Bounds are None
+where there is no interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+from heartfelt.serialization import Json, to_json
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import number
+
+OMIT = {"omit": True}
+Cell: TypeAlias = str | float | None
+TableRow: TypeAlias = Mapping[str, Cell]
+"""A row of the table behind a figure: column to cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One direction of a panel; ``lines`` are values at which a line runs across the panel."""
+
+    label: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    ticks: tuple[float, ...] = ()
+    lines: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line across a panel; dashed where it has a label."""
+
+    at: float
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A value with its interval, beside a label."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    colour: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """A mark between two rows that differ, by their places."""
+
+    a: int
+    b: int
+    stars: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Values with intervals. ``bars`` run from zero; ``ties`` are the first and last of rows that do not differ."""
+
+    type: ClassVar[str] = "intervals"
+    title: str
+    rows: tuple[Row, ...]
+    value: Axis
+    bars: bool = False
+    lines: tuple[Line, ...] = ()
+    brackets: tuple[Bracket, ...] = ()
+    ties: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One column of a histogram."""
+
+    label: str
+    value: float
+    colour: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A histogram."""
+
+    type: ClassVar[str] = "columns"
+    title: str
+    x: Axis
+    y: Axis
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point in a plane, with intervals along both axes where known; it plays ``stimulus`` if that is given."""
+
+    x: float
+    y: float
+    label: str
+    colour: str
+    shape: str
+    words: str
+    xl: float | None = field(default=None, metadata=OMIT)
+    xh: float | None = field(default=None, metadata=OMIT)
+    yl: float | None = field(default=None, metadata=OMIT)
+    yh: float | None = field(default=None, metadata=OMIT)
+    stimulus: str | None = field(default=None, metadata=OMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Points in a plane.
+
+    ``links`` join pairs of points by place; ``arrows`` run from the origin; ``equal`` gives both axes one unit; ``named``
+    writes each point's label next to it; ``diagonal`` draws x = y.
+    """
+
+    type: ClassVar[str] = "plane"
+    title: str
+    x: Axis
+    y: Axis
+    points: tuple[Point, ...]
+    links: tuple[tuple[int, int], ...] = ()
+    arrows: bool = False
+    equal: bool = False
+    named: bool = False
+    diagonal: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A stimulus on a map: its mean, standard deviation and number of raters on both axes."""
+
+    stimulus: str
+    intent: str | None
+    group: str | None
+    x: float
+    y: float
+    sx: float | None = None
+    sy: float | None = None
+    nx: int | None = None
+    ny: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A mark of a group on a map: a reference or a mean."""
+
+    x: float
+    y: float
+    group: str | None
+    words: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ellipse:
+    """A region of a map, with semi-axes and the angle in radians."""
+
+    x: float
+    y: float
+    long: float
+    short: float
+    angle: float
+    group: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A line on a map."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    group: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Stimuli on two axes, with references (``crosses``), means of quadrants (``stars``) or of intents (``means``)."""
+
+    type: ClassVar[str] = "map"
+    title: str
+    note: str
+    x: Axis
+    y: Axis
+    points: tuple[Dot, ...]
+    colours: Mapping[str, str]
+    crosses: tuple[Spot, ...] = ()
+    stars: tuple[Spot, ...] = ()
+    means: tuple[Spot, ...] = ()
+    ellipses: tuple[Ellipse, ...] = ()
+    lines: tuple[Segment, ...] = ()
+
+    def colour(self, group: str | None) -> str:
+        """The colour of a group; that of the empty name for what is in none."""
+        return self.colours.get(group or "", self.colours[""])
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """A point of a curve, with the bounds of its band where known."""
+
+    x: float
+    y: float
+    words: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One curve; ``needed`` are the points where it reaches a target."""
+
+    label: str
+    colour: str
+    points: tuple[CurvePoint, ...]
+    needed: tuple[CurvePoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Curves, with bands if ``banded``; ``here`` marks a place along x."""
+
+    type: ClassVar[str] = "curve"
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    banded: bool = True
+    lines: tuple[Line, ...] = ()
+    here: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """A cell of a shaded table."""
+
+    value: float | None
+    text: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """A shaded table; the shade runs from ``low`` to ``high``."""
+
+    type: ClassVar[str] = "heatmap"
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[HeatCell, ...], ...]
+    row_label: str
+    column_label: str
+    low: float = 0.0
+    high: float = 1.0
+    square: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One end of a dumbbell."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value before and after."""
+
+    label: str
+    before: Side
+    after: Side
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dumbbells:
+    """Values before and after, in one unit."""
+
+    type: ClassVar[str] = "dumbbell"
+    title: str
+    value: Axis
+    rows: tuple[Change, ...]
+
+
+Panel: TypeAlias = Intervals | Columns | Plane | Map | Curves | Heatmap | Dumbbells
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of a legend; ``group`` is what selecting it hides."""
+
+    label: str
+    colour: str
+    shape: str = "circle"
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure ready to be drawn; ``key`` explains its marks on the page."""
+
+    title: str
+    caption: str
+    panels: Sequence[Panel]
+    rows: Sequence[TableRow] = field(repr=False)
+    legend: Sequence[Key] = ()
+    key: str = ""
+
+    @property
+    def type(self) -> str:
+        """The kind of its panels."""
+        return self.panels[0].type
+
+    def to_json(self) -> dict[str, Json]:
+        """What the page's script draws: everything but the table."""
+        return {
+            "type": self.type,
+            "title": self.title,
+            "caption": self.caption,
+            "panels": to_json(self.panels),
+            "legend": to_json(self.legend),
+            "key": self.key,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A figure this study has no data for, and why."""
+
+    why: str
+
+
+Charts: TypeAlias = Mapping[str, Chart | Absent]
+
+
+def axis(
+    label: str,
+    values: Iterable[float | None],
+    *,
+    include: Sequence[float] = (),
+    pad: float = 0.06,
+    lines: tuple[float, ...] = (),
+) -> Axis:
+    """An axis wide enough for ``values`` and ``include``, with round ticks; it may end at what it includes."""
+    known = [float(value) for value in (*values, *include) if value is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if high - low < 1e-9:
+        low, high = low - 0.5, high + 0.5
+    margin = (high - low) * pad
+    low, high = low - margin * (low not in include), high + margin * (high not in include)
+    return Axis(label, low, high, ticks(low, high), lines)
+
+
+def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
+    """Round numbers between ``low`` and ``high``."""
+    raw = (high - low) / max(about, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return tuple(round(place * step, 10) for place in range(first, last + 1))
+
+
+def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
+    """The interval of an estimate; None twice where it has none."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return None, None
+    return estimate.low, estimate.high
+
+
+def row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
+    """A row that shows an estimate."""
+    low, high = bounds(estimate)
+    interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
+    words = f"{label}\n{number(estimate.value, 2)}{interval}" + (f"\n{note}" if note else "")
+    return Row(label, estimate.value, low, high, colour, words)
+
+
+def extent(rows: Iterable[Row]) -> list[float | None]:
+    """Everything an axis must hold."""
+    return [number for row in rows for number in (row.value, row.low, row.high)]
+
+
+def numbers(estimate: Estimate | None, name: str = "value", *, prefix: str = "") -> dict[str, Cell]:
+    """An estimate as cells of the table behind a figure."""
+    low, high = bounds(estimate)
+    return {name: estimate.value if estimate else None, f"{prefix}low": low, f"{prefix}high": high}
+
+
+def lettered(place: int, title: str) -> str:
+    """A panel's title with its letter."""
+    return f"({chr(ord('a') + place % 26)}) {title}"

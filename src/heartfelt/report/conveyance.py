@@ -1,0 +1,200 @@
+"""Predicted conveyance as a folder: numbers, predictions, figures and a page, marked as predicted everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heartfelt.files import whole_folder, write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.labels import LabelOptions, labels
+from heartfelt.predictors.valence_arousal.conveyed import Conveyed
+from heartfelt.report.analysis import write_chart_tables
+from heartfelt.report.charts import Absent, Cell, Chart, Intervals, Line, axis, extent, lettered, numbers, row
+from heartfelt.report.figures.maps import intent_maps
+from heartfelt.report.media import media_sources
+from heartfelt.report.page import Page, Section, figure_block, folded, joined, paragraph, render
+from heartfelt.report.palette import INK, colour
+from heartfelt.report.tables import CellValue, table
+from heartfelt.serialization import write_json
+from heartfelt.stats.estimate import Estimate
+
+PREDICTED = (
+    "Predicted, not rated: these numbers come from a model, whose own error is part of every interval."
+)
+
+
+def headline(summary: Mapping[str, Any]) -> str:
+    """What these numbers are, in one sentence."""
+    if not summary["rated"]:
+        return PREDICTED
+    return (
+        f"Predicted, with ratings of {summary['rated']:,} of {summary['stimuli']:,} clips: prediction-powered intervals,"
+        " valid whatever the model."
+    )
+
+
+def flagged_words(conveyed: Conveyed) -> str:
+    """How many clips the model's numbers mean little for, in a sentence; empty where there are none."""
+    predictions = conveyed.run.table
+    flagged = predictions.filter(pl.col("flag").is_not_null())["stimulus"].n_unique()
+    if not flagged:
+        return ""
+    return (
+        f" {flagged:,} of {predictions['stimulus'].n_unique():,} clips are silent, too short or unlike the music the model was"
+        " trained on; the intervals do not cover errors on those (predictions.csv, column flag)."
+    )
+
+
+def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = False) -> Path:
+    """Write summary.json, predictions.csv, ledger.csv, figures/ and report.html; return the folder."""
+    from heartfelt.report.drawing.files import save
+
+    target, summary = Path(folder), conveyed.summary
+    charts = {
+        "predicted-deviation": _chart(
+            summary["deviation_by_system"], "deviation", "Predicted deviation", 0.0, headline(summary)
+        ),
+        "predicted-slopes": _chart(summary["slopes"], "slope", "Predicted slopes", 1.0, headline(summary)),
+    }
+    with whole_folder(target, replace=replace) as made:
+        figures = made / "figures"
+        figures.mkdir()
+        for name, chart in charts.items():
+            if isinstance(chart, Chart):
+                save(chart, figures, name)
+        write_chart_tables(charts, figures)
+        write_json(made / "summary.json", summary)
+        write_text(made / "predictions.csv", csv_text(conveyed.run.table))
+        failed = conveyed.run.table.filter(~pl.col("ok")).select("stimulus", "question", "problem")
+        write_text(made / "ledger.csv", csv_text(failed))
+        write_text(made / "report.html", render(_page(conveyed, charts, target)))
+    return target
+
+
+def _chart(
+    rows: Sequence[Mapping[str, Any]], key: str, title: str, line: float, words: str
+) -> Chart | Absent:
+    panels: list[Intervals] = []
+    behind: list[dict[str, Cell]] = []
+    for question in dict.fromkeys(one["question"] for one in rows):
+        known = {
+            one["system"]: estimate
+            for one in rows
+            if one["question"] == question and (estimate := Estimate.from_json(one[key])).value is not None
+        }
+        if not known:
+            continue
+        shade = colour(len(panels))
+        made = tuple(
+            row("all systems", estimate, INK) if system == "all" else row(system, estimate, shade)
+            for system, estimate in known.items()
+        )
+        value = axis(key, [*extent(made), line])
+        panels.append(Intervals(lettered(len(panels), question), made, value, lines=(Line(line),)))
+        behind += [{"question": question, "system": system, **numbers(one)} for system, one in known.items()]
+    if not panels:
+        return Absent("nothing could be computed")
+    return Chart(title, f"{title} by system with 95% intervals. {words}", panels, behind)
+
+
+def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> Page:
+    summary = conveyed.summary
+    how = headline(summary)
+    if not summary["rated"]:
+        how += " No clip was rated: the intervals include the model's known error on systems it was not trained on."
+    cells = table(
+        "Predicted deviation by system and intent",
+        ["system", "intent", "question", "predicted deviation"],
+        [
+            [one["system"], one["intent"], one["question"], _estimate(one, "deviation")]
+            for one in summary["deviation_by_cell"]
+        ],
+    )
+    sections = [
+        *_maps(conveyed, charts),
+        Section(
+            "deviation",
+            "Predicted deviation from the intents",
+            how + flagged_words(conveyed),
+            joined(
+                figure_block("predicted-deviation", charts),
+                _by_system("Predicted deviation by system", summary["deviation_by_system"], "deviation"),
+                folded("Predicted deviation by system and intent", cells),
+            ),
+        ),
+        Section(
+            "slopes",
+            "Predicted slopes of perceived on intended",
+            "At 1, differences between intents come across in full; at 0, intents make no difference.",
+            joined(
+                figure_block("predicted-slopes", charts),
+                _by_system("Predicted slopes", summary["slopes"], "slope"),
+            ),
+        ),
+    ]
+    if summary["quadrants"]:
+        sections.append(_quadrants(summary["quadrants"]))
+    facts = [
+        ("clips", f"{summary['stimuli']:,}"),
+        ("rated by people", f"{summary['rated']:,}"),
+        ("not predicted", f"{conveyed.run.table.filter(~pl.col('ok')).height:,}"),
+    ]
+    media = media_sources(conveyed.snapshot, target / "report.html")
+    title = f"Predicted conveyance: {conveyed.snapshot.source.name}"
+    return Page(title, headline(summary), sections, charts, media, facts)
+
+
+def _estimate(one: Mapping[str, Any], key: str) -> Estimate | None:
+    return Estimate.from_json(one[key]) if one.get(key) else None
+
+
+def _by_system(caption: str, rows: Sequence[Mapping[str, Any]], key: str) -> Any:
+    lines: list[list[CellValue]] = [
+        [one["system"], one["question"], _estimate(one, key), _estimate(one, "ratings_alone")] for one in rows
+    ]
+    return table(caption, ["system", "question", f"predicted {key}", "ratings alone"], lines)
+
+
+def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section]:
+    """The predicted map, and the rated one next to it where people rated; they are added to ``charts``."""
+    answered = conveyed.run.table.filter(pl.col("ok")).select(
+        "stimulus", "question", "value", pl.lit(None, pl.Int64).alias("n")
+    )
+    predicted = intent_maps(conveyed.snapshot, answered, "predicted")
+    if predicted is None:
+        return []
+    charts["map-predicted"] = replace(predicted, title="Predicted", caption=PREDICTED)
+    if conveyed.snapshot.found.ratings:
+        rated = intent_maps(
+            conveyed.snapshot, labels(conveyed.snapshot, LabelOptions(minimum_ratings=1)).table
+        )
+        if rated is not None:
+            charts["map-rated"] = replace(rated, title="Rated", caption="People's ratings of the same clips.")
+    names = [name for name in ("map-predicted", "map-rated") if name in charts]
+    return [
+        Section(
+            "map",
+            "Predicted next to rated" if len(names) == 2 else "Intended and predicted",
+            "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it.",
+            joined(*(figure_block(name, charts, files=False, numbers=False) for name in names)),
+            "Map",
+        )
+    ]
+
+
+def _quadrants(found: Mapping[str, Any]) -> Section:
+    counts = [[name, *line] for name, line in zip(found["rows"], found["counts"], strict=True)]
+    hits = [[name, Estimate.from_json(one)] for name, one in found["hit_rate"].items()]
+    html = joined(
+        table("Clips by intended and predicted quadrant", ["intended", *found["columns"]], counts),
+        table("Share of clips predicted in the intended quadrant", ["system", "share"], hits),
+        paragraph(
+            "Counts of predictions: a clip near a midline may well be perceived on the other side of it."
+        ),
+    )
+    return Section("quadrants", "Intended and predicted quadrants", html=html)

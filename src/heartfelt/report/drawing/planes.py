@@ -1,0 +1,227 @@
+"""Points in a plane, maps of what was perceived, and curves with bands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
+
+from heartfelt.report.charts import Curves, Key, Map, Plane, Point, Spot
+from heartfelt.report.drawing.style import (
+    COLUMN,
+    MARKERS,
+    PAGE,
+    gridlines,
+    legend_marks,
+    panel_grid,
+    rows_and_columns,
+    scale,
+    shortened,
+)
+from heartfelt.report.palette import INK, LINE, SOFT
+
+DASHES = ("-", "--", "-.", ":")
+
+
+def draw_planes(panels: Sequence[Plane], legend: Sequence[Key]) -> Figure:
+    """The panels side by side."""
+    count = len(panels)
+    figure, every = panel_grid(count, count, PAGE if count > 1 else COLUMN * 1.25, 3.3)
+    for axes, panel in zip(every, panels, strict=True):
+        _plane(axes, panel)
+    if legend:
+        every[0].legend(handles=legend_marks(legend), loc="best", handletextpad=0.2)
+    return figure
+
+
+def _plane(axes: Axes, panel: Plane) -> None:
+    axes.set_title(panel.title)
+    scale(axes, "x", panel.x)
+    scale(axes, "y", panel.y)
+    for at in panel.x.lines:
+        axes.axvline(at, color=SOFT, linewidth=0.7, zorder=1)
+    for at in panel.y.lines:
+        axes.axhline(at, color=SOFT, linewidth=0.7, zorder=1)
+    if panel.diagonal:
+        ends = (max(panel.x.low, panel.y.low), min(panel.x.high, panel.y.high))
+        axes.plot(ends, ends, color=SOFT, linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
+    if panel.equal:
+        axes.set_aspect("equal", adjustable="box")
+    axes.grid(color=LINE, linewidth=0.4)
+    for a, b in panel.links:
+        p, q = panel.points[a], panel.points[b]
+        axes.plot([p.x, q.x], [p.y, q.y], color=INK, linewidth=0.7, zorder=2)
+    for p in panel.points:
+        if panel.arrows:
+            axes.plot([0, p.x], [0, p.y], color=p.colour, linewidth=0.8, alpha=0.6, zorder=2)
+        if p.xl is not None and p.xh is not None:
+            axes.plot([p.xl, p.xh], [p.y, p.y], color=p.colour, linewidth=0.9, zorder=3)
+        if p.yl is not None and p.yh is not None:
+            axes.plot([p.x, p.x], [p.yl, p.yh], color=p.colour, linewidth=0.9, zorder=3)
+    for shape in dict.fromkeys(point.shape for point in panel.points):
+        mine = [point for point in panel.points if point.shape == shape]
+        axes.scatter(
+            [p.x for p in mine],
+            [p.y for p in mine],
+            s=22 if panel.named else 13,
+            marker=MARKERS[shape],
+            c=[p.colour for p in mine],
+            edgecolors="white",
+            linewidths=0.4,
+            zorder=4,
+        )
+    if panel.named:
+        for point in panel.points:
+            _name(axes, panel, point)
+
+
+def _name(axes: Axes, panel: Plane, point: Point) -> None:
+    """A label next to a point, outward from the origin, where there is room for it."""
+    others = [p for p in panel.points if p is not point]
+    nearest = min(others, key=lambda p: math.hypot(p.x - point.x, p.y - point.y), default=None)
+    above = point.y >= (0 if nearest is None else nearest.y)
+    width = 0.016 * len(point.label) * (panel.x.high - panel.x.low)
+    right = (point.x >= 0 and point.x + width < panel.x.high) or point.x - width < panel.x.low
+    axes.annotate(
+        shortened(point.label, 28),
+        (point.x, point.y),
+        xytext=(4 if right else -4, 4 if above else -4),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="bottom" if above else "top",
+        fontsize=6.2,
+        color=INK,
+        zorder=5,
+    )
+
+
+def draw_maps(panels: Sequence[Map], legend: Sequence[Key]) -> Figure:
+    """The maps in rows of three, with one legend."""
+    down, across = rows_and_columns(len(panels), 3)
+    side = PAGE / max(across, 2)
+    figure, every = panel_grid(len(panels), across, side * across, 0.45 + down * side * 0.98, shared=True)
+    for place, (axes, panel) in enumerate(zip(every, panels, strict=True)):
+        _map(axes, panel)
+        if place % across:
+            axes.set_ylabel("")
+        if place + across < len(panels):
+            axes.set_xlabel("")
+    marks = legend_marks(legend, 5)
+    marks += [
+        *legend_marks([Key("mean", INK, "star")], 7),
+        *legend_marks([Key("reference", INK, "cross")], 5),
+    ]
+    figure.legend(
+        handles=marks,
+        loc="outside lower center",
+        ncols=3 if across < 3 else 6,
+        handletextpad=0.1,
+        columnspacing=0.9,
+        fontsize=6.3,
+    )
+    return figure
+
+
+def _map(axes: Axes, panel: Map) -> None:
+    axes.set_title(shortened(panel.title, 28))
+    for which, axis, line in (("x", panel.x, axes.axvline), ("y", panel.y, axes.axhline)):
+        margin = 0.04 * (axis.high - axis.low)
+        scale(axes, which, replace(axis, low=axis.low - margin, high=axis.high + margin))  # type: ignore[arg-type]  # x or y
+        line((axis.low + axis.high) / 2, color=LINE, linewidth=0.8, zorder=0)
+    alike = panel.x.high - panel.x.low == panel.y.high - panel.y.low
+    axes.set_aspect("equal" if alike else "auto", adjustable="box")
+    if panel.points:
+        axes.scatter(
+            [p.x for p in panel.points],
+            [p.y for p in panel.points],
+            s=4,
+            c=[panel.colour(p.group) for p in panel.points],
+            alpha=0.45,
+            linewidths=0,
+            zorder=2,
+            rasterized=len(panel.points) > 2000,
+        )
+    for e in panel.ellipses:
+        colour, angle = panel.colour(e.group), math.degrees(e.angle)
+        place, width, height = (e.x, e.y), 2 * e.long, 2 * e.short
+        axes.add_patch(
+            Ellipse(place, width, height, angle=angle, facecolor=colour, alpha=0.1, linewidth=0, zorder=1)
+        )
+        axes.add_patch(
+            Ellipse(place, width, height, angle=angle, fill=False, edgecolor=colour, linewidth=0.9, zorder=3)
+        )
+    _spots(axes, panel, panel.crosses, "x")
+    _spots(axes, panel, panel.stars, "*")
+
+
+def _spots(axes: Axes, panel: Map, spots: Sequence[Spot], marker: str) -> None:
+    """Crosses, or stars with an outline."""
+    if spots:
+        axes.scatter(
+            [spot.x for spot in spots],
+            [spot.y for spot in spots],
+            marker=marker,
+            s=14 if marker == "x" else 60,
+            c=[panel.colour(spot.group) for spot in spots],
+            edgecolors=None if marker == "x" else INK,
+            linewidths=0.9 if marker == "x" else 0.5,
+            zorder=5,
+        )
+
+
+def draw_curves(panels: Sequence[Curves]) -> Figure:
+    """The curves with their bands, and dots where they reach a target."""
+    count = len(panels)
+    figure, every = panel_grid(count, count, PAGE if count > 1 else COLUMN * 1.15, 2.6)
+    for axes, panel in zip(every, panels, strict=True):
+        axes.set_title(panel.title)
+        gridlines(axes, "y")
+        scale(axes, "x", panel.x)
+        scale(axes, "y", panel.y)
+        for line in panel.lines:
+            axes.axhline(line.at, color=SOFT, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+        if panel.here:
+            axes.axvline(panel.here.at, color=SOFT, linewidth=0.8, linestyle=":", zorder=1)
+            axes.annotate(
+                panel.here.label,
+                (panel.here.at, 0),
+                xycoords=("data", "axes fraction"),
+                xytext=(2, 2),
+                textcoords="offset points",
+                fontsize=6,
+                color=SOFT,
+                rotation=90,
+                ha="left",
+                va="bottom",
+            )
+        for place, series in enumerate(panel.series):
+            colour = series.colour
+            band = [
+                (p.x, p.low, p.high)
+                for p in series.points
+                if panel.banded and p.low is not None and p.high is not None
+            ]
+            axes.fill_between(
+                [x for x, _, _ in band],
+                [low for _, low, _ in band],
+                [high for _, _, high in band],
+                color=colour,
+                alpha=0.15,
+                linewidth=0,
+            )
+            axes.plot(
+                [p.x for p in series.points],
+                [p.y for p in series.points],
+                color=colour,
+                linestyle=DASHES[place % 4],
+                label=shortened(series.label, 28),
+                zorder=3,
+            )
+            needed = series.needed
+            axes.plot([p.x for p in needed], [p.y for p in needed], "o", color=colour, markersize=4, zorder=4)
+        axes.legend(loc="lower right")
+    return figure

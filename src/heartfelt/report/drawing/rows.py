@@ -1,0 +1,211 @@
+"""Values with intervals, and values before and after, in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from heartfelt.report.charts import Dumbbells, Intervals, Key
+from heartfelt.report.drawing.style import (
+    COLUMN,
+    MARKERS,
+    PAGE,
+    PrintFigure,
+    first_line,
+    gridlines,
+    legend_marks,
+    longest,
+    name_columns,
+    panel_grid,
+    rows_and_columns,
+    scale,
+    shortened,
+    wrapped,
+)
+from heartfelt.report.palette import INK, SOFT
+
+MOST_UPRIGHT = 6
+APART = 0.16
+ROW, FRAME = 0.185, 0.62
+"""Inches for a row of a dumbbell panel, and for its title and axis."""
+
+
+def draw_intervals(panels: Sequence[Intervals]) -> Figure:
+    """A few rows stand upright with brackets above, as papers print them; many lie down."""
+    most = max(len(panel.rows) for panel in panels)
+    upright = most <= MOST_UPRIGHT and not any(panel.ties for panel in panels)
+    down, across = rows_and_columns(len(panels), 2 if upright else 3)
+    height = 0.2 + 2.5 * down if upright else down * (0.7 + 0.17 * most)
+    figure, every = panel_grid(len(panels), across, COLUMN if across == 1 else PAGE, height)
+    for place, (axes, panel) in enumerate(zip(every, panels, strict=True)):
+        axes.set_title(panel.title)
+        _values(axes, panel, upright)
+        labels = [row.label for row in panel.rows]
+        if upright:
+            _name_below(axes, labels, wide=across == 1)
+            _brackets(axes, panel)
+        else:
+            same = place % across and labels == [row.label for row in panels[place - 1].rows]
+            names = [""] * len(labels) if same else [first_line(label, 34) for label in labels]
+            axes.set_yticks(range(len(names)), names, fontsize=6.5)
+            axes.set_ylim(len(names) - 0.4, -0.6)
+            _ties(axes, panel)
+    return figure
+
+
+def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
+    """Marks or bars at the values with their intervals, and lines across."""
+    gridlines(axes, "y" if upright else "x")
+    scale(axes, "y" if upright else "x", panel.value)
+    for line in panel.lines:
+        across = axes.axhline if upright else axes.axvline
+        across(line.at, color=SOFT, linewidth=0.8, linestyle="--" if line.label else "-", zorder=1)
+        if line.label and upright:
+            axes.annotate(
+                line.label,
+                (1, line.at),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                fontsize=6,
+                color=SOFT,
+            )
+        elif line.label:
+            axes.annotate(
+                line.label,
+                (line.at, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, 1),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=5.8,
+                color=SOFT,
+            )
+            axes.set_title(panel.title, pad=11)
+    known = [(place, row, row.value) for place, row in enumerate(panel.rows) if row.value is not None]
+    at, values, colours = [p for p, _, _ in known], [v for _, _, v in known], [r.colour for _, r, _ in known]
+    banded = [
+        (place, row.low, row.high, row.colour)
+        for place, row, _ in known
+        if row.low is not None and row.high is not None
+    ]
+    if panel.bars and upright:
+        axes.bar(at, values, width=0.62, color=colours, alpha=0.85, zorder=2)
+    elif panel.bars:
+        axes.barh(at, values, height=0.62, color=colours, alpha=0.85, zorder=2)
+    elif upright:
+        axes.scatter(at, values, s=25, c=colours, zorder=4)
+    else:
+        axes.scatter(values, at, s=16, c=colours, zorder=4)
+    (axes.vlines if upright else axes.hlines)(
+        [place for place, _, _, _ in banded],
+        [low for _, low, _, _ in banded],
+        [high for _, _, high, _ in banded],
+        color=INK if panel.bars else [shade for _, _, _, shade in banded],
+        linewidth=1.3 if upright else 1.2,
+        zorder=3,
+    )
+
+
+def _name_below(axes: Axes, labels: Sequence[str], wide: bool) -> None:
+    many = len(labels) > 6
+    lines = [wrapped(label, 9 if not wide and len(labels) > 5 else 12) for label in labels]
+    turned = longest(lines) > (9 if many else 13)
+    shown = [shortened(label, 24) for label in labels] if turned else lines
+    name_columns(axes, range(len(labels)), shown, 35 if turned else 0, fontsize=6.0 if many else 6.5)
+    axes.set_xlim(-0.6, len(labels) - 0.4)
+
+
+def _brackets(axes: Axes, panel: Intervals) -> None:
+    """Marks above the values, the shortest lowest, each at a height of its own."""
+    marks = sorted(panel.brackets, key=lambda mark: (mark.b - mark.a, mark.a))
+    if not marks:
+        return
+    low, high = axes.get_ylim()
+    top = max(row.high if row.high is not None else row.value for row in panel.rows if row.value is not None)
+    step = (high - low) * 0.085
+    height = top + step * 0.7
+    for mark in marks:
+        corners = [height - step * 0.25, height, height, height - step * 0.25]
+        axes.plot([mark.a, mark.a, mark.b, mark.b], corners, color=INK, linewidth=0.7, clip_on=False)
+        middle = (mark.a + mark.b) / 2
+        axes.text(middle, height - step * 0.12, mark.stars, ha="center", va="bottom", fontsize=7, color=INK)
+        height += step * 1.15
+    axes.set_ylim(low, max(high, height))
+
+
+def _ties(axes: Axes, panel: Intervals) -> None:
+    """Grey bars beside the rows that do not differ, those that overlap in lanes of their own."""
+    free = [-1] * len(panel.ties)
+    for first, last in panel.ties:
+        lane = next(i for i, end in enumerate(free) if end < first)
+        free[lane] = last
+        axes.plot(
+            [1.02 + 0.025 * lane] * 2,
+            [first - 0.3, last + 0.3],
+            transform=axes.get_yaxis_transform(),
+            color=SOFT,
+            linewidth=2.2,
+            clip_on=False,
+            solid_capstyle="butt",
+        )
+
+
+def draw_dumbbells(panels: Sequence[Dumbbells], legend: Sequence[Key]) -> Figure:
+    """The panels in two stacks of about the same height, each panel with its own unit."""
+    stacks = _stacks(panels)
+    heights = [[ROW * len(panel.rows) + FRAME for panel in stack] for stack in stacks]
+    size = (PAGE if len(stacks) > 1 else COLUMN * 1.5, max(map(sum, heights)) + 0.3)
+    figure = PrintFigure(figsize=size, layout="constrained")
+    parts = figure.subfigures(1, len(stacks), squeeze=False)[0]
+    for part, stack, ratios in zip(parts, stacks, heights, strict=True):
+        column = part.subplots(len(stack), 1, squeeze=False, height_ratios=ratios).flat
+        for axes, panel in zip(column, stack, strict=True):
+            _changes(axes, panel, legend)
+    figure.legend(handles=legend_marks(legend), loc="outside lower center", ncols=2, handletextpad=0.2)
+    return figure
+
+
+def _stacks(panels: Sequence[Dumbbells]) -> list[list[Dumbbells]]:
+    if len(panels) < 2:
+        return [list(panels)]
+    stacks: list[list[int]] = [[], []]
+    filled = [0.0, 0.0]
+    for place in sorted(range(len(panels)), key=lambda place: -len(panels[place].rows)):
+        at = 0 if filled[0] <= filled[1] else 1
+        stacks[at].append(place)
+        filled[at] += ROW * len(panels[place].rows) + FRAME
+    return [[panels[place] for place in stack] for stack in sorted(map(sorted, stacks))]
+
+
+def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
+    axes.set_title(panel.title)
+    gridlines(axes, "x")
+    scale(axes, "x", panel.value)
+    ends = [
+        [(row.before.value, place - APART), (row.after.value, place + APART)]
+        for place, row in enumerate(panel.rows)
+    ]
+    axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
+    before, after = [row.before for row in panel.rows], [row.after for row in panel.rows]
+    for sides, entry, offset in ((before, legend[0], -APART), (after, legend[1], APART)):
+        banded = [
+            (place + offset, side.low, side.high) for place, side in enumerate(sides) if side.low is not None
+        ]
+        if banded:
+            at, low, high = zip(*banded, strict=True)
+            axes.hlines(at, low, high, color=entry.colour, linewidth=1.0, zorder=3)
+        axes.plot(
+            [side.value for side in sides],
+            [place + offset for place in range(len(sides))],
+            MARKERS[entry.shape],
+            color=entry.colour,
+            markersize=3.4,
+            zorder=4,
+        )
+    axes.set_yticks(range(len(panel.rows)), [first_line(row.label, 44) for row in panel.rows], fontsize=6)
+    axes.set_ylim(len(panel.rows) - 0.4, -0.6)

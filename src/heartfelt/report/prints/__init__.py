@@ -1,1 +1,0 @@
-"""Charts drawn with Matplotlib for print: one module per type of chart."""

@@ -1,0 +1,169 @@
+"""The verdict, published numbers, paragraphs for a paper, the list of stimuli and the files of an analysis."""
+
+from __future__ import annotations
+
+import polars as pl
+from markupsafe import Markup
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.summary import PublishedFigure
+from heartfelt.report.charts import Absent, Chart, Charts
+from heartfelt.report.figures import FIGURES
+from heartfelt.report.page import KINDS, Section, bullets, file_links, folded, joined, paragraph
+from heartfelt.report.reading import questions, system_names
+from heartfelt.report.tables import CellValue, Verdict, table
+from heartfelt.wording import number
+
+TABLES = {
+    "summary.json": "every number of this page, with methods and intervals",
+    "labels.csv": "the label of every item, with its uncertainty",
+    "raters.csv": "every rater, with what screening found",
+    "ledger.csv": "what was left out or flagged, why, by which statistic and limit",
+}
+MOST_STIMULI = 4000
+MOST_WIDE = 3
+
+
+def verdict(analysis: Analysis) -> Section:
+    """What you can and cannot conclude, before any number: a bottom line, then by systems, reliability and raters."""
+    groups = analysis.summary.verdict_groups
+    parts = [Markup('<p class="bottom-line">{}</p>').format(groups.bottom_line)]
+    for title, sentences in (
+        ("Systems and intents", groups.systems),
+        ("Reliability", groups.reliability),
+        ("Raters", groups.raters),
+    ):
+        if sentences:
+            parts.append(
+                Markup('<div class="verdict-group">\n<h3>{}</h3>\n{}\n</div>').format(
+                    title, bullets(sentences, "verdict")
+                )
+            )
+    if analysis.summary.notes:
+        remarks = bullets(analysis.summary.notes)
+        parts.append(Markup('<div class="remarks">\n<h3>Remarks</h3>\n{}\n</div>').format(remarks))
+    title = "What you can and cannot conclude from these ratings"
+    return Section("verdict", title, html=joined(*parts), short="Verdict")
+
+
+def published(analysis: Analysis) -> Section | None:
+    """Published numbers next to the same numbers recomputed, where the source is a dataset with published numbers."""
+    figures = analysis.summary.published
+    if not figures:
+        return None
+    lines = [
+        [one.what, one.printed or _numbers(one.published), _recomputed(one), Verdict(one.agrees)]
+        for one in figures
+    ]
+    agree = sum(one.agrees for one in figures)
+    lead = (
+        "Every published number is reproduced from the ratings."
+        if agree == len(figures)
+        else f"{agree} of {len(figures)} published numbers are reproduced from the ratings."
+    )
+    html = table(
+        "Published numbers, and the same numbers recomputed from these ratings",
+        ["number", "published", "recomputed", "agrees"],
+        lines,
+    )
+    return Section("published", "Published and recomputed", lead, html, "Published")
+
+
+def _numbers(value: float | tuple[float | None, ...] | None) -> CellValue:
+    """Pairs, such as degrees of freedom, as text; numbers as they are."""
+    return ", ".join(number(part) for part in value) if isinstance(value, tuple) else value
+
+
+def _recomputed(one: PublishedFigure) -> CellValue:
+    """The recomputed number with as many digits as were printed."""
+    if one.printed is None or one.recomputed is None or isinstance(one.recomputed, tuple):
+        return _numbers(one.recomputed)
+    text = number(float(one.recomputed), len(one.printed.partition(".")[2]))
+    return text.removeprefix("0") if one.printed.startswith(".") else text
+
+
+def paper(analysis: Analysis) -> Section | None:
+    """Paragraphs on methods and results to copy, with the numbers filled in."""
+    parts = []
+    for name, text in (("methods", analysis.summary.methods), ("results", analysis.summary.results)):
+        paragraphs = [paragraph(part.strip()) for part in text.split("\n\n") if part.strip()]
+        if paragraphs:
+            parts.append(
+                Markup(
+                    '<h3>{0}</h3>\n<div class="paper" id="paper-{1}">\n{2}\n</div>\n'
+                    '<button type="button" data-copy="paper-{1}">Copy the {1} paragraph</button>'
+                ).format(name.capitalize(), name, joined(*paragraphs))
+            )
+    lead = "Paragraphs with the numbers of this analysis; check them against your own conventions."
+    return Section("paper", "For your paper", lead, joined(*parts)) if parts else None
+
+
+def files(charts: Charts) -> Section:
+    """Every file of the analysis, and the figures this study has no data for."""
+    lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in TABLES.items()]
+    drawn = [
+        [name, FIGURES[name].about, *file_links(name)] for name, c in charts.items() if isinstance(c, Chart)
+    ]
+    missing = [[name, chart.why] for name, chart in charts.items() if isinstance(chart, Absent)]
+    parts = [
+        table("Tables", ["file", "contents"], lines),
+        table("Figures", ["figure", "shows", *(kind.upper() for kind in KINDS)], drawn),
+    ]
+    if missing:
+        content = table("Not drawn", ["figure", "why"], missing)
+        parts.append(folded("Figures this study has no data for", content, printed=False))
+    return Section("files", "Files", html=joined(*parts))
+
+
+def stimuli() -> Section:
+    """The list of stimuli, which the script fills."""
+    html = Markup(
+        '<div id="stimuli-list"><noscript><p>The list is made by the page\'s own script;'
+        ' <a href="labels.csv">labels.csv</a> has it too.</p></noscript></div>\n'
+        '<p class="files">File: <a href="labels.csv" download>labels.csv</a></p>'
+    )
+    lead = "Find, sort and play the stimuli. A label is the panel's estimate."
+    return Section("stimuli", "Stimuli and their labels", lead, html, "Stimuli")
+
+
+def stimuli_list(analysis: Analysis) -> dict[str, object]:
+    """The list as the script reads it: one row per stimulus, or per item where there are many questions."""
+    labels = analysis.labels
+    facts = [
+        name
+        for name in ("system", "intent")
+        if name in labels.columns and labels[name].null_count() < labels.height
+    ]
+    columns: list[dict[str, object]] = [
+        {"label": fact, "kind": "text", "names": fact == "system"} for fact in ("stimulus", *facts)
+    ]
+    asked = questions(analysis)
+    numeric = labels.schema["value"].is_numeric()
+    raters = {"label": "raters", "kind": "number", "places": 0}
+    if len(asked) <= MOST_WIDE and numeric:
+        rows = labels.select("stimulus", *facts).unique("stimulus").sort("stimulus")
+        spread = ["sd"] if "sd" in labels.columns else []
+        for question in asked:
+            own = labels.filter(pl.col("question") == question).select(
+                "stimulus",
+                *(pl.col(name).round(3).alias(f"{name} {question}") for name in ("value", *spread)),
+                pl.col("n").alias(f"n {question}"),
+            )
+            rows = rows.join(own, on="stimulus", how="left", maintain_order="left")
+            columns += [{"label": name, "kind": "number"} for name in (question, *spread)]
+            columns.append(raters)
+    else:
+        value = pl.col("value").round(3) if numeric else pl.col("value").cast(pl.String)
+        rows = labels.select("stimulus", *facts, "question", value, "n").sort("stimulus", "question")
+        columns += [{"label": "question", "kind": "text"}]
+        columns += [{"label": "label", "kind": "number" if numeric else "text"}, raters]
+    example = [str(rows[0, fact]) for fact in facts if rows.height and rows[0, fact] is not None]
+    return {
+        "columns": columns,
+        "rows": rows.head(MOST_STIMULI).rows(),
+        "total": rows.height,
+        "names": {
+            key: name for key, name in system_names(analysis).items() if key != "all" and "system" in facts
+        },
+        "hint": f"such as {' '.join(example)}" if example else "",
+    }
