@@ -63,9 +63,7 @@ def _count(analysis: Analysis) -> Markup:
         together = sum(map(len, screening.collusion))
         words += f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
         words += " about different stimuli"
-        numbers = parallel_words(
-            [{"share": pair.share, "expected_share": pair.expected_share} for pair in screening.parallel]
-        )
+        numbers = parallel_words(screening.parallel)
         words += f": {numbers}." if numbers else "."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
     words += f": {', '.join(left_out)}." if 0 < len(left_out) <= MOST_NAMED else "."
