@@ -16,10 +16,15 @@ from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate import Aggregate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.reliability.categories import category_counts, labels_of, score
-from heartfelt.stats.reliability.design import rating_design
-from heartfelt.stats.reliability.vote_ceiling import CategoryMetric, vote_ceiling
-from heartfelt.stats.reliability.vote_raters import critical_value, fixed_panel_gain
+from heartfelt.stats.ratings import as_ratings
+from heartfelt.stats.reliability.vote_ceiling import critical_value, fixed_panel_gain, vote_ceiling
+from heartfelt.stats.reliability.yardsticks import (
+    CategoryMetric,
+    category_counts,
+    category_score,
+    confusion_of,
+    labels_of,
+)
 from heartfelt.streams import stream
 
 Floats = npt.NDArray[np.float64]
@@ -61,11 +66,7 @@ def votes(rng: np.random.Generator, truth: str, items: int, k: int, n: int) -> t
 
 def oracle(counts: Floats, best: Ints, metric: CategoryMetric) -> float | None:
     """What answering the long-run category scores on the labels that exist."""
-    label = labels_of(counts)
-    confusion = np.zeros((counts.shape[1], counts.shape[1]))
-    for c in range(counts.shape[1]):
-        confusion[:, c] = label[best == c].sum(axis=0)
-    return score(confusion, metric)
+    return category_score(confusion_of(labels_of(counts), best), metric)
 
 
 def of_votes() -> None:
@@ -88,16 +89,17 @@ def _votes_cell(metric: CategoryMetric, k: int, n: int, items: int) -> str:
         rng = stream(0, "coverage", metric, k, n, items, truth)
         for _ in range(REPEATS):
             who, answer, best = votes(rng, truth, items, k, n)
-            d = rating_design(who.ravel(), np.repeat(np.arange(items), n), answer.ravel())
-            counts = category_counts(d.item, d.value.astype(np.int64), items, k)
+            d = as_ratings(who.ravel(), np.repeat(np.arange(items), n), answer.ravel())
+            counts = category_counts(d)
             critical = critical_value(d, counts, 0.95)
             top = vote_ceiling(counts, metric, critical, 0.95, 0, fixed_panel_gain(d, counts, 0))
             reached = oracle(counts, best, metric)
             if reached is None or (top.half_panels is not None and not top.half_panels.fits):
                 refused += 1
                 continue
-            by_truth[truth].append(top.low - 1e-9 <= reached <= top.high + 1e-9)
-            widths.append(top.high - top.low)
+            low, high = top.estimate.low or 0.0, top.estimate.high or 0.0
+            by_truth[truth].append(low - 1e-9 <= reached <= high + 1e-9)
+            widths.append(high - low)
     covered = {truth: float(np.mean(hits)) for truth, hits in by_truth.items()}
     worst = min(covered, key=covered.__getitem__)
     every = np.mean([hit for hits in by_truth.values() for hit in hits])

@@ -3,7 +3,7 @@
 With published means alone, the one-way table is still known: the mean square within items is the pooled variance of the ratings,
 the one between comes from the means, both weighted by counts. So ICC(1) and the reliability of the means follow without a
 single rating. Their intervals are F, with n0 where counts differ (Searle, Casella & McCulloch 1992, 3.8), and take raters as
-different for every item; the ceilings are those of `heartfelt.stats.reliability.published_means`.
+different for every item; the ceilings are those of `heartfelt.stats.reliability.number_ceiling`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from heartfelt.stats.reliability import (
     split_half,
     variance_components,
 )
-from heartfelt.stats.reliability.published_means import ceiling_from_means
+from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.stats.reliability.spearman_brown import stepped_up
 
 RATERS = (1, 3, 5, 10)

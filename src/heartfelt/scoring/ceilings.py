@@ -14,9 +14,9 @@ from heartfelt.scoring.scores import Task
 from heartfelt.scoring.sheet import yes
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.noise_ceiling import Ceiling, Metric, ceiling
-from heartfelt.stats.reliability.labels import NumberMetric
-from heartfelt.stats.reliability.published_means import ceiling_from_means
+from heartfelt.stats.noise_ceiling import Ceiling, ceiling
+from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
+from heartfelt.stats.reliability.yardsticks import Metric
 
 WITHIN = "within cells"
 

@@ -45,28 +45,31 @@ def repeated_pairs(starts: Array, order: Array, other: Array, count: int) -> tup
 
 
 @njit(cache=True)
-def level_lists(starts: Array, small: Array, fixed: Array, q: int, p: int) -> tuple[Array, Array, Array]:
-    """For each group its levels on the other side (weight 1) and its distinct fixed effects (weight =
-    ratings)."""
+def level_lists(starts: Array, codes: Array, columns: Array, marked: int) -> tuple[Array, Array, Array]:
+    """For each group how often each code occurs in it, then the sums of the dense columns (numbered from ``marked``)."""
+    n, kinds = codes.shape
+    width = columns.shape[1]
+    most = n * kinds + (starts.size - 1) * width
     bounds = np.zeros(starts.size, np.int64)
-    levels = np.empty(2 * small.size, np.int64)
-    weights = np.empty(2 * small.size, np.float64)
-    slot = np.full(p, -1, np.int64)
+    levels = np.empty(most, np.int64)
+    weights = np.zeros(most, np.float64)
+    slot = np.full(marked, -1, np.int64)
     at = 0
     for g in range(starts.size - 1):
-        for i in range(starts[g], starts[g + 1]):
-            levels[at] = small[i]
-            weights[at] = 1.0
-            at += 1
         head = at
-        for i in range(starts[g], starts[g + 1]):
-            f = fixed[i]
-            if slot[f] < head:
-                slot[f] = at
-                levels[at] = q + f
-                weights[at] = 0.0
-                at += 1
-            weights[slot[f]] += 1.0
+        for k in range(kinds):
+            for i in range(starts[g], starts[g + 1]):
+                c = codes[i, k]
+                if slot[c] < head:
+                    slot[c] = at
+                    levels[at] = c
+                    at += 1
+                weights[slot[c]] += 1.0
+        for j in range(width):
+            levels[at] = marked + j
+            for i in range(starts[g], starts[g + 1]):
+                weights[at] += columns[i, j]
+            at += 1
         bounds[g + 1] = at
     return bounds, levels[:at].copy(), weights[:at].copy()
 
@@ -109,22 +112,21 @@ def pairs_sum(
 
 
 @njit(cache=True)
-def add_ones(small: Array, fixed: Array, q: int, out: Array) -> None:
-    """``out += Z'Z`` on and below the diagonal, for one small level and one fixed effect per rating."""
-    for i in range(small.size):
-        s, f = small[i], q + fixed[i]
-        out[s, s] += 1.0
-        out[f, f] += 1.0
-        out[f, s] += 1.0
+def add_ones(codes: Array, out: Array) -> None:
+    """``out += Z'Z`` on and below the diagonal, each row of Z being one at its codes (in rising order)."""
+    for i in range(codes.shape[0]):
+        for a in range(codes.shape[1]):
+            for b in range(a + 1):
+                out[codes[i, a], codes[i, b]] += 1.0
 
 
 @njit(cache=True)
-def gather(small: Array, fixed: Array, f: Array, q: int, m: int) -> Array:
-    """``Z'f``: sums of f per small level and per fixed effect."""
-    out = np.zeros(m)
-    for i in range(small.size):
-        out[small[i]] += f[i]
-        out[q + fixed[i]] += f[i]
+def gather(codes: Array, f: Array, size: int) -> Array:
+    """Sums of f per code."""
+    out = np.zeros(size)
+    for i in range(codes.shape[0]):
+        for k in range(codes.shape[1]):
+            out[codes[i, k]] += f[i]
     return out
 
 
@@ -155,11 +157,12 @@ def shrink(starts: Array, f: Array, factor: Array) -> Array:
 
 
 @njit(cache=True)
-def fitted(small: Array, fixed: Array, coefficients: Array, q: int) -> Array:
-    """``Z x`` per rating."""
-    out = np.empty(small.size)
-    for i in range(small.size):
-        out[i] = coefficients[small[i]] + coefficients[q + fixed[i]]
+def fitted(codes: Array, coefficients: Array) -> Array:
+    """The sum of each rating's coefficients."""
+    out = np.zeros(codes.shape[0])
+    for i in range(codes.shape[0]):
+        for k in range(codes.shape[1]):
+            out[i] += coefficients[codes[i, k]]
     return out
 
 
@@ -174,29 +177,35 @@ def spread(starts: Array, per_group: Array) -> Array:
 
 
 @njit(cache=True)
-def system_product(
-    starts: Array, small: Array, fixed: Array, factor: Array, root: Array, q: int, x: Array
-) -> Array:
+def system_product(starts: Array, codes: Array, factor: Array, root: Array, random: int, x: Array) -> Array:
     """The mixed-model system (after elimination of the groups) times each column of x."""
-    m, k = x.shape
-    out = np.zeros((m, k))
-    sums = np.empty(k)
+    m, columns = x.shape
+    kinds = codes.shape[1]
+    out = np.zeros((m, columns))
+    sums = np.empty(columns)
+    own = np.empty(columns)
     for g in range(starts.size - 1):
         sums[:] = 0.0
         for i in range(starts[g], starts[g + 1]):
-            s, f = small[i], q + fixed[i]
-            for c in range(k):
-                sums[c] += root[s] * x[s, c] + root[f] * x[f, c]
+            for k in range(kinds):
+                a = codes[i, k]
+                for c in range(columns):
+                    sums[c] += root[a] * x[a, c]
         for i in range(starts[g], starts[g + 1]):
-            s, f = small[i], q + fixed[i]
-            for c in range(k):
-                value = root[s] * x[s, c] + root[f] * x[f, c] - factor[g] * sums[c]
-                out[s, c] += value
-                out[f, c] += value
+            for c in range(columns):
+                own[c] = -factor[g] * sums[c]
+            for k in range(kinds):
+                a = codes[i, k]
+                for c in range(columns):
+                    own[c] += root[a] * x[a, c]
+            for k in range(kinds):
+                a = codes[i, k]
+                for c in range(columns):
+                    out[a, c] += own[c]
     for a in range(m):
-        for c in range(k):
+        for c in range(columns):
             out[a, c] *= root[a]
-            if a < q:
+            if a < random:
                 out[a, c] += x[a, c]
     return out
 

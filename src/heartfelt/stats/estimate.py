@@ -64,9 +64,14 @@ class Estimate:
         self, low: float | None, high: float | None, interval: str, confidence: float = 0.95
     ) -> Estimate:
         """Return the same estimate with bounds by the named method."""
+        why = None if low is not None else self.why_no_interval
         return replace(
-            self, low=low, high=high, interval=interval, confidence=confidence, counts=dict(self.counts)
+            self, low=low, high=high, interval=interval, confidence=confidence, why_no_interval=why
         )
+
+    def without_interval(self, why: str) -> Estimate:
+        """Return the same estimate without bounds, and the reason it has none."""
+        return replace(self, low=None, high=None, interval="", why_no_interval=why)
 
     def to_json(self) -> dict[str, Any]:
         """A plain object for strict JSON: ``null`` and a reason where there is no number."""

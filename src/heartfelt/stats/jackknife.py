@@ -1,20 +1,23 @@
 """Intervals and tests of a metric from leaving out one row, or one whole cluster, at a time.
 
-The same spread gives the interval and the p-value, so that p < .05 exactly when the 95% interval leaves out the value that is
-tested. It comes from the jackknife (leave one unit out; for a mean this is the classical standard error, for regression CR3);
-where rows times units pass ``EXACT_LIMIT``, from influence values, which agree with it for that many units.
+The same spread gives the interval and the p-value, so that p < .05 exactly when the 95% interval leaves out
+the value that is tested. It comes from the jackknife (leave one unit out; for a mean this is the classical
+standard error, for regression CR3); where rows times units pass ``EXACT_LIMIT``, from influence values, which
+agree with it for that many units.
 
-Scales: correlations on Fisher's z, errors on the logarithm, shares by Wilson's score interval at the effective sample size
-``p (1 - p) / error²`` (Korn and Graubard 1998), differences as they are. Quantiles are Student's t. Degrees of freedom:
-- one less than there are units; fewer where clusters differ in size (Satterthwaite's approximation for the variance of a mean
-  of cluster means, Bell and McCaffrey 2002);
-- for one metric at most ``units / (kurtosis - 1)`` of the leave-one-out values: where a few units decide, their spread is
-  little known itself. Half of Satterthwaite's figure, because the kurtosis of a small sample is too low;
-- for one metric over clusters at most half the clusters, and for errors at most half of one less than the units: few systems
-  rarely show how far off a system can be, and squares are skewed.
+Scales: correlations on Fisher's z, errors on the logarithm, shares by Wilson's score interval at the
+effective sample size ``p (1 - p) / error²`` (Korn and Graubard 1998), differences as they are. Quantiles are
+Student's t. Degrees of freedom:
+- one less than there are units; fewer where clusters differ in size (Satterthwaite's approximation for the
+  variance of a mean of cluster means, Bell and McCaffrey 2002);
+- for one metric at most ``units / (kurtosis - 1)`` of the leave-one-out values: where a few units decide,
+  their spread is little known itself. Half of Satterthwaite's figure, because the kurtosis of a small sample
+  is too low;
+- for one metric over clusters at most half the clusters, and for errors at most half of one less than the
+  units: few systems rarely show how far off a system can be, and squares are skewed.
 
-MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluster jackknife; Miller (1974), *Biometrika* 61.
-``docs/stats/association.md`` has the simulated coverage and the variants that were compared.
+MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluster jackknife; Miller (1974),
+*Biometrika* 61. ``docs/stats/association.md`` has the simulated coverage and the variants that were compared.
 """
 
 from __future__ import annotations
@@ -53,7 +56,8 @@ _SCALE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none is known.
+    """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none
+    is known.
 
     ``effective`` is the effective sample size of a share.
     """
@@ -83,7 +87,9 @@ class Spread:
         return _backward(self.scale, centre - half), _backward(self.scale, centre + half)
 
     def p(self, at: float) -> float | None:
-        """Two-sided p-value of the hypothesis that the true value is ``at``: below 1 - confidence where ``bounds`` leave it out."""
+        """Two-sided p-value of the hypothesis that the true value is ``at``: below 1 - confidence where
+        ``bounds`` leave it out.
+        """
         if self.why_none:
             return None
         from scipy.special import stdtr
@@ -130,7 +136,8 @@ def _forward_all(scale: Scale, values: Floats) -> Floats:
 
 
 def cluster_df(sizes: npt.NDArray[Any]) -> float:
-    """Degrees of freedom of the jackknife variance of a mean of clusters of these sizes, were cluster means equally uncertain.
+    """Degrees of freedom of the jackknife variance of a mean of clusters of these sizes, were cluster means
+    equally uncertain.
 
     One less than the number of clusters where all are of one size.
     """
@@ -162,7 +169,9 @@ def leave_out(metric: Metric, data: Rows, unit: Ints | None, units: int) -> Floa
 
 
 def unit_codes(size: int, kept: npt.NDArray[np.bool_], group: Column | None) -> tuple[Ints | None, int]:
-    """Each kept row's cluster as a code, and how many clusters there are; None and the number of rows without ``group``."""
+    """Each kept row's cluster as a code, and how many clusters there are; None and the number of rows without
+    ``group``.
+    """
     if group is None:
         return None, int(np.count_nonzero(kept))
     ids = as_array(group)
@@ -228,7 +237,9 @@ def metric_spread(basis: Basis, unit: Ints | None, units: int) -> Spread:
 def jackknife_metric(
     metric: str, x: Column, y: Column, *, group: Column | None = None, confidence: float = 0.95
 ) -> Estimate:
-    """A named metric of labels ``x`` and predictions ``y`` with a jackknife interval over rows, or over clusters (``group``)."""
+    """A named metric of labels ``x`` and predictions ``y`` with a jackknife interval over rows, or over
+    clusters (``group``).
+    """
     plain, spread = spread_of(metric, x, y, group=group)
     return plain if spread is None else spread.estimate(plain, confidence)
 

@@ -29,7 +29,7 @@ from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.published_means import ceiling_from_means
+from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.training.calibrating import Domains, width_of
 from heartfelt.training.choosing import Chosen, choose, folds
 from heartfelt.training.fitting import Floats, Ints

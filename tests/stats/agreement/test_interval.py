@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats._two_way import effective
 from heartfelt.stats.agreement import (
     Interval,
     alpha,
@@ -26,6 +25,7 @@ from heartfelt.stats.agreement import (
 )
 from heartfelt.stats.agreement.interval import Spread, leave_out, variance, with_bounds
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.two_way_jackknife import effective
 from tests.stats.agreement.designs import Design
 
 RUNS = 300

@@ -119,7 +119,7 @@ def test_rows_reduced_in_blocks_give_the_same_table(monkeypatch: pytest.MonkeyPa
     data = _unbalanced(3)
     arguments: dict[str, Any] = {"interactions": [("w", "a")], "covariates": {"w": data["w"]}}
     whole = anova(data["y"], {"a": data["a"], "b": data["b"]}, **arguments)
-    monkeypatch.setattr("heartfelt.stats.inference.least_squares._BLOCK", 400)
+    monkeypatch.setattr("heartfelt.stats.inference.linear_model._BLOCK", 400)
     blocks = anova(data["y"], {"a": data["a"], "b": data["b"]}, **arguments)
     for one, two in zip(whole.rows, blocks.rows, strict=True):
         assert one.f == pytest.approx(two.f, rel=1e-10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,3 +47,51 @@ def ragged(seed: int, items: int, raters: int, share: float) -> Triple:
 
 def complete(seed: int, items: int, raters: int) -> Triple:
     return ragged(seed, items, raters, 1.1)
+
+
+def designs() -> dict[str, Triple]:
+    """Small designs of every kind, the degenerate ones included."""
+    rng = np.random.default_rng(11)
+    item, rater = (a.ravel() for a in np.indices((9, 5)))
+    level, clear = rng.normal(size=9), rng.normal(size=5)
+    whole = complete(4, 12, 5)
+    return {
+        "complete": whole,
+        "many_raters": complete(6, 6, 14),
+        "ragged": ragged(7, 25, 9, 0.6),
+        "sparse": Crossed(40, 12, 3).draw(np.random.default_rng(2)),
+        "no_item_variance": Crossed(20, 8, 3, item=0.0).draw(np.random.default_rng(2)),
+        "no_rater_variance": Crossed(20, 8, 3, rater=0.0).draw(np.random.default_rng(3)),
+        "little_rater_variance": Crossed(20, 8, 3, rater=0.0).draw(np.random.default_rng(4)),
+        "one_rating_per_rater": (np.arange(30), np.arange(30) // 3, rng.normal(size=30) + np.repeat(rng.normal(size=10), 3)),
+        "one_rating_per_item": (np.arange(30) % 6, np.arange(30), rng.normal(size=30)),
+        "nobody_differs": (rater, item, np.round(level)[item]),
+        "exact_sums": (rater, item, level[item] + clear[rater]),
+        "two_raters": complete(9, 10, 2),
+        "three_raters": ragged(10, 12, 3, 0.9),
+        "two_items": complete(12, 2, 6),
+        "all_equal": (rater, item, np.full(45, 3.0)),
+        "one_item": (np.arange(6), np.zeros(6, np.int64), rng.normal(size=6)),
+        "with_gaps": (whole[0], whole[1], np.where(np.arange(60) % 11 == 3, np.nan, whole[2])),
+        "negative": (rater, item, np.where((rater + item) % 2 == 0, 1.0, -1.0) + 0.1 * rng.normal(size=45)),
+    }  # fmt: skip
+
+
+def crossed(seed: int, n: int = 90) -> dict[str, Any]:
+    """Ratings by system with a covariate; pairs of rater and item repeat."""
+    rng = np.random.default_rng(seed)
+    rater, item = rng.integers(0, 7, n), rng.integers(0, 12, n)
+    system = np.array(["a", "b", "c"])[item % 3]
+    loud = rng.normal(size=n)
+    y = (
+        0.7 * (system == "b") + 0.3 * loud + 0.8 * rng.normal(size=7)[rater] + 0.6 * rng.normal(size=12)[item]
+        + rng.normal(size=n)
+    )  # fmt: skip
+    return {
+        "rater": rater,
+        "item": item,
+        "system": system,
+        "loud": loud,
+        "y": y,
+        "day": rng.integers(0, 5, n),
+    }

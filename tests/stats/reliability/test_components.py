@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -10,12 +9,12 @@ import pytest
 from scipy.optimize import minimize
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
+from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import variance_components
-from heartfelt.stats.reliability.bounds import Quantity, Surface, profile_bounds
 from heartfelt.stats.reliability.components import VarianceComponents
-from heartfelt.stats.reliability.iterative import IterativeSystem
-from heartfelt.stats.reliability.reml import maximise
-from heartfelt.stats.reliability.system import DenseSystem
+from heartfelt.stats.reliability.crossed import CrossedFit, Quantity, fit_crossed
+from heartfelt.stats.reml import CrossedSystem, ProbedSystem, maximise
 from tests.stats.reliability.ratings import Crossed, Floats, Ints, complete, ragged
 
 SOURCE = (
@@ -41,9 +40,9 @@ def full_deviance(v: Floats, rater: Ints, item: Ints, value: Floats, fixed: Ints
 def test_deviance_score_and_information_equal_the_full_matrices(fixed: bool) -> None:
     rater, item, value = ragged(1, 14, 7, 0.5)
     cells = item % 3 if fixed else None
-    system = DenseSystem(item, rater, value, cells)
+    system = CrossedSystem(value, [(item, 14), (rater, 7)], cells)
     v = np.array([0.9, 0.4, 1.3])
-    step = system.step(v[0] / v[2], v[1] / v[2], v[2])
+    step = system.step([v[0] / v[2], v[1] / v[2]], v[2])
     assert step.deviance == pytest.approx(full_deviance(v, rater, item, value, cells), abs=1e-9)
     for i in range(3):
         h = np.eye(3)[i] * 1e-5
@@ -141,10 +140,10 @@ QUANTITIES = {
 def test_profile_bounds_are_the_ends_of_the_likelihood_region(name: str) -> None:
     rater, item, value = ragged(8, 14, 6, 0.6)
     quantity = QUANTITIES[name]
-    system = DenseSystem(item, rater, value)
-    surface = Surface(system, maximise(system, (1.0, 1.0)), (0, 1, 2))
-    low, high = profile_bounds(surface, quantity, 0.95)
-    best = surface.fit.step.deviance
+    fit = fit_crossed(as_ratings(rater, item, value))
+    assert isinstance(fit, CrossedFit)
+    low, high = fit.profile_bounds(quantity, 0.95)
+    best = fit.fit.step.deviance
 
     def lowest(bound: float) -> float:
         """The lowest full deviance among components that give the quantity this value."""
@@ -163,7 +162,7 @@ def test_profile_bounds_are_the_ends_of_the_likelihood_region(name: str) -> None
 
     assert low is not None
     assert high is not None
-    assert low < quantity.value(surface.variances()) < high
+    assert low < quantity.value(fit.variances) < high
     assert lowest(low) - best == pytest.approx(3.841459, abs=2e-3)
     assert lowest(high) - best == pytest.approx(3.841459, abs=2e-3)
 
@@ -213,9 +212,9 @@ def test_delta_and_profile_agree_on_much_data() -> None:
 
 def test_the_iterative_system_finds_what_the_direct_one_does() -> None:
     rater, item, value = Crossed(900, 150, 5).draw(np.random.default_rng(1))
-    direct = maximise(DenseSystem(item, rater, value), (0.5, 0.5))
-    system = IterativeSystem(item, rater, value, seed=0)
-    found = maximise(system, (0.5, 0.5))
+    groups = [(item, 900), (rater, 150)]
+    direct = maximise(CrossedSystem(value, groups), (0.5, 0.5))
+    found = maximise(ProbedSystem(value, groups, seed=0), (0.5, 0.5))
     assert found.converged
     errors = np.sqrt(np.diag(np.linalg.inv(direct.step.information))) / direct.step.residual
     assert found.step.ratios[0] == pytest.approx(direct.step.ratios[0], abs=0.3 * errors[0])
@@ -246,7 +245,7 @@ def test_confounded_designs_give_what_they_can() -> None:
     item = np.arange(10_000) % 1000
     value = rng.normal(size=1000)[item] + rng.normal(size=10_000)
     found = variance_components(np.arange(10_000), item, value)
-    why = "every rater gave one rating, so rater and residual variance cannot be told apart"
+    why = "every rater gave one rating, so rater and residual variance cannot be separated"
     assert found.rater.why_missing == why
     assert found.residual.why_missing == why
     assert float(found.item) == pytest.approx(1.0, abs=0.1)
@@ -255,7 +254,7 @@ def test_confounded_designs_give_what_they_can() -> None:
     other = variance_components(item, np.arange(10_000), value)
     assert (
         other.item.why_missing
-        == "every item has one rating, so item and residual variance cannot be told apart"
+        == "every item has one rating, so item and residual variance cannot be separated"
     )
     assert float(other.rater) == pytest.approx(float(found.item))
 
@@ -285,8 +284,8 @@ MISSING = [
 def test_missing_says_why(rater: list[int], item: list[int], value: list[float], why: str) -> None:
     found = variance_components(rater, item, value)
     assert found.item.why_missing == why
-    assert found.value is None
-    json.dumps(found.to_json(), allow_nan=False)
+    assert found.item_share.value is None
+    dumps(found)
 
 
 def test_repeats_are_refused() -> None:

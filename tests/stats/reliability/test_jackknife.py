@@ -6,16 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heartfelt.stats.reliability.design import rating_design
-from heartfelt.stats.reliability.jackknife import (
+from heartfelt.stats.ratings import as_ratings
+from heartfelt.stats.two_way_jackknife import (
     MomentJackknife,
+    TwoWaySpread,
+    from_log_f,
     group_variance,
-    log_consistency,
+    jackknife_variance,
     log_f,
-    log_within,
-    moved,
-    spread,
-    two_way_variance,
+    log_ratio,
+    moment_components,
+    on_log_f,
 )
 from tests.stats.reliability.ratings import Crossed, ragged
 
@@ -28,11 +29,11 @@ def test_sums_without_a_unit_equal_sums_of_the_rest() -> None:
     rater, item, value = ragged(1, 15, 6, 0.5)
     value = value - value.mean()
     names = np.random.default_rng(0).integers(0, 4, 15)
-    d = rating_design(rater, item, value)
+    d = as_ratings(rater, item, value)
     found = MomentJackknife(d, names)
 
     def rest(keep: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        left = rating_design(rater[keep], item[keep], value[keep])
+        left = as_ratings(rater[keep], item[keep], value[keep])
         cells = np.unique(names[np.array(left.items)], return_inverse=True)[1].astype(np.int64)
         return MomentJackknife(left, cells).total
 
@@ -40,7 +41,8 @@ def test_sums_without_a_unit_equal_sums_of_the_rest() -> None:
         counted = [0, 1, 2, 6, 8, 9]
         assert one[counted].tolist() == other[counted].tolist()
         assert log_f(one[None])[0] == pytest.approx(log_f(other[None])[0])
-        assert log_within(one[None])[0] == pytest.approx(log_within(other[None])[0])
+        for a, b in zip(moment_components(one[None]), moment_components(other[None]), strict=True):
+            assert a[0] == pytest.approx(b[0])
 
     for i in range(15):
         same(found.items[i], rest(item != i))
@@ -58,8 +60,9 @@ def test_moments_give_the_components_of_complete_data() -> None:
     rows, columns = table.mean(1), table.mean(0)
     mse = ((table - rows[:, None] - columns + table.mean()) ** 2).sum() / (19 * 4)
     item_variance = rows.var(ddof=1) - mse / 5
-    sums = MomentJackknife(rating_design(rater, item, value)).total[None]
-    assert log_consistency(sums, 5.0)[0] == pytest.approx(np.log(1 + 5 * item_variance / mse))
+    sums = MomentJackknife(as_ratings(rater, item, value)).total[None]
+    of_item, _, residual, _ = moment_components(sums)
+    assert log_ratio(of_item, residual, 5.0)[0] == pytest.approx(np.log(1 + 5 * item_variance / mse))
     within = ((table - rows[:, None]) ** 2).sum() / 80
     assert log_f(sums)[0] == pytest.approx(np.log(5 * rows.var(ddof=1) / within))
 
@@ -69,18 +72,19 @@ def test_variance_meets_simulation() -> None:
     design = Crossed(80, 16, 6, 1.0, 0.8, 1.0)
     values, variances = [], []
     for _ in range(300):
-        jackknife = MomentJackknife(rating_design(*design.draw(rng)))
+        jackknife = MomentJackknife(as_ratings(*design.draw(rng)))
         values.append(log_f(jackknife.total[None])[0])
-        variances += jackknife.variances(log_f)
+        variances += [s.plain_variance for s in jackknife.spreads(lambda sums: [log_f(sums)])]
     assert np.mean(variances) == pytest.approx(np.var(values), rel=0.25)
 
 
 def test_spread_of_a_mean_is_its_squared_standard_error() -> None:
     x = np.random.default_rng(1).normal(size=30)
     without = (x.sum() - x) / 29
-    assert spread(without) == pytest.approx(x.var(ddof=1) / 30)
-    assert spread(np.array([1.0])) == 0.0
-    assert two_way_variance(without, np.zeros(5), without) == pytest.approx(spread(without))
+    variance = jackknife_variance(without)
+    assert variance == pytest.approx(x.var(ddof=1) / 30)
+    assert jackknife_variance(np.array([1.0])) == 0.0
+    assert TwoWaySpread(variance, 0.0, variance, 30, 5).variance == pytest.approx(variance)
 
 
 def test_groups_left_out_give_the_same_size_of_error() -> None:
@@ -88,7 +92,7 @@ def test_groups_left_out_give_the_same_size_of_error() -> None:
     design = Crossed(200, 40, 5, 1.0, 0.5, 1.0)
     means, variances = [], []
     for _ in range(150):
-        d = rating_design(*design.draw(rng))
+        d = as_ratings(*design.draw(rng))
         means.append(d.value.mean())
         found = group_variance(d, lambda keep, d=d: float(d.value[keep].mean()), 20, 0)  # type: ignore[misc]  # bound
         assert found is not None
@@ -98,11 +102,11 @@ def test_groups_left_out_give_the_same_size_of_error() -> None:
 
 
 def test_moving_a_reliability_on_the_log_f_scale() -> None:
-    assert moved(0.3, 4.0, 0.0) == pytest.approx(0.3)
+    assert from_log_f(on_log_f(0.3, 4.0), 4.0) == pytest.approx(0.3)
     f = (1 + 4 * 0.3 / 0.7) * np.exp(0.5)
-    assert moved(0.3, 4.0, 0.5) == pytest.approx((f - 1) / (f + 3))
+    assert from_log_f(on_log_f(0.3, 4.0) + 0.5, 4.0) == pytest.approx((f - 1) / (f + 3))
 
 
 def test_too_few_units_to_leave_out() -> None:
-    d = rating_design([1, 2, 1, 2], [1, 1, 2, 2], [1.0, 2.0, 3.0, 5.0])
+    d = as_ratings([1, 2, 1, 2], [1, 1, 2, 2], [1.0, 2.0, 3.0, 5.0])
     assert group_variance(d, lambda keep: float(d.value[keep].mean()), 20, 0) is None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats.reliability.design import refuse_repeats
+from heartfelt.stats.ratings import refuse_repeats
 from heartfelt.stats.triples import Floats, Ids, Ints, Triples, Values, as_array, code, triples
 
 

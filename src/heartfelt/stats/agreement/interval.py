@@ -9,7 +9,7 @@ The last term is what the first two both count: the noise of single ratings. The
 where the statistic has no walls (inverse hyperbolic tangent for coefficients, logit for shares) with
 Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters. For
 coefficients the lower bound also allows for careless raters the panel happened not to contain
-(``stats._two_way``, shared with intraclass correlations).
+(``stats.two_way_jackknife``, shared with intraclass correlations).
 
 In simulations with crossed random effects this covers close to 95 in 100, where leaving out items alone
 covers as few as 78, and resampling raters and items with replacement (the pigeonhole bootstrap) nearly
@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats._two_way import TwoWaySpread, attentive_pairs, effective, half_width
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, attentive_pairs, effective, half_width
 
 METHODS = ("jackknife", "bootstrap")
 RESAMPLES = ("both", "items")

@@ -30,8 +30,8 @@ from heartfelt.stats import _bounds
 from heartfelt.stats._metrics import is_constant
 from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference import least_squares
-from heartfelt.stats.inference.model_matrix import (
+from heartfelt.stats.inference import linear_model
+from heartfelt.stats.inference.linear_model import (
     Interactions,
     ModelData,
     Term,
@@ -160,8 +160,8 @@ def anova(
         why = "the outcome does not vary"
     if why:
         return _nothing(data, method, why)
-    model = least_squares.reduce(data)
-    residual, rank = least_squares.residual(model, data.terms)
+    model = linear_model.reduced(data)
+    residual, rank = linear_model.residual(model, data.terms)
     squares, notes = _squares(model, data, type)
     frame = _frame(data, model.total, residual, rank, squares, confidence)
     rows = tuple(_row(term.name, *found, frame) for term, found in zip(data.terms, squares, strict=True))
@@ -174,7 +174,7 @@ Squares = tuple[float | None, int, str | None]
 
 
 def _squares(
-    model: least_squares.Reduced, data: ModelData, type: SquaresType
+    model: linear_model.Reduced, data: ModelData, type: SquaresType
 ) -> tuple[list[Squares], list[str]]:
     """Each term's sum of squares, degrees of freedom and reason, and notes on lost degrees of freedom."""
     out: list[Squares] = []
@@ -192,7 +192,7 @@ def _squares(
                 out.append((None, 0, f"{over[0]} has empty cells, where type III tests no clear hypothesis"))
                 continue
         names = ["", *(other.name for other in base)]
-        square, df = least_squares.added(model, names, term.name)
+        square, df = linear_model.added(model, names, term.name)
         width = _width(term, data)
         if df == 0:
             out.append((None, 0, why_no_columns(term, data)))

@@ -1,9 +1,10 @@
 """Estimated marginal means: what a linear model expects of each level of a factor, the rest held equal.
 
-The mean of a level is the model's expectation averaged over all levels of the other factors with equal weight, at the
-mean of every covariate (least-squares means; Searle, Speed and Milliken 1980). Pairs use the model's own residual mean
-square and degrees of freedom, and the studentized range over all levels (Tukey-Kramer). Where empty cells leave a mean
-or a difference without a single least-squares answer, it is missing with the reason. Differences are ``a`` minus ``b``.
+The mean of a level is the model's expectation averaged over all levels of the other factors with equal
+weight, at the mean of every covariate (least-squares means; Searle, Speed and Milliken 1980). Pairs use the
+model's own residual mean square and degrees of freedom, and the studentized range over all levels
+(Tukey-Kramer). Where empty cells leave a mean or a difference without a single least-squares answer, it is
+missing with the reason. Differences are ``a`` minus ``b``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from heartfelt.stats import _bounds
 from heartfelt.stats._metrics import is_constant
 from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference import least_squares
-from heartfelt.stats.inference.model_matrix import Interactions, ModelData, contrast_rows, model_data
+from heartfelt.stats.inference import linear_model
+from heartfelt.stats.inference.linear_model import Interactions, ModelData, contrast_rows, model_data
 from heartfelt.stats.inference.posthoc import Pair, Pairwise
 from heartfelt.stats.inference.studentized_range import critical, upper_tail
 from heartfelt.stats.triples import Floats
@@ -63,7 +64,9 @@ def marginal_means(
     covariates: Mapping[str, Column] | None = None,
     confidence: float = 0.95,
 ) -> MarginalMeans:
-    """Adjusted means of the factor ``of`` in a linear model, and all their differences by Tukey and Kramer's test."""
+    """Adjusted means of the factor ``of`` in a linear model, and all their differences by Tukey and Kramer's
+    test.
+    """
     _bounds.check_confidence(confidence)
     if of not in factors:
         raise InputError(f"'{of}' is not a factor of the model.", suggestion(of, list(factors)))
@@ -73,8 +76,8 @@ def marginal_means(
         return _nothing(data, of, f"{len(levels)} groups; at least 2 are needed", confidence)
     if is_constant(data.outcome):
         return _nothing(data, of, "the outcome does not vary", confidence)
-    model = least_squares.reduce(data)
-    residual, rank = least_squares.residual(model, data.terms)
+    model = linear_model.reduced(data)
+    residual, rank = linear_model.residual(model, data.terms)
     free = data.rows - rank
     why = None
     if free == 0:
@@ -97,7 +100,7 @@ class _Fit:
     def __init__(
         self,
         data: ModelData,
-        model: least_squares.Reduced,
+        model: linear_model.Reduced,
         of: str,
         mean_square: float | None,
         free: int,
@@ -124,7 +127,9 @@ class _Fit:
         self.mean_square, self.free, self.why, self.confidence = mean_square, free, why, confidence
 
     def _combination(self, weights: Floats) -> tuple[float, float] | None:
-        """Estimate and variance factor of a linear combination of coefficients; None where it has no single answer."""
+        """Estimate and variance factor of a linear combination of coefficients; None where it has no single
+        answer.
+        """
         # Columns were scaled to length one, so coefficients are in those units.
         scaled = weights / self.lengths
         inside = self.right @ scaled
@@ -133,7 +138,9 @@ class _Fit:
         return float(inside @ self.scores), float(np.sum((inside * self.inverse) ** 2))
 
     def _weights(self, place: int, *, intercept: bool) -> Floats:
-        """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to zero."""
+        """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to
+        zero.
+        """
         out = np.zeros(self.lengths.size)
         out[0] = float(intercept)
         out[self.span] = self.contrasts[place]

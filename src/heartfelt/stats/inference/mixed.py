@@ -1,17 +1,21 @@
-"""Linear mixed models on the ratings themselves: fixed effects beside crossed random intercepts.
+"""Linear mixed models on the ratings themselves: fixed effects and crossed random intercepts.
 
-Averaging ratings per stimulus and testing the means treats the raters as fixed. Here rater and stimulus
-(and one more grouping, if wanted) each add a normal intercept per level, so fixed effects are tested
-against the right variation.
+Averaging ratings per stimulus and testing the means treats the raters as fixed. Here rater and stimulus (and
+one more grouping, if wanted) each add a normal intercept per level, so fixed effects are tested against the
+right variation.
 
-Fitted by restricted maximum likelihood. Coefficients have t tests and intervals, effects have F tests (each
-given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of freedom from the
-observed information, as in lmerTest (Kuznetsova et al. 2017), never below 1. Variances are in the outcome's
-unit squared. With two crossed groupings their intervals are two-way jackknives on what the fixed effects leave
-(``reliability.component_bounds``), which hold where raters differ in gain or some are careless, and reach 0;
-with one or three they are Satterthwaite's chi-square, and missing below one degree of freedom or where the
-variance is estimated as 0. Text and yes/no columns are factors; numbers are covariates, centred at their mean,
-so the intercept is the expectation there.
+Fitted by restricted maximum likelihood (``stats.reml``). Coefficients have t tests and intervals, effects
+have F tests (each given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of
+freedom from the observed information, as in lmerTest (Kuznetsova et al. 2017), never below 1: ``2 v² / (g' A
+g)`` for a contrast of variance v, g that variance's gradient in the variance parameters, A their covariance
+(Giesbrecht and Burns 1985). An F test on several contrasts pools the degrees of freedom of its independent
+ones (Fai and Cornelius 1996).
+
+Variances are in the outcome's unit squared. With two crossed groupings their intervals are two-way jackknives
+on what the fixed effects leave (``reliability.components``), which hold where raters differ in gain or some
+are careless, and reach 0; with one or three they are Satterthwaite's chi-square, and missing below one degree
+of freedom or where the variance is estimated as 0. Text and yes/no columns are factors; numbers are
+covariates, centred at their mean, so the intercept is the expectation there.
 
 Source: Bates et al. (2015); Patterson and Thompson (1971).
 """
@@ -20,36 +24,141 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column, coded, present
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference import reml
-from heartfelt.stats.inference.fixed_effects import Fixed, Inference, fixed_columns
-from heartfelt.stats.inference.mixed_result import Coefficient, MixedEffect, MixedResult
-from heartfelt.stats.inference.model_matrix import (
+from heartfelt.stats.inference.linear_model import (
     Coding,
     Interactions,
     ModelData,
+    column_names,
     holes,
     model_data,
+    term_columns,
     why_no_columns,
 )
-from heartfelt.stats.reliability.component_bounds import component_bounds
-from heartfelt.stats.reliability.design import Design
-from heartfelt.stats.reliability.jackknife import NAME as JACKKNIFE
+from heartfelt.stats.ratings import coded_ratings
+from heartfelt.stats.reliability.components import bounded_components, component_bounds
+from heartfelt.stats.reml import CrossedSystem, Fit, maximise
 from heartfelt.stats.triples import Floats, Ints, as_floats, id_array, text_array
 
-__all__ = ["Coefficient", "MixedEffect", "MixedResult", "mixed_model"]
-
 Groups: TypeAlias = dict[str, tuple[Ints, int]]
+MOST_LEVELS = 6000
+PRECISION = 1e-17
 _METHOD = "linear mixed model, REML"
-_TESTS = "Satterthwaite t"
 NO_ERROR = "its standard error is zero"
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One fixed coefficient; without a standard error there is no test."""
+
+    name: str
+    estimate: Estimate
+    standard_error: float | None = None
+    df: float | None = None
+    t: float | None = None
+    p: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MixedEffect:
+    """The joint test of a term's coefficients, or why there is none."""
+
+    effect: str
+    df: int
+    df_residual: float | None = None
+    f: float | None = field(default=None, metadata={"key": "F"})
+    p: float | None = None
+    why_missing: str | None = field(default=None, metadata={"omit": True})
+
+
+@dataclass(frozen=True, slots=True)
+class MixedResult:
+    """A fitted model. ``variances`` holds each random factor's and ``residual``; the headline is the
+    intercept.
+    """
+
+    coefficients: tuple[Coefficient, ...]
+    effects: tuple[MixedEffect, ...]
+    variances: Mapping[str, Estimate]
+    log_likelihood: float | None
+    method: str
+    notes: tuple[str, ...]
+    counts: Mapping[str, int]
+    why_missing: str | None = field(default=None, metadata={"omit": True})
+
+    def effect(self, name: str) -> MixedEffect:
+        """The test of one term."""
+        return {effect.effect: effect for effect in self.effects}[name]
+
+    def coefficient(self, name: str) -> Coefficient:
+        """One coefficient by name: ``intercept``, ``system[Suno]``."""
+        return {coefficient.name: coefficient for coefficient in self.coefficients}[name]
+
+    @property
+    def intercept(self) -> Estimate:
+        """The headline."""
+        if not self.coefficients:
+            return Estimate.missing(self.why_missing or "not fitted", self.method, self.counts)
+        return self.coefficients[0].estimate
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """Independent columns, their names, the names of those dropped, and per term the rows of its hypothesis."""
+
+    matrix: Floats
+    names: list[str]
+    aliased: list[str]
+    hypotheses: dict[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class _Inference:
+    """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters'
+    covariance.
+
+    ``fallback`` degrees of freedom serve where that covariance is not known or a contrast does not depend on
+    the variance parameters.
+    """
+
+    covariance: Floats
+    fallback: float
+    derivatives: tuple[Floats, ...] = ()
+    spread: Floats | None = None
+
+    def df(self, row: Floats) -> float:
+        """Satterthwaite's degrees of freedom of a contrast, at least 1."""
+        if self.spread is None:
+            return self.fallback
+        variance = float(row @ self.covariance @ row)
+        gradient = np.array([float(row @ derivative @ row) for derivative in self.derivatives])
+        doubt = float(gradient @ self.spread @ gradient)
+        if not doubt > 1e-12 * variance**2:
+            return max(self.fallback, 1.0)
+        return max(2 * variance**2 / doubt, 1.0)
+
+    def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float] | None:
+        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error."""
+        values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
+        if not (values > 1e-14 * max(float(values.max()), 1e-300)).all():
+            return None
+        turned = vectors.T @ rows
+        f = float(np.sum((turned @ beta) ** 2 / values)) / rows.shape[0]
+        dfs = [self.df(row) for row in turned]
+        if len(dfs) == 1 or max(dfs) - min(dfs) < 1e-8 * max(dfs):
+            return f, float(np.mean(dfs))
+        pooled = sum(df / (df - 2) for df in dfs if df > 2)
+        return f, 2 * pooled / (pooled - len(dfs)) if pooled > len(dfs) else 2.0
 
 
 def mixed_model(
@@ -70,29 +179,30 @@ def mixed_model(
     if coding not in ("treatment", "sum"):
         raise InputError(f"There is no coding called '{coding}'.", "Choose 'treatment' or 'sum'.")
     data, groups = _columns(outcome, fixed, random, interactions)
-    why = _unfit(data, groups)
+    why = _why_unfit(data, groups)
     if why:
         return _nothing(data, list(random), why)
-    design = fixed_columns(data, coding)
-    free = data.rows - design.matrix.shape[1]
-    if free < 1:
+    columns = _fixed_columns(data, coding)
+    if data.rows - columns.matrix.shape[1] < 1:
         return _nothing(data, list(random), "as many fixed coefficients as rows")
-    order = sorted(groups, key=lambda name: -groups[name][1])
-    if sum(groups[name][1] for name in order[1:]) > reml.MOST_LEVELS:
-        why = f"{order[1]} has more than {reml.MOST_LEVELS:,} levels beside {order[0]}: too many to fit"
+    groups = dict(sorted(groups.items(), key=lambda group: -group[1][1]))
+    first, *others = groups
+    if sum(groups[name][1] for name in others) > MOST_LEVELS:
+        why = f"{others[0]} has more than {MOST_LEVELS:,} levels, and so has {first}: too many to fit"
         return _nothing(data, list(random), why)
-    mean = float(data.outcome.mean())
-    system = reml.build(data.outcome - mean, design.matrix, [groups[name] for name in order])
-    found = reml.fit(system)
-    if found is None or float(found[0].max()) > math.log(1e8):
+    system = CrossedSystem(data.outcome, list(groups.values()), columns=columns.matrix)
+    try:
+        fit = maximise(system, [0.3] * len(groups), precision=PRECISION)
+    except np.linalg.LinAlgError:
+        fit = None
+    if fit is None or fit.exact or fit.step.residual <= 1e-12 * float(data.outcome.var()):
         return _nothing(data, list(random), "no residual variation: the model fits perfectly")
-    if found[2] < 0:
+    if not fit.converged:
         return _nothing(data, list(random), "no maximum of the likelihood was found")
-    flat = [name for name, share in zip(order, found[1].explained, strict=True) if share < 1e-9]
-    hidden = [name for name in flat if not reml.at_zero(found[0][order.index(name)])]
-    if hidden:
-        return _nothing(data, list(random), f"the fixed effects leave nothing of {hidden[0]}")
-    return _report(data, design, system, found, (groups, order, mean, confidence))
+    for name, ratio, explained in zip(groups, fit.step.ratios, fit.step.explained, strict=True):
+        if ratio > 0 and explained < 1e-9:
+            return _nothing(data, list(random), f"the fixed effects leave nothing of {name}")
+    return _report(data, columns, system, fit, groups, confidence)
 
 
 def _columns(
@@ -110,17 +220,17 @@ def _columns(
     factors = {name: column for name, column in arrays.items() if column.dtype.kind not in "iuf"}
     numbers = {name: column for name, column in arrays.items() if name not in factors}
     data = model_data(values, factors, numbers, interactions)
-    kept = np.isfinite(values)
+    usable = np.isfinite(values)
     for name, column in arrays.items():
-        kept = kept & (present(column) if name in factors else np.isfinite(as_floats(column, name)))
-    groups = {}
+        usable = usable & (present(column) if name in factors else np.isfinite(as_floats(column, name)))
+    groups: Groups = {}
     for name, column in ids.items():
-        names, codes, _ = coded(column[kept], name) if kept.any() else ([], np.zeros(0, np.int64), None)
+        names, codes, _ = coded(column[usable], name) if usable.any() else ([], np.zeros(0, np.int64), None)
         groups[name] = (codes, len(names))
     return data, groups
 
 
-def _unfit(data: ModelData, groups: Groups) -> str | None:
+def _why_unfit(data: ModelData, groups: Groups) -> str | None:
     if data.rows < 3:
         return f"{data.rows} rows; at least 3 are needed"
     if float(np.ptp(data.outcome)) == 0:
@@ -129,7 +239,7 @@ def _unfit(data: ModelData, groups: Groups) -> str | None:
         if size < 2:
             return f"{name} has one level"
         if size == data.rows:
-            return f"every level of {name} has one row: its variance cannot be told from the residual"
+            return f"every level of {name} has one row: its variance cannot be separated from the residual"
     names = list(groups)
     for i, first in enumerate(names):
         for second in names[:i]:
@@ -139,196 +249,208 @@ def _unfit(data: ModelData, groups: Groups) -> str | None:
     return None
 
 
+def _fixed_columns(data: ModelData, coding: Coding) -> _Fixed:
+    """Build the columns, leaving out each one that those before it span."""
+    matrix, names, owners, aliased = _independent(data, coding)
+    own = {term.name: np.eye(len(names))[[o == term.name for o in owners]] for term in data.terms}
+    if coding == "sum" or all(len(term.parts) == 1 for term in data.terms):
+        return _Fixed(matrix, names, aliased, own)
+    summed, _, sum_owners, _ = _independent(data, "sum")
+    # Sum-to-zero coefficients are this linear map of the fitted ones.
+    change = np.linalg.lstsq(summed.T @ summed, summed.T @ matrix, rcond=None)[0]
+    rows = {t.name: np.asarray(change[[o == t.name for o in sum_owners]], np.float64) for t in data.terms}
+    return _Fixed(matrix, names, aliased, rows)
+
+
+def _independent(data: ModelData, coding: Coding) -> tuple[Floats, list[str], list[str], list[str]]:
+    """The independent columns, their names and terms, and the names of the others."""
+    parts, names, owners = [np.ones((data.rows, 1))], ["intercept"], [""]
+    for term in data.terms:
+        columns = term_columns(term, data, coding)
+        if columns.shape[1]:
+            parts.append(columns)
+            labels = column_names(term, data, coding)
+            names += labels
+            owners += [term.name] * len(labels)
+    matrix = np.hstack(parts)
+    used = _first_independent(matrix)
+    aliased = [name for name, keep in zip(names, used, strict=True) if not keep]
+    names = [name for name, keep in zip(names, used, strict=True) if keep]
+    owners = [owner for owner, keep in zip(owners, used, strict=True) if keep]
+    return matrix if used.all() else np.ascontiguousarray(matrix[:, used]), names, owners, aliased
+
+
+def _first_independent(matrix: Floats) -> npt.NDArray[np.bool_]:
+    """Which columns are not spanned by those before them, from the triangle of their QR factors."""
+    lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+    triangle = np.asarray(np.linalg.qr(matrix / np.where(lengths > 0, lengths, 1.0), mode="r"))
+    used = np.zeros(lengths.size, np.bool_)
+    basis = np.zeros((triangle.shape[0], 0))
+    for index in range(lengths.size):
+        column = triangle[:, index]
+        for _ in range(2):
+            column = column - basis @ (basis.T @ column)
+        size = float(np.sqrt(column @ column))
+        if lengths[index] > 0 and size > _TOLERANCE:
+            used[index] = True
+            basis = np.column_stack([basis, column / size])
+    return used
+
+
 def _report(
-    data: ModelData,
-    design: Fixed,
-    system: reml.System,
-    found: tuple[Floats, reml.Point, int],
-    how: tuple[Groups, list[str], float, float],
+    data: ModelData, columns: _Fixed, system: CrossedSystem, fit: Fit, groups: Groups, confidence: float
 ) -> MixedResult:
-    log_ratios, point, steps = found
-    groups, order, mean, level = how
-    free = data.rows - design.matrix.shape[1]
-    residual = point.residual / free
-    zero = [reml.at_zero(float(one)) for one in log_ratios]
-    fewest = max(min(size for _, size in groups.values()) - design.matrix.shape[1], 1)
-    inference, spread = _inference(system, log_ratios, point, zero, float(fewest))
-    beta = point.coefficients.copy()
-    beta[0] += mean
-    coefficients = tuple(
-        _coefficient(name, index, beta, inference, data, level) for index, name in enumerate(design.names)
-    ) + tuple(_aliased(name, data) for name in design.aliased)
-    values = {
-        name: 0.0 if zero[index] else math.exp(log_ratios[index]) * residual
-        for index, name in enumerate(order)
-    } | {"residual": residual}
-    if len(order) == 2:
-        left = data.outcome - mean - design.matrix @ point.coefficients
-        variances = _jackknifed_variances(values, groups, order, left, (data, level))
-    else:
-        spreads = {name: spread.get(index + 1) for index, name in enumerate(order)}
-        spreads["residual"] = spread.get(0)
-        variances = {name: _variance(name, v, spreads[name], data, level) for name, v in values.items()}
-    notes = [
-        f"the variance of {name} is estimated as 0" for name, none in zip(order, zero, strict=True) if none
+    step = fit.step
+    fewest = max(min(size for _, size in groups.values()) - columns.matrix.shape[1], 1)
+    inference, spread = _inference(system, fit, float(fewest))
+    left = data.outcome - system.centre - columns.matrix @ step.fixed
+    beta = step.fixed.copy()
+    beta[0] += system.centre
+    coefficients = [
+        _coefficient(name, index, beta, inference, data, confidence)
+        for index, name in enumerate(columns.names)
     ]
+    gone = Estimate.missing("the other columns already span it", f"coefficient ({_METHOD})", data.counts)
+    coefficients += [Coefficient(name, gone) for name in columns.aliased]
+    variances = {
+        name: Estimate(value, method=f"{words} ({_METHOD})", confidence=confidence, counts=data.counts)
+        for name, words, value in zip(
+            (*groups, "residual"),
+            (*(f"variance of {name}" for name in groups), "residual variance"),
+            step.variances,
+            strict=True,
+        )
+    }
+    if len(groups) == 2:
+        variances = _jackknifed(variances, groups, left, confidence)
+    else:
+        variances = {
+            name: _chi_square(e, spread.get(index), confidence)
+            for index, (name, e) in enumerate(variances.items())
+        }
+    notes = [f"the variance of {name} is estimated as 0" for name in groups if variances[name].value == 0]
     if not spread:
         notes.append(
             "the information matrix is not positive: tests use the fewest degrees of freedom there could be"
         )
-    effects = _effects(data, design, beta, inference)
+    deviance = step.deviance + system.df * math.log(2 * math.pi)
+    effects = _effects(data, columns, beta, inference)
     return MixedResult(
-        coefficients, effects, variances, -0.5 * point.deviance, _METHOD, tuple(notes), data.counts, steps
+        tuple(coefficients), effects, variances, -0.5 * deviance, _METHOD, tuple(notes), data.counts
     )
 
 
-def _inference(
-    system: reml.System, log_ratios: Floats, point: reml.Point, zero: list[bool], fewest: float
-) -> tuple[Inference, dict[int, float]]:
-    """Covariance of the coefficients with its derivatives, and the variance of each log variance.
+def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inference, dict[int, float]]:
+    """Covariance of the coefficients with its derivatives, and the variance of each log variance by its
+    place.
 
-    Parameters are the logarithms of the residual variance (0) and of each factor's that is not 0. All
-    derivatives of the score and the covariance come from central differences over the ratios.
+    Parameters are the logarithms of the variances that are not 0, the residual's last. All derivatives of the
+    score and the covariance come from central differences over the ratios, the residual variance held.
     """
-    free = system.rows - system.columns
-    residual = point.residual / free
-    live = [index for index, none in enumerate(zero) if not none]
-    step = 1e-4
-    shifted = []
-    for index in live:
-        pair = []
-        for sign in (1, -1):
-            moved = log_ratios.copy()
-            moved[index] += sign * step
-            pair.append(reml.evaluate(system, moved))
-        shifted.append(pair)
-    covariance = residual * point.inverse
-    if any(one is None for pair in shifted for one in pair):
-        return Inference(covariance, (), None, fewest), {}
-    scores = [[_score(one, live, residual, free) for one in pair if one is not None] for pair in shifted]
-    by_ratio = np.array([(plus - minus) / (2 * step) for plus, minus in scores]).reshape(
-        len(live), 1 + len(live)
-    )
-    inverses = [[one.inverse for one in pair if one is not None] for pair in shifted]
-    tilt = [residual * (plus - minus) / (2 * step) for plus, minus in inverses]
+    step, h = fit.step, 1e-4
+    live = [*np.flatnonzero(step.ratios).tolist(), step.ratios.size]
+    by_ratio, tilt = [], []
+    try:
+        for index in live[:-1]:
+            ends = []
+            for sign in (1, -1):
+                ratios = step.ratios.copy()
+                ratios[index] *= math.exp(sign * h)
+                ends.append(system.step(ratios, step.residual))
+            plus, minus = (-0.5 * end.score * end.variances for end in ends)
+            by_ratio.append((plus - minus)[live] / (2 * h))
+            tilt.append((ends[0].fixed_covariance - ends[1].fixed_covariance) / (2 * h))
+    except np.linalg.LinAlgError:
+        return _Inference(step.fixed_covariance, fewest), {}
     # A log ratio is a log variance less the residual's; the score also holds the residual variance outright.
-    direct = np.array([_left(point, live), *point.squares[live]]) / residual
-    hessian = np.vstack([-by_ratio.sum(axis=0) - 0.5 * direct, by_ratio])
+    slopes = np.array(by_ratio).reshape(-1, len(live))
+    hessian = np.vstack([slopes, -slopes.sum(axis=0) - 0.5 * step.squares[live] / step.residual])
     information = -0.5 * (hessian + hessian.T)
-    derivatives = (covariance - sum(tilt, np.zeros_like(covariance)), *tilt)
     if float(np.linalg.eigvalsh(information).min()) <= 0:
-        return Inference(covariance, (), None, fewest), {}
+        return _Inference(step.fixed_covariance, fewest), {}
     spread = np.linalg.inv(information)
-    places = [0, *(index + 1 for index in live)]
-    variances = {place: float(spread[k, k]) for k, place in enumerate(places)}
-    return Inference(covariance, derivatives, spread, float(free)), variances
-
-
-def _left(point: reml.Point, live: list[int]) -> float:
-    return point.residual - float(point.squares[live].sum())
-
-
-def _score(point: reml.Point, live: list[int], residual: float, free: int) -> Floats:
-    """Of the log likelihood in the log variances, the residual variance held."""
-    own = free - float(point.explained[live].sum()) - _left(point, live) / residual
-    return -0.5 * np.array([own, *(point.explained[live] - point.squares[live] / residual)])
+    whole = step.fixed_covariance - sum(tilt, np.zeros_like(step.fixed_covariance))
+    variances = {place: float(spread[k, k]) for k, place in enumerate(live)}
+    return _Inference(step.fixed_covariance, float(system.df), (*tilt, whole), spread), variances
 
 
 def _coefficient(
-    name: str, index: int, beta: Floats, inference: Inference, data: ModelData, confidence: float
+    name: str, index: int, beta: Floats, inference: _Inference, data: ModelData, confidence: float
 ) -> Coefficient:
-    row = np.zeros(beta.size)
-    row[index] = 1.0
-    error, df = inference.error(row), inference.df(row)
-    value = float(beta[index])
-    plain = Estimate(value, method=f"coefficient ({_METHOD})", counts=data.counts)
-    if error is None:
-        return Coefficient(
-            name, _bounds.bounded(plain, None, "", confidence, NO_ERROR), None, None, None, None
-        )
+    from scipy.special import stdtr
+
+    row = np.eye(beta.size)[index]
+    value, variance = float(beta[index]), float(inference.covariance[index, index])
+    plain = Estimate(value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts)
+    if not (variance > 0 and math.isfinite(variance)):
+        return Coefficient(name, plain.without_interval(NO_ERROR))
+    error, df = math.sqrt(variance), inference.df(row)
     half = _bounds.t_quantile(confidence, df) * error
-    bounded = plain.with_interval(value - half, value + half, _TESTS, confidence)
-    return Coefficient(name, bounded, error, df, value / error, inference.p_value(value / error, df))
+    bounded = plain.with_interval(value - half, value + half, "Satterthwaite t", confidence)
+    return Coefficient(name, bounded, error, df, value / error, float(2 * stdtr(df, -abs(value / error))))
 
 
-def _aliased(name: str, data: ModelData) -> Coefficient:
-    why = "the other columns already span it"
-    return Coefficient(
-        name, Estimate.missing(why, f"coefficient ({_METHOD})", data.counts), None, None, None, None
-    )
-
-
-def _variance(name: str, value: float, spread: float | None, data: ModelData, confidence: float) -> Estimate:
-    plain = Estimate(value, method=_variance_method(name), counts=data.counts)
-    if value == 0:
-        return _bounds.bounded(plain, None, "", confidence, "estimated as 0, at the edge of what is possible")
-    if spread is None:
-        return _bounds.bounded(plain, None, "", confidence, "the information matrix is not positive")
+def _chi_square(plain: Estimate, spread: float | None, confidence: float) -> Estimate:
+    """A variance with Satterthwaite's chi-square interval, from the variance of its logarithm."""
     from scipy.special import chdtri
 
+    value = float(plain)
+    if value == 0:
+        return plain.without_interval("estimated as 0, at the edge of what is possible")
+    if spread is None:
+        return plain.without_interval("the information matrix is not positive")
     df, tail = 2 / spread, (1 - confidence) / 2
     if df < 1:
-        return _bounds.bounded(
-            plain, None, "", confidence, "it is known with less than one degree of freedom"
-        )
-    low, high = value * df / float(chdtri(df, tail)), value * df / float(chdtri(df, 1 - tail))
+        return plain.without_interval("it is known with less than one degree of freedom")
+    low, high = (value * df / float(chdtri(df, p)) for p in (tail, 1 - tail))
     return plain.with_interval(low, high, "Satterthwaite chi-square", confidence)
 
 
-def _jackknifed_variances(
-    values: dict[str, float], groups: Groups, order: list[str], left: Floats, how: tuple[ModelData, float]
+def _jackknifed(
+    variances: dict[str, Estimate], groups: Groups, left: Floats, confidence: float
 ) -> dict[str, Estimate]:
     """Each variance with its two-way jackknife bounds, from what the fixed effects leave of the outcome."""
-    data, level = how
-    rater = "rater" if "rater" in order else order[1]
-    item = next(name for name in order if name != rater)
+    rater = "rater" if "rater" in groups else list(groups)[1]
+    item = next(name for name in groups if name != rater)
     (raters, n_raters), (items, n_items) = groups[rater], groups[item]
-    d = Design(
-        raters, items, left, range(n_raters), range(n_items),
-        np.bincount(items, minlength=n_items), np.bincount(raters, minlength=n_raters),
-    )  # fmt: skip
-    found = component_bounds(d, np.array([values[item], values[rater], values["residual"]]), level)
-    out = {}
-    for name, value in values.items():
-        plain = Estimate(value, method=_variance_method(name), counts=data.counts)
-        if isinstance(found, str):
-            out[name] = _bounds.bounded(plain, None, "", level, found)
-            continue
-        low, high = {item: found.item, rater: found.rater, "residual": found.residual}[name]
-        out[name] = plain.with_interval(low, high, f"{JACKKNIFE}, log scale", level)
-    return out
+    d = coded_ratings(raters, items, left, range(n_raters), range(n_items))
+    places = {item: "item", rater: "rater", "residual": "residual"}
+    values = np.array([float(variances[name]) for name in places])
+    bounds = component_bounds(d, values, confidence)
+    if not isinstance(bounds, str):
+        bounds = {name: bounds[place] for name, place in places.items()}
+    return bounded_components(variances, bounds, confidence)
 
 
-def _variance_method(name: str) -> str:
-    return f"{'residual variance' if name == 'residual' else f'variance of {name}'} ({_METHOD})"
+def _effects(
+    data: ModelData, columns: _Fixed, beta: Floats, inference: _Inference
+) -> tuple[MixedEffect, ...]:
+    from scipy.special import fdtrc
 
-
-def _effects(data: ModelData, design: Fixed, beta: Floats, inference: Inference) -> tuple[MixedEffect, ...]:
     out = []
     empty = holes(data)
     for term in data.terms:
-        rows = design.hypotheses.get(term.name)
+        rows = columns.hypotheses[term.name]
         over = [other.name for other in empty if other.contains(term) and other != term]
-        why = None
-        if rows is None or rows.shape[0] == 0:
+        tested = None
+        why = NO_ERROR
+        if rows.shape[0] == 0:
             why = why_no_columns(term, data)
         elif over:
             why = f"{over[0]} has empty cells, where the test has no clear hypothesis"
-        if why or rows is None:
-            out.append(MixedEffect(term.name, 0, None, None, None, why))
-            continue
-        tested = inference.f_test(rows, beta)
+        else:
+            tested = inference.f_test(rows, beta)
         if tested is None:
-            out.append(MixedEffect(term.name, 0, None, None, None, NO_ERROR))
+            out.append(MixedEffect(term.name, 0, why_missing=why))
             continue
         f, df = tested
-        out.append(MixedEffect(term.name, rows.shape[0], df, f, inference.f_p_value(f, rows.shape[0], df)))
+        out.append(MixedEffect(term.name, rows.shape[0], df, f, float(fdtrc(rows.shape[0], df, f))))
     return tuple(out)
 
 
 def _nothing(data: ModelData, random: list[str], why: str) -> MixedResult:
-    variances: dict[str, Any] = {
+    variances = {
         name: Estimate.missing(why, f"variance of {name}", data.counts) for name in [*random, "residual"]
     }
-    effects = tuple(MixedEffect(term.name, 0, None, None, None, why) for term in data.terms)
-    return MixedResult((), effects, variances, None, _METHOD, (), data.counts, 0, why)
+    effects = tuple(MixedEffect(term.name, 0, why_missing=why) for term in data.terms)
+    return MixedResult((), effects, variances, None, _METHOD, (), data.counts, why)

@@ -115,7 +115,7 @@ def _divisions(centred: Floats, size: int, exact: bool, resamples: int, seed: in
         ).reshape(-1, size)
         values = centred[picked]
         return np.column_stack([values.sum(axis=1), (values * values).sum(axis=1)])
-    from heartfelt.stats._kernels_inference import shuffle_sums
+    from heartfelt.stats._kernels_permutation import shuffle_sums
 
     # Picking the smaller group is less work; the other's sums are what is left.
     small = min(size, centred.size - size)
@@ -157,7 +157,7 @@ def permutation_paired(
         why = "no pair differs"
     if why:
         return _none(found.estimate(confidence), why, alternative, method)
-    from heartfelt.stats._kernels_inference import all_flip_sums, flip_sums
+    from heartfelt.stats._kernels_permutation import all_flip_sums, flip_sums
 
     moving = gaps[gaps != 0]
     exact = 2**moving.size <= EXACT_LIMIT
@@ -228,7 +228,7 @@ def _products(
     if exact:
         shuffled = np.array(list(permutations(range(x.size))))
         return float(x @ y), np.asarray(y[shuffled] @ x)
-    from heartfelt.stats._kernels_inference import shuffle_products
+    from heartfelt.stats._kernels_permutation import shuffle_products
 
     return float(x @ y), shuffle_products(x, y, starts, how[0], _state(how[1], "correlation"))
 
@@ -242,7 +242,7 @@ def _concordances(x: Floats, y: Floats, exact: bool, resamples: int, seed: int) 
         shuffled = second.place[np.array(list(permutations(range(x.size))))]
         values = (np.sign(shuffled[:, one] - shuffled[:, two]) @ signs).astype(np.float64)
         return float(np.sign(second.place[one] - second.place[two]) @ signs), values
-    from heartfelt.stats._kernels_inference import shuffle_concordance
+    from heartfelt.stats._kernels_permutation import shuffle_concordance
     from heartfelt.stats._kernels_resample import kendall_scores
 
     own = kendall_scores(first.order, first.starts, second.place, second.places).sum() / 2

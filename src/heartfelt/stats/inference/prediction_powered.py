@@ -1,18 +1,19 @@
 """Prediction-powered inference: means and slopes from a few ratings and many predictions.
 
-Some items have a rated value and a prediction, many more a prediction only. The many give the estimate its precision, the
-few say how far the predictions are off and take that out again. Nothing is assumed of the predictor: a useless one costs
-(almost) nothing, because the weight ``tuning`` it is given, between 0 and 1, is the one that makes the variance smallest.
-What is assumed: the rated items are a random sample of the same source as the others, and no prediction was made from
-the value it is held against (give out-of-fold predictions for items a predictor was trained on).
+Some items have a rated value and a prediction, many more a prediction only. The many give the estimate its
+precision, the few say how far the predictions are off and take that out again. Nothing is assumed of the
+predictor: a useless one costs (almost) nothing, because the weight ``tuning`` it is given, between 0 and 1,
+is the one that makes the variance smallest. What is assumed: the rated items are a random sample of the same
+source as the others, and no prediction was made from the value it is held against (give out-of-fold
+predictions for items a predictor was trained on).
 
-Conventions: one row per rated item, or one per rating with ``item`` (each item then counts once, whatever its number of
-ratings) and ``rater``. Errors are those of the estimating equations, clustered by item (HC2 for ratings alone, HC3 with
-predictions), and by rater too where given (Cameron, Gelbach and Miller 2011); Student t with Satterthwaite's degrees of
-freedom, since the rated are few.
+Conventions: one row per rated item, or one per rating with ``item`` (each item then counts once, whatever its
+number of ratings) and ``rater``. Errors are those of the estimating equations, clustered by item (HC2 for
+ratings alone, HC3 with predictions), and by rater too where given (Cameron, Gelbach and Miller 2011); Student
+t with Satterthwaite's degrees of freedom, since the rated are few.
 
-Source: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023), *Prediction-powered inference*; Angelopoulos, Duchi and
-Zrnic (2023), *PPI++*, for the weight.
+Source: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023), *Prediction-powered inference*; Angelopoulos,
+Duchi and Zrnic (2023), *PPI++*, for the weight.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _INTERVAL = "prediction-powered, Student t"
 class PredictionPowered:
     """An estimate from ratings and predictions, beside what the ratings alone and the predictions alone give.
 
-    ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus rated).
+    ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus
+    rated).
     """
 
     estimate: Estimate
@@ -226,7 +228,9 @@ class _Parts:
         return first, rest
 
     def _held(self, bread: npt.NDArray[np.floating[Any]]) -> Floats:
-        """By how much fitting shrinks each item's gap: HC2 for ratings alone, HC3 where the weight was fitted too."""
+        """By how much fitting shrinks each item's gap: HC2 for ratings alone, HC3 where the weight was fitted
+        too.
+        """
         leverage = np.einsum("ij,jk,ik->i", self.design, bread, self.design)
         free = np.clip(1.0 - leverage, 0.1, 1.0)
         return np.asarray(free if self.tuning else np.sqrt(free))
@@ -266,7 +270,9 @@ def _read(parts: _Parts, ask: _Ask, counts: dict[str, int], method: str, interva
 
 
 def _tuned(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask) -> float:
-    """The weight that makes the variance smallest: covariance of values and predictions over the predictions' variance."""
+    """The weight that makes the variance smallest: covariance of values and predictions over the predictions'
+    variance.
+    """
     items = int(rows.item.max()) + 1
     by_value = _Parts(rows, design, other, more, _solve(design, rows.value, rows.weight), 0.0)
     flat = _Rows(rows.prediction, rows.prediction, rows.x, rows.weight, rows.item, None, 0)

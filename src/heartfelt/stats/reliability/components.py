@@ -1,53 +1,71 @@
 """Variance components of ratings: how much of the spread is the items, the raters, and the rest.
 
-Model: rating = mean + item + rater + residual, items and raters random and crossed, any rating missing.
-Fitted by restricted maximum likelihood (Patterson & Thompson, 1971), which on complete data equals the
-analysis of variance whenever that is not negative. A component may be estimated as zero; its interval then
-starts at zero.
+Model: rating = mean + item + rater + residual, items and raters random and crossed, any rating missing
+(``reliability.crossed``), fitted by restricted maximum likelihood, which on complete data equals the analysis
+of variance whenever that is not negative. A component may be estimated as zero; its interval then starts at
+zero.
 
 Units: squared points of the scale; shares are fractions of the sum. The ``error`` is rater + residual, the
-variance of one rating about its item. Intervals are two-way jackknives (``component_bounds``), which cost one
-pass over the ratings and hold when raters differ in gain or some are careless. By name there are also profile
-likelihood and the delta method on the log scale; they assume normal effects and raters alike. Above 3,000
-levels on both sides traces are estimated from random probes and there is no log likelihood. A (rater, item)
-pair may occur once.
+variance of one rating about its item. A (rater, item) pair may occur once. Above 3,000 levels on both sides
+traces are estimated from random probes and there is no log likelihood.
+
+Intervals are two-way jackknives (``stats.two_way_jackknife``), which cost one pass over the ratings and hold
+when raters differ in gain or some are careless. A component v moves on the scale log(v + c), where c is the
+part of noise in the variance of the level means it shows in: error / n for items with n ratings each, (item +
+residual) / m for raters who gave m each. The scale reaches zero, so an estimate of zero has an upper bound.
+Bounds are those of a chi-square with the degrees of freedom that the jackknife variance on this scale
+implies, never more than what normal effects of so many items or raters would give. Sums and ratios of
+components combine the distances to the bounds of their parts in quadrature (Graybill & Wang, 1980; Zou &
+Donner, 2008). Shares of item and rater move on the log F scale, with Student's t. Careless raters who
+happened not to be on the panel would turn part of the items' variance into residual and add noise of their
+own: items and their share are extended downwards for that, the residual upwards. Profile likelihood and the
+delta method are there by name; they assume normal effects and raters alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from heartfelt.errors import InputError
+from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.bounds import Quantity
-from heartfelt.stats.reliability.component_bounds import ComponentBounds, component_bounds
-from heartfelt.stats.reliability.crossed import REML, CrossedFit, check_confidence, fit_crossed
-from heartfelt.stats.reliability.design import Design, rating_design
-from heartfelt.stats.reliability.jackknife import NAME
-from heartfelt.stats.triples import Ids, Values
+from heartfelt.stats.ratings import Ratings, as_ratings
+from heartfelt.stats.reliability.crossed import REML, CrossedFit, Quantity, fit_crossed
+from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.stats.two_way_jackknife import (
+    NAME,
+    Sums,
+    TwoWaySpread,
+    attentive_pairs,
+    careless_share,
+    from_log_f,
+    half_width,
+    log_ratio,
+    moment_components,
+    moment_jackknife,
+    on_log_f,
+)
 
 ComponentInterval: TypeAlias = Literal["auto", "jackknife", "profile", "delta", "none"]
-INTERVALS = ("auto", "jackknife", "profile", "delta", "none")
+Bounds: TypeAlias = tuple[float, float]
+Part: TypeAlias = tuple[float, Bounds]
+"""A value and its bounds."""
 
-ITEM = Quantity((1.0, 0.0, 0.0))
-RATER = Quantity((0.0, 1.0, 0.0))
-RESIDUAL = Quantity((0.0, 0.0, 1.0))
-ERROR = Quantity((0.0, 1.0, 1.0))
-ITEM_SHARE = Quantity((1.0, 0.0, 0.0), (0.0, 1.0, 1.0))
-RATER_SHARE = Quantity((0.0, 1.0, 0.0), (1.0, 0.0, 1.0))
-RESIDUAL_SHARE = Quantity((0.0, 0.0, 1.0), (1.0, 1.0, 0.0))
 QUANTITIES = {
-    "item": ITEM,
-    "rater": RATER,
-    "residual": RESIDUAL,
-    "error": ERROR,
-    "item_share": ITEM_SHARE,
-    "rater_share": RATER_SHARE,
-    "residual_share": RESIDUAL_SHARE,
+    "item": Quantity((1.0, 0.0, 0.0)),
+    "rater": Quantity((0.0, 1.0, 0.0)),
+    "residual": Quantity((0.0, 0.0, 1.0)),
+    "error": Quantity((0.0, 1.0, 1.0)),
+    "item_share": Quantity((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)),
+    "rater_share": Quantity((0.0, 1.0, 0.0), (1.0, 0.0, 1.0)),
+    "residual_share": Quantity((0.0, 0.0, 1.0), (1.0, 1.0, 0.0)),
 }
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +85,11 @@ class VarianceComponents:
     iterations: int = 0
     notes: tuple[str, ...] = ()
 
-    @property
-    def value(self) -> float | None:
-        """The items' share, the headline."""
-        return self.item_share.value
-
-    @property
-    def low(self) -> float | None:
-        """Lower bound of the items' share."""
-        return self.item_share.low
-
-    @property
-    def high(self) -> float | None:
-        """Upper bound of the items' share."""
-        return self.item_share.high
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain objects for strict JSON."""
-        names = ("item", "rater", "residual", "error", "item_share", "rater_share", "residual_share", "mean")
-        out: dict[str, Any] = {name: getattr(self, name).to_json() for name in names}
-        return out | {
-            "log_likelihood": self.log_likelihood,
-            "method": self.method,
-            "iterations": self.iterations,
-            "notes": list(self.notes),
-        }
-
 
 def variance_components(
-    rater: Ids,
-    item: Ids,
-    value: Values,
+    rater: Ids | Ratings,
+    item: Ids = None,
+    value: Values = None,
     *,
     confidence: float = 0.95,
     interval: ComponentInterval = "auto",
@@ -108,65 +100,40 @@ def variance_components(
     ``interval``: "auto" is the "jackknife"; "profile" and "delta" are the model's own, "none" leaves them
     out. ``seed`` matters only where traces are estimated from probes.
     """
-    check_confidence(confidence)
-    if interval not in INTERVALS:
+    _bounds.check_confidence(confidence)
+    if interval not in ("auto", "jackknife", "profile", "delta", "none"):
         raise InputError(
             f"There is no interval '{interval}' here.", "Use 'jackknife', 'profile', 'delta' or 'none'."
         )
-    d = rating_design(rater, item, value)
+    d = as_ratings(rater, item, value)
     fit = fit_crossed(d, seed=seed)
     if isinstance(fit, str):
-        return _nothing(fit, d)
+        gone = Estimate.missing(fit, REML, d.counts)
+        return VarianceComponents(gone, gone, gone, gone, gone, gone, gone, gone, None, REML, 0, (fit,))
+    if interval == "auto" or interval == "jackknife":
+        parts = {name: fit.estimate(quantity, confidence, "none") for name, quantity in QUANTITIES.items()}
+        parts = bounded_components(parts, component_bounds(d, fit.variances, confidence), confidence)
+    else:
+        parts = {name: fit.estimate(quantity, confidence, interval) for name, quantity in QUANTITIES.items()}
+    deviance = fit.fit.step.deviance + (d.size - 1) * float(np.log(2 * np.pi))
     return VarianceComponents(
-        **_parts(fit, d, confidence, interval),
+        **parts,
         mean=_mean(fit, d, confidence),
-        log_likelihood=_log_likelihood(fit, d),
+        log_likelihood=None if fit.probed else -0.5 * deviance,
         method=fit.method,
         iterations=fit.fit.iterations,
         notes=_notes(fit),
     )
 
 
-def _parts(fit: CrossedFit, d: Design, confidence: float, interval: ComponentInterval) -> dict[str, Estimate]:
-    if interval in ("profile", "delta", "none"):
-        return {name: fit.estimate(quantity, confidence, interval) for name, quantity in QUANTITIES.items()}
-    plain = {name: fit.estimate(quantity, confidence, "none") for name, quantity in QUANTITIES.items()}
-    bounds = component_bounds(d, fit.variances, confidence)
-    return {name: e if e.is_missing else _bounded(e, name, bounds, confidence) for name, e in plain.items()}
-
-
-def _bounded(e: Estimate, name: str, bounds: ComponentBounds | str, confidence: float) -> Estimate:
-    if isinstance(bounds, str):
-        return replace(e, counts=dict(e.counts), why_no_interval=bounds)
-    low, high = getattr(bounds, name)
-    bounded = e.with_interval(low, high, f"{NAME}, log scale", confidence)
-    return replace(bounded, why_no_interval=None, counts=dict(e.counts))
-
-
-def _log_likelihood(fit: CrossedFit, d: Design) -> float | None:
-    if not np.isfinite(fit.fit.step.deviance):
-        return None
-    return -0.5 * (fit.fit.step.deviance + (d.size - 1) * float(np.log(2 * np.pi)))
-
-
-def _mean(fit: CrossedFit, d: Design, confidence: float) -> Estimate:
+def _mean(fit: CrossedFit, d: Ratings, confidence: float) -> Estimate:
     """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of
-    freedom."""
-    from scipy.special import stdtrit
-
-    mean = float(fit.fit.step.fixed[0])
-    error = float(np.sqrt(fit.fit.step.fixed_covariance[0, 0]))
-    df = min(len(d.items), len(d.raters)) - 1
-    half = float(stdtrit(df, 0.5 + confidence / 2)) * error
-    return Estimate(
-        mean,
-        mean - half,
-        mean + half,
-        "generalised least squares",
-        "Wald, t quantile",
-        confidence,
-        fit.counts,
-    )
+    freedom.
+    """
+    mean, variance = float(fit.fit.step.fixed[0]), float(fit.fit.step.fixed_covariance[0, 0])
+    half = half_width(variance, min(len(d.items), len(d.raters)) - 1, confidence)
+    plain = Estimate(mean, method="generalised least squares", counts=fit.counts)
+    return plain.with_interval(mean - half, mean + half, "Wald, t quantile", confidence)
 
 
 def _notes(fit: CrossedFit) -> tuple[str, ...]:
@@ -174,11 +141,148 @@ def _notes(fit: CrossedFit) -> tuple[str, ...]:
     for position, name in ((0, "item"), (1, "rater")):
         if fit.variances[position] == 0.0 and fit.merged != position:
             notes.append(f"the {name} variance is estimated as zero, the edge of its range")
-    if fit.surface is None:
+    if fit.probed:
         notes.append("no log likelihood: traces were estimated from random probes")
     return tuple(notes)
 
 
-def _nothing(why: str, d: Design) -> VarianceComponents:
-    gone = Estimate.missing(why, REML, d.counts)
-    return VarianceComponents(gone, gone, gone, gone, gone, gone, gone, gone, None, REML, 0, (why,))
+def bounded_components(
+    parts: Mapping[str, Estimate], bounds: Mapping[str, Bounds] | str, confidence: float
+) -> dict[str, Estimate]:
+    """Each estimate with its bounds, or with the reason there are none."""
+    if isinstance(bounds, str):
+        return {name: e if e.is_missing else e.without_interval(bounds) for name, e in parts.items()}
+    name_of = f"{NAME}, log scale"
+    return {
+        name: e if e.is_missing else e.with_interval(*bounds[name], name_of, confidence)
+        for name, e in parts.items()
+    }
+
+
+def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[str, Bounds] | str:
+    """Two-way jackknife bounds about these estimates (item, rater, residual), or why there are none."""
+    jackknife = moment_jackknife(d)
+    why = jackknife.why_unsteady()
+    if why is not None:
+        return why
+    item, rater, residual = (float(v) for v in variances)
+    total = item + rater + residual
+    n, m = _per_level(d.per_item), _per_level(d.per_rater)
+    noise, rater_noise = (rater + residual) / n, (item + residual) / m
+
+    def statistics(sums: Sums) -> list[Floats]:
+        v_item, v_rater, v_residual, error = moment_components(sums)
+        return [
+            _log_above(v_item, noise),
+            _log_above(v_rater, rater_noise),
+            np.log(v_residual),
+            log_ratio(v_item, error, n),
+            log_ratio(v_rater, np.maximum(v_item + v_residual, 1e-3 * error), m),
+            _log_above((v_item + v_rater) / v_residual, noise / residual),
+        ]
+
+    spreads = jackknife.spreads(statistics)
+    items, raters = spreads[0].item_count, spreads[0].rater_count
+    attentive = attentive_pairs(raters)
+    worse = residual + (1.0 - attentive) * item + careless_share(raters) * total
+    of_item = _moved(item, noise, _chi_square(spreads[0], items, confidence), below=attentive * item)
+    of_rater = _moved(rater, rater_noise, _chi_square(_as_items(spreads[1]), raters, confidence))
+    of_residual = _moved(
+        residual, 0.0, _chi_square(spreads[2], d.size - items - raters, confidence), above=worse
+    )
+    share = (residual, of_residual), (item + rater, _sum((item, of_item), (rater, of_rater)))
+    of_rest = _rest_bounds((item + rater) / residual, noise / residual, spreads[5], confidence)
+    ends = [_ratio(*share), of_rest]
+    return {
+        "item": of_item,
+        "rater": of_rater,
+        "residual": of_residual,
+        "error": _sum((rater, of_rater), (residual, of_residual)),
+        "item_share": _share_bounds(item / total, n, spreads[3], confidence, attentive),
+        "rater_share": _share_bounds(rater / total, m, _at_least(spreads[4]), confidence, 1.0),
+        "residual_share": (min(low for low, _ in ends), max(high for _, high in ends)),
+    }
+
+
+def _share_bounds(
+    share: float, k: float, spread: TwoWaySpread, confidence: float, attentive: float
+) -> Bounds:
+    """Bounds of a share on the log F scale of k ratings; unseen careless raters leave ``attentive`` of it."""
+    centre = on_log_f(share, k)
+    low, high = spread.bounds(centre, confidence, below=centre - on_log_f(attentive * share, k))
+    return max(min(from_log_f(low, k), share), 0.0), max(from_log_f(high, k), share)
+
+
+def _at_least(spread: TwoWaySpread) -> TwoWaySpread:
+    """A spread of raters' levels: no less than normal effects of so many raters would give."""
+    least = 2.0 / max(spread.rater_count - 1.0, 1.0)
+    raters = max(spread.raters, spread.ratings + least)
+    return TwoWaySpread(spread.items, raters, spread.ratings, spread.item_count, spread.rater_count)
+
+
+def _as_items(spread: TwoWaySpread) -> TwoWaySpread:
+    """A spread of raters' levels as one of items: nothing is made up for few raters, whose number bounds it."""
+    return TwoWaySpread(spread.plain_variance, 0.0, 0.0, spread.rater_count, spread.item_count)
+
+
+def _chi_square(spread: TwoWaySpread, levels: float, confidence: float) -> Bounds:
+    """How far the bounds of a log variance lie below and above."""
+    from scipy.special import chdtri
+
+    tail = 0.5 - confidence / 2
+    least = 2.0 / max(levels - 1.0, 1.0)
+    # What goes beyond normal effects is itself estimated: Student's t in place of the normal quantile.
+    ratio = half_width(1.0, spread.df, confidence) / half_width(1.0, 1e9, confidence)
+    variance = least + max(spread.variance - least, 0.0) * ratio**2
+    fewest = max((min(spread.item_count, spread.rater_count) - 1.0) / 2.0, 1.0)
+    df = max(2.0 / variance, fewest)
+    low, high = (math.log(float(chdtri(df, p)) / df) for p in (tail, 1.0 - tail))
+    return low, -high
+
+
+def _moved(
+    value: float, noise: float, reach: Bounds, below: float | None = None, above: float | None = None
+) -> Bounds:
+    """A variance moved on the log scale above its noise, further by what unseen careless raters may do."""
+    centre = math.log(value + noise)
+    down = 0.0 if below is None else centre - math.log(below + noise)
+    up = 0.0 if above is None else math.log(above + noise) - centre
+    low = math.exp(centre - math.hypot(reach[0], down)) - noise
+    high = math.exp(min(centre + math.hypot(reach[1], up), 700.0)) - noise
+    return min(max(low, 0.0), value), max(high, value)
+
+
+def _sum(*parts: Part) -> Bounds:
+    """Bounds of a sum from its parts."""
+    total = sum(value for value, _ in parts)
+    down = math.hypot(*(value - low for value, (low, _) in parts))
+    up = math.hypot(*(high - value for value, (_, high) in parts))
+    return max(total - down, 0.0), total + up
+
+
+def _ratio(part: Part, rest: Part) -> Bounds:
+    """Bounds of part / (part + rest) from both."""
+    (a, (a_low, a_high)), (b, (b_low, b_high)) = part, rest
+    if b <= 0:
+        return a_low / (a_low + b_high), 1.0
+    odds = math.log(a / b)
+    up = math.inf if b_low <= 0 else math.hypot(math.log(a_high / a), math.log(b / b_low))
+    down = math.hypot(math.log(a / max(a_low, 1e-300)), math.log(b_high / b))
+    return 1.0 / (1.0 + math.exp(min(down - odds, 700.0))), 1.0 / (1.0 + math.exp(-min(odds + up, 700.0)))
+
+
+def _rest_bounds(rest: float, noise: float, spread: TwoWaySpread, confidence: float) -> Bounds:
+    """Bounds of 1 / (1 + rest) by the jackknife on log(rest + noise)."""
+    low, high = spread.bounds(math.log(rest + noise), confidence)
+    ends = [max(math.exp(min(z, 700.0)) - noise, 0.0) for z in (high, low)]
+    return 1.0 / (1.0 + ends[0]), 1.0 / (1.0 + ends[1])
+
+
+def _per_level(counts: Ints) -> float:
+    """Effective number of ratings per level of a one-way layout, at least 1."""
+    n = float(counts.sum())
+    return max((n - float(np.square(counts, dtype=np.float64).sum()) / n) / max(counts.size - 1, 1), 1.0)
+
+
+def _log_above(values: Floats, noise: float) -> Floats:
+    return np.log(np.maximum(values + noise, _LEAST * noise))

@@ -1,122 +1,271 @@
-"""Fitting the crossed model to a rating design, and reading quantities off the fit.
+"""The crossed model of ratings, and intervals for what is read off it.
 
-Positions of the variances are (item, rater, residual) throughout. Where the design cannot tell two of them
-apart (every rater gave one rating, or every item got one), they are fitted as one, and only quantities that
-weigh them alike can be read off; the rest are missing, with the reason.
+Model: rating = mean + item + rater + residual, items and raters random and crossed, any rating missing;
+fitted by ``stats.reml``. Positions of the variances are (item, rater, residual) throughout. Where the design
+cannot separate two of them (every rater gave one rating, or every item got one), they are fitted as one. Only
+quantities that weigh them alike can then be read off; the rest are missing, with the reason.
+
+A quantity is a ratio of two weighted sums of the variances, or one such sum: a variance, a share, an
+intraclass correlation, a squared standard error. Its profile interval holds the values that some set of
+variances within a deviance of the chi-square quantile (one degree of freedom) of the best attains; the ends
+are found by maximising and minimising the quantity inside that region (Venzon & Moolgavkar, 1988). It reaches
+zero when the data allow zero. The delta interval is symmetric in the log of the quantity (of its odds for a
+share) and exists only for positive estimates. Both assume normal effects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.bounds import (
-    DELTA,
-    PROFILE,
-    Quantity,
-    Surface,
-    delta_bounds,
-    inverse_information,
-    profile_bounds,
-)
-from heartfelt.stats.reliability.design import Design
-from heartfelt.stats.reliability.iterative import IterativeSystem
-from heartfelt.stats.reliability.reml import CEILING, DIRECT_LIMIT, Fit, maximise
-from heartfelt.stats.reliability.system import DenseSystem
+from heartfelt.stats.ratings import Ratings
+from heartfelt.stats.reml import CrossedSystem, Fit, ProbedSystem, maximise
 from heartfelt.stats.triples import Floats, Ints
 
 Interval: TypeAlias = Literal["auto", "profile", "delta", "none"]
 
 PROFILE_LIMIT = 600
+DIRECT_LIMIT = 3000
 REML = "crossed random effects, REML"
 REML_PROBES = "crossed random effects, REML with stochastic traces"
+PROFILE = "profile likelihood"
+DELTA = "delta method, log scale"
 
-ONE_EACH = "every rater gave one rating, so rater and residual variance cannot be told apart"
-ONE_RATING = "every item has one rating, so item and residual variance cannot be told apart"
+ONE_EACH = "every rater gave one rating, so rater and residual variance cannot be separated"
+ONE_RATING = "every item has one rating, so item and residual variance cannot be separated"
 EXACT = "the ratings are exact sums of item and rater effects, so there is no residual variance to fit"
+UNDETERMINED = "the design does not determine the components"
 
 
 @dataclass(frozen=True, slots=True)
-class CrossedFit:
-    """Fitted variances (item, rater, residual), their covariance and what may be read off them."""
+class Quantity:
+    """``top . v``, or its share ``top . v / (top . v + rest . v)`` where ``rest`` is given."""
 
-    variances: Floats
-    covariance: Floats
+    top: tuple[float, float, float]
+    rest: tuple[float, float, float] | None = None
+
+    def value(self, variances: Floats) -> float:
+        """The quantity at these variances."""
+        top = float(np.dot(self.top, variances))
+        if self.rest is None:
+            return top
+        total = top + float(np.dot(self.rest, variances))
+        return top / total if total > 0 else 0.0
+
+    def gradient(self, variances: Floats) -> Floats:
+        """Derivative of the log of the quantity (of its odds for a share) in the variances."""
+        out: Floats = np.array(self.top) / float(np.dot(self.top, variances))
+        if self.rest is not None:
+            out = out - np.array(self.rest) / float(np.dot(self.rest, variances))
+        return out
+
+    def shifted(self, value: float, by: float) -> float:
+        """The value moved by ``by`` on the log (odds) scale."""
+        if self.rest is None:
+            return value * float(np.exp(by))
+        return 1.0 / (1.0 + (1.0 - value) / value * float(np.exp(-by)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossedFit:
+    """A fitted model: its variances (item, rater, residual), their covariance and intervals of quantities.
+
+    ``order`` gives the positions of the system's variances; those not in it are not in the model and stay
+    zero.
+    """
+
+    system: CrossedSystem
     fit: Fit
-    method: str
-    counts: Mapping[str, int]
-    surface: Surface | None
-    merged: int | None = None
-    why_merged: str = ""
+    order: tuple[int, ...]
+    counts: dict[str, int]
+    _edges: dict[frozenset[int], Fit | None] = field(default_factory=dict)
+
+    @property
+    def probed(self) -> bool:
+        """Whether traces were estimated from random probes."""
+        return isinstance(self.system, ProbedSystem)
+
+    @property
+    def method(self) -> str:
+        """How the fit was made."""
+        return REML_PROBES if self.probed else REML
+
+    @property
+    def merged(self) -> int | None:
+        """The position fitted as one with the residual, if any."""
+        return next((position for position in (0, 1) if position not in self.order), None)
+
+    @property
+    def why_merged(self) -> str:
+        """Why two variances were fitted as one."""
+        return {None: "", 0: ONE_RATING, 1: ONE_EACH}[self.merged]
+
+    @property
+    def variances(self) -> Floats:
+        """Item, rater and residual."""
+        return self._placed(self.fit)
+
+    def _placed(self, fit: Fit) -> Floats:
+        out = np.zeros(3)
+        out[list(self.order)] = fit.step.variances
+        return out
 
     def missing_reason(self, quantity: Quantity) -> str | None:
         """Why the quantity cannot be read off, or None."""
-        if self.merged is None:
-            return None
-        for weights in (quantity.top, quantity.rest):
-            if weights is not None and weights[self.merged] != weights[2]:
-                return self.why_merged
+        if self.merged is not None:
+            for weights in (quantity.top, quantity.rest):
+                if weights is not None and weights[self.merged] != weights[2]:
+                    return self.why_merged
         return None
 
-    def estimate(
-        self,
-        quantity: Quantity,
-        confidence: float = 0.95,
-        interval: Interval = "auto",
-        transform: Callable[[float], float] | None = None,
-    ) -> Estimate:
-        """The quantity with its interval, ``transform`` (increasing) applied to value and bounds."""
+    def estimate(self, quantity: Quantity, confidence: float = 0.95, interval: Interval = "auto") -> Estimate:
+        """The quantity with its interval."""
         why = self.missing_reason(quantity)
         if why is not None:
             return Estimate.missing(why, self.method, self.counts)
-        change = transform or (lambda x: x)
-        value = quantity.value(self.variances)
-        name, low, high = self._bounds(quantity, confidence, interval)
-        return Estimate(
-            change(value),
-            None if low is None else change(low),
-            None if high is None else change(high),
-            self.method,
-            name if low is not None or high is not None else "",
-            confidence,
-            self.counts,
-            why_no_interval=None if low is not None else name,
+        plain = Estimate(
+            quantity.value(self.variances), method=self.method, confidence=confidence, counts=self.counts
         )
-
-    def _bounds(
-        self, quantity: Quantity, confidence: float, interval: Interval
-    ) -> tuple[str, float | None, float | None]:
-        surface = self.surface
         if interval == "none":
-            return "no interval was asked for", None, None
+            return plain.without_interval("no interval was requested")
         if interval == "auto":
-            interval = "profile" if surface is not None and surface.system.m <= PROFILE_LIMIT else "delta"
-        if interval == "profile" and surface is not None:
-            low, high = profile_bounds(surface, quantity, confidence)
-            if low is not None and high is not None:
-                return PROFILE, low, high
-            return "the profile likelihood did not reach its limit on both sides", None, None
-        found = delta_bounds(quantity, self.variances, self.covariance, confidence)
-        if found is None:
-            return "the estimate is at its limit, where the delta method has no interval", None, None
-        return DELTA, found[0], found[1]
+            interval = "delta" if self.probed or self.system.order > PROFILE_LIMIT else "profile"
+        if interval == "profile" and not self.probed:
+            low, high = self.profile_bounds(quantity, confidence)
+            if low is None or high is None:
+                return plain.without_interval("the profile likelihood did not reach its limit on both sides")
+            return plain.with_interval(low, high, PROFILE, confidence)
+        bounds = self.delta_bounds(quantity, confidence)
+        if bounds is None:
+            return plain.without_interval(
+                "the estimate is at its limit, where the delta method has no interval"
+            )
+        return plain.with_interval(*bounds, DELTA, confidence)
+
+    def delta_bounds(self, quantity: Quantity, confidence: float) -> tuple[float, float] | None:
+        """Delta-method bounds, or None where the estimate is at an edge."""
+        from scipy.special import ndtri
+
+        value = quantity.value(self.variances)
+        if value <= 0.0 or (quantity.rest is not None and value >= 1.0):
+            return None
+        covariance = np.zeros((3, 3))
+        covariance[np.ix_(self.order, self.order)] = self.fit.covariance
+        gradient = quantity.gradient(self.variances)
+        error = np.sqrt(max(float(gradient @ covariance @ gradient), 0.0))
+        half = float(ndtri(0.5 + confidence / 2) * error)
+        return quantity.shifted(value, -half), quantity.shifted(value, half)
+
+    def profile_bounds(self, quantity: Quantity, confidence: float) -> tuple[float | None, float | None]:
+        """Profile-likelihood bounds; a bound is None where the search does not settle."""
+        from scipy.special import chdtri
+
+        limit = float(chdtri(1, 1.0 - confidence))
+        return self._end(quantity, limit, -1.0), self._end(quantity, limit, 1.0)
+
+    def _end(self, quantity: Quantity, limit: float, side: float) -> float | None:
+        """One end: inside the region of positive variances, else on the edges where one of them is zero."""
+        top = [j for j in range(3) if quantity.top[j] > 0]
+        rest = [j for j in range(3) if quantity.rest is not None and quantity.rest[j] > 0]
+        if side < 0 and self._reaches(limit, *top):
+            return 0.0
+        if side > 0 and quantity.rest is not None and self._reaches(limit, *rest):
+            return 1.0
+        present = np.array([j in self.order for j in range(3)])
+        inside = self._follow(quantity, limit, side, self._start(self.variances, present), present)
+        if inside is not None:
+            return inside
+        ends = []
+        for zero in self.order[:-1]:
+            edge = self._held(zero) if self._reaches(limit, zero) else None
+            free = present & (np.arange(3) != zero)
+            if edge is not None and free[top].any() and (quantity.rest is None or free[rest].any()):
+                start = self._start(self._placed(edge), free)
+                ends.append(self._follow(quantity, limit, side, start, free))
+        known = [end for end in ends if end is not None]
+        return (max(known) if side > 0 else min(known)) if known else None
+
+    def _held(self, *zero: int) -> Fit | None:
+        """The best fit with the variances at these positions held at zero; None where there is none."""
+        key = frozenset(zero)
+        if key not in self._edges:
+            free = tuple(position not in key for position in self.order[:-1])
+            try:
+                self._edges[key] = maximise(self.system, self.fit.step.ratios, free)
+            except np.linalg.LinAlgError:
+                self._edges[key] = None
+        return self._edges[key]
+
+    def _reaches(self, limit: float, *zero: int) -> bool:
+        """Whether these variances may all be zero within the limit of the deviance."""
+        if not set(zero) <= set(self.order[:-1]):
+            return False
+        edge = self._held(*zero)
+        return edge is not None and edge.step.deviance - self.fit.step.deviance <= limit
+
+    def _at(self, variances: Floats) -> tuple[float, Floats, Floats]:
+        """Deviance above the best, its gradient and its expected curvature."""
+        *groupings, residual = variances[list(self.order)]
+        step = self.system.step(np.array(groupings) / residual, residual)
+        score, information = np.zeros(3), np.zeros((3, 3))
+        score[list(self.order)] = step.score
+        information[np.ix_(self.order, self.order)] = step.information
+        return step.deviance - self.fit.step.deviance, score, 2.0 * information
+
+    def _start(self, variances: Floats, free: npt.NDArray[np.bool_]) -> Floats:
+        """The variances with free ones that are zero moved in by a standard error or so; one for those not
+        free.
+        """
+        if (variances[free] > 0).all():
+            return np.where(free, variances, 1.0)
+        _, _, curvature = self._at(np.where(free, variances, 0.0))
+        inward = np.minimum(np.sqrt(2.0 / np.maximum(np.diag(curvature), 1e-300)), variances.sum())
+        return np.where(free, np.where(variances > 0, variances, inward), 1.0)
+
+    def _follow(
+        self, quantity: Quantity, limit: float, side: float, start: Floats, free: npt.NDArray[np.bool_]
+    ) -> float | None:
+        """Follow the quadratic model of the deviance, in logs of the free variances, to the limit."""
+        logs = np.log(start)
+        deviance, gradient, curvature = self._at(np.where(free, start, 0.0))
+        for _ in range(40):
+            v = np.where(free, np.exp(logs), 0.0)
+            ascent = (quantity.gradient(v) * v)[free]
+            in_logs = (curvature * np.outer(v, v))[np.ix_(free, free)]
+            slope = (gradient * v)[free]
+            try:
+                solved = np.linalg.solve(in_logs, np.column_stack([ascent, slope]))
+                reach = float(ascent @ solved[:, 0])
+                if not reach > 0:
+                    return None
+                left = max(2.0 * (limit - deviance) + float(slope @ solved[:, 1]), 0.0)
+                move = side * np.sqrt(left / reach) * solved[:, 0] - solved[:, 1]
+                logs[free] += move * min(1.0, 1.5 / max(float(np.abs(move).max()), 1e-300))
+                if (logs[free] < logs[free].max() - 18.0).any() or not np.isfinite(logs).all():
+                    return None
+                deviance, gradient, curvature = self._at(np.where(free, np.exp(logs), 0.0))
+            except np.linalg.LinAlgError:
+                return None
+            if abs(deviance - limit) < 1e-4 and abs(float(ascent @ move)) < 1e-4:
+                return quantity.value(np.where(free, np.exp(logs), 0.0))
+        return None
 
 
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence level outside (0, 1)."""
-    if not 0.0 < confidence < 1.0:
-        raise InputError(
-            f"A confidence level lies between 0 and 1; got {confidence}.", "Pass 0.95 for a 95% interval."
-        )
+def fit_crossed(d: Ratings, cells: Ints | None = None, *, seed: int = 0) -> CrossedFit | str:
+    """Fit the crossed model, with the means of ``cells`` (one per rating) as fixed effects if given.
+
+    A string says why there is no fit. Without cells the fit is computed once per ratings.
+    """
+    if cells is not None:
+        return _fitted(d, cells, seed)
+    return d.shared(("crossed fit", seed), lambda: _fitted(d, None, seed))
 
 
-def why_unfit(d: Design, cells: int = 1, cell_items: int | None = None) -> str | None:
-    """Why no crossed model can be fitted at all, or None."""
+def _why_unfit(d: Ratings, cells: int | None) -> str | None:
     if d.size == 0:
         return "there are no ratings"
     if d.size < 3:
@@ -125,99 +274,65 @@ def why_unfit(d: Design, cells: int = 1, cell_items: int | None = None) -> str |
         return "there is only one item"
     if len(d.raters) == 1:
         return "there is only one rater"
-    if cell_items is not None and cell_items <= cells:
+    if cells is not None and len(d.items) <= cells:
         return "every cell holds one item, so nothing varies within cells"
     if d.per_item.max() == 1 and d.per_rater.max() == 1:
         return "every item has one rating and every rater gave one: nothing can be separated"
     if float(np.ptp(d.value)) == 0.0:
         return "all ratings are equal"
-    return None
+    return "there are too few ratings for the number of cells" if d.size - (cells or 1) < 2 else None
 
 
-def fit_crossed(d: Design, fixed: Ints | None = None, *, seed: int = 0) -> CrossedFit | str:
-    """Fit the crossed model by REML, with cell means as fixed effects if given; a string says why there is
-    no fit."""
-    cells = 1 if fixed is None else int(fixed.max(initial=0)) + 1
-    why = why_unfit(d, cells, len(d.items) if fixed is not None else None)
+def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
+    why = _why_unfit(d, None if cells is None else int(cells.max(initial=0)) + 1)
     if why is not None:
         return why
-    if d.size - cells < 2:
-        return "there are too few ratings for the number of cells"
-    merged = 1 if d.per_rater.max() == 1 else 0 if d.per_item.max() == 1 else None
-    system, order = _system(d, fixed, merged, seed)
-    start = _start(d, order)
-    free = (merged is None or order[0] != merged, merged is None or order[1] != merged)
+    sides = [(d.item, len(d.items), 0), (d.rater, len(d.raters), 1)]
+    if d.per_rater.max() == 1:
+        sides = sides[:1]
+    elif d.per_item.max() == 1:
+        sides = sides[1:]
+    sides.sort(key=lambda side: -side[1])
+    order = tuple(position for _, _, position in sides)
+    groups = [(codes, size) for codes, size, _ in sides]
+    system: CrossedSystem
+    if len(groups) == 2 and groups[1][1] > DIRECT_LIMIT:
+        system = ProbedSystem(d.value, groups, cells, seed=seed)
+    else:
+        system = CrossedSystem(d.value, groups, cells)
     try:
-        fit = maximise(system, start, free)
+        fit = maximise(system, _starting_ratios(d)[list(order)])
     except np.linalg.LinAlgError:
-        return "the design does not determine the components"
-    big, small = fit.step.ratios
-    if max(big, small) >= 0.1 * CEILING or fit.step.residual <= 1e-12 * float(d.value.var()):
+        return UNDETERMINED
+    if fit.exact or fit.step.residual <= 1e-12 * float(d.value.var()):
         return EXACT
-    why = _undetermined(fit) if merged is None else None
-    if why is not None:
-        return why
-    dense = isinstance(system, DenseSystem)
-    absent = frozenset() if merged is None else frozenset({merged})
-    surface = Surface(system, fit, order, absent) if isinstance(system, DenseSystem) else None
-    variances = np.empty(3)
-    variances[list(order)] = np.array([big, small, 1.0]) * fit.step.residual
-    return CrossedFit(
-        variances,
-        inverse_information(fit, order),
-        fit,
-        REML if dense else REML_PROBES,
-        d.counts,
-        surface,
-        merged,
-        ONE_EACH if merged == 1 else ONE_RATING,
-    )
+    why = _undetermined(fit) if len(order) == 2 else None
+    return CrossedFit(system, fit, (*order, 2), d.counts) if why is None else why
 
 
-def _system(
-    d: Design, fixed: Ints | None, merged: int | None, seed: int
-) -> tuple[DenseSystem | IterativeSystem, tuple[int, int, int]]:
-    """The system with the side of more levels eliminated, and where its variances belong."""
-    nowhere = np.zeros(d.size, np.int64)
-    if merged == 1:
-        return DenseSystem(d.item, nowhere, d.value, fixed), (0, 1, 2)
-    if merged == 0:
-        return DenseSystem(d.rater, nowhere, d.value, fixed), (1, 0, 2)
-    items_more = len(d.items) >= len(d.raters)
-    big, small = (d.item, d.rater) if items_more else (d.rater, d.item)
-    order = (0, 1, 2) if items_more else (1, 0, 2)
-    if min(len(d.items), len(d.raters)) > DIRECT_LIMIT:
-        return IterativeSystem(big, small, d.value, fixed, seed=seed), order
-    return DenseSystem(big, small, d.value, fixed), order
-
-
-def _start(d: Design, order: tuple[int, int, int]) -> tuple[float, float]:
-    """Starting ratios from the spread overall, within items and within raters."""
+def _starting_ratios(d: Ratings) -> Floats:
+    """Ratios of item and rater variance to the residual's from the spread overall, within items and within
+    raters.
+    """
     total = float(d.value.var())
-    spread = [
-        total - _within(d.value, codes, n) for codes, n in ((d.item, d.per_item), (d.rater, d.per_rater))
-    ]
-    residual = max(total - max(spread[0], 0.0) - max(spread[1], 0.0), 0.05 * total)
-    return max(spread[order[0]], 0.0) / residual, max(spread[order[1]], 0.0) / residual
-
-
-def _within(value: Floats, codes: Ints, counts: Ints) -> float:
-    """Pooled variance within groups."""
-    centred = value - float(value.mean())
-    sums = np.bincount(codes, centred, minlength=counts.size)
-    left = value.size - counts.size
-    if left <= 0:
-        return float(value.var())
-    return max(float(centred @ centred) - float((sums * sums / counts).sum()), 0.0) / left
+    centred = d.value - float(d.value.mean())
+    parts = []
+    for codes, counts in ((d.item, d.per_item), (d.rater, d.per_rater)):
+        sums = np.bincount(codes, centred, minlength=counts.size)
+        left = d.size - counts.size
+        within = (
+            max(float(centred @ centred) - float((sums * sums / counts).sum()), 0.0) / left if left else total
+        )
+        parts.append(max(total - within, 0.0))
+    residual = max(total - sum(parts), 0.05 * total)
+    return np.array(parts) / residual
 
 
 def _undetermined(fit: Fit) -> str | None:
-    """Whether the information is singular, so that the components cannot be told apart."""
-    inside = np.array([fit.step.ratios[0] > 0, fit.step.ratios[1] > 0, True])
+    """Why the components cannot be separated: the information is singular, or no maximum was found."""
+    inside = np.append(fit.step.ratios > 0, True)
     information = fit.step.information[np.ix_(inside, inside)]
     scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
     if np.linalg.eigvalsh(information / np.outer(scale, scale))[0] < 1e-9:
-        return "the design does not determine the components"
-    if not fit.converged:
-        return "the likelihood search did not settle"
-    return None
+        return UNDETERMINED
+    return None if fit.converged else "the search for the maximum of the likelihood did not converge"

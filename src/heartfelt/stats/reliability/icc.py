@@ -6,53 +6,56 @@
 | icc2, icc2k | ICC(2,1), ICC(2,k) | ICC(A,1), ICC(A,k) | a sample; agreement, levels are error |
 | icc3, icc3k | ICC(3,1), ICC(3,k) | ICC(C,1), ICC(C,k) | these; consistency, levels do not count |
 
-The first of each pair speaks of one rating, the second of the mean of k.
+The first of each pair is the reliability of one rating, the second that of the mean of k.
 
 Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1). On
-incomplete data the one-way forms use n0 in place of k, and the two-way forms come from crossed variance
-components by REML (never negative).
+incomplete data the one-way forms use n0 in place of k, the effective number of ratings per item (N - sum
+n_i^2 / N) / (items - 1), and the two-way forms come from crossed variance components by REML (never
+negative). Sums of squares are taken about the grand mean, so large offsets lose no digits (Searle, Casella &
+McCulloch, 1992, chapter 3).
 
-Intervals are two-way jackknives on the log F scale, the same on complete and incomplete data, which hold
-when raters differ in gain or some are careless (``stats._two_way``). ``interval="f"`` asks for what R's psych
-and most textbooks give on complete data: the F intervals of Shrout & Fleiss (1979) and McGraw & Wong (1996),
-with Satterthwaite's degrees of freedom for icc2; for icc1 with unequal counts Wald's exact F (Wald 1940; Searle,
-Casella & McCulloch 1992, 3.8). ``interval="model"`` adds profile likelihood (above 600 raters or items,
-whichever are fewer, delta) for the two-way forms on incomplete data. Both assume raters alike.
+Intervals are two-way jackknives on the log F scale, the same on complete and incomplete data, which hold when
+raters differ in gain or some are careless (``stats.two_way_jackknife``). ``interval="f"`` asks for what R's
+psych and most textbooks give on complete data: the F intervals of Shrout & Fleiss (1979) and McGraw & Wong
+(1996), with Satterthwaite's degrees of freedom for icc2; for icc1 with unequal counts Wald's exact F (Wald
+1940; Searle, Casella & McCulloch 1992, 3.8). ``interval="model"`` adds profile likelihood (above 600 raters
+or items, whichever are fewer, delta) for the two-way forms on incomplete data. Both assume raters alike.
 
-The averaged forms speak of the mean of ``k`` ratings: k raters on complete data, n0 otherwise, or the number
+The averaged forms refer to the mean of ``k`` ratings: k raters on complete data, n0 otherwise, or the number
 passed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats._two_way import TwoWaySpread, attentive_pairs
+from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import spearman_brown as sb
-from heartfelt.stats.reliability.anova import OneWay, TwoWay, one_way, two_way
-from heartfelt.stats.reliability.bounds import Quantity
-from heartfelt.stats.reliability.components import ITEM_SHARE
-from heartfelt.stats.reliability.crossed import REML, CrossedFit, Interval, check_confidence, fit_crossed
-from heartfelt.stats.reliability.design import Design, rating_design
-from heartfelt.stats.reliability.jackknife import (
+from heartfelt.stats.reliability.components import QUANTITIES
+from heartfelt.stats.reliability.crossed import REML, Interval, Quantity, fit_crossed
+from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.stats.two_way_jackknife import (
     NAME,
-    MomentJackknife,
+    Sums,
+    TwoWaySpread,
+    attentive_pairs,
     from_log_f,
-    log_agreement,
-    log_consistency,
     log_f,
+    log_ratio,
+    moment_components,
+    moment_jackknife,
     on_log_f,
 )
-from heartfelt.stats.triples import Floats, Ids, Values
 
 Form: TypeAlias = Literal["icc1", "icc2", "icc3"]
 IccInterval: TypeAlias = Literal["auto", "jackknife", "f", "model"]
-INTERVALS = ("auto", "jackknife", "f", "model")
+SINGLES: tuple[Form, ...] = ("icc1", "icc2", "icc3")
 FORMS = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
 NAMES = {
     "icc1": "ICC(1,1)",
@@ -70,7 +73,7 @@ NOT_COMPLETE = "the F interval of a two-way form needs every rater to have rated
 
 @dataclass(frozen=True, slots=True)
 class Icc:
-    """Six intraclass correlations; ``k`` is the number of ratings the averaged forms speak of."""
+    """Six intraclass correlations; ``k`` is the number of ratings the averaged forms refer to."""
 
     icc1: Estimate
     icc1k: Estimate
@@ -86,21 +89,6 @@ class Icc:
         """ICC(2,1), or ICC(1,1) where the design does not support it."""
         return self.icc1 if self.icc2.is_missing else self.icc2
 
-    @property
-    def value(self) -> float | None:
-        """The headline's value."""
-        return self.headline.value
-
-    @property
-    def low(self) -> float | None:
-        """The headline's lower bound."""
-        return self.headline.low
-
-    @property
-    def high(self) -> float | None:
-        """The headline's upper bound."""
-        return self.headline.high
-
     def reliability_with(self, k: float, form: Form = "icc2") -> Estimate:
         """Reliability of the mean of ``k`` ratings."""
         return sb.reliability_with(self._single(form), k)
@@ -110,23 +98,39 @@ class Icc:
         return sb.raters_needed(self._single(form), target)
 
     def _single(self, form: str) -> Estimate:
-        if form not in ("icc1", "icc2", "icc3"):
+        if form not in SINGLES:
             raise InputError(f"There is no single-rating form '{form}'.", "Use 'icc1', 'icc2' or 'icc3'.")
         single: Estimate = getattr(self, form)
         return single
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain objects for strict JSON."""
-        return {form: getattr(self, form).to_json() for form in FORMS} | {
-            "k": self.k,
-            "complete": self.complete,
-        }
+
+@dataclass(frozen=True, slots=True)
+class OneWay:
+    """Between and within mean squares of a one-way layout of items."""
+
+    between: float
+    within: float
+    df_between: int
+    df_within: int
+    n0: float
+    item_means: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWay:
+    """Mean squares of a complete layout of n items x k raters with one rating per cell."""
+
+    items: float
+    raters: float
+    residual: float
+    n: int
+    k: int
 
 
 def icc(
-    rater: Ids,
-    item: Ids,
-    value: Values,
+    rater: Ids | Ratings,
+    item: Ids = None,
+    value: Values = None,
     *,
     confidence: float = 0.95,
     k: float | None = None,
@@ -137,90 +141,31 @@ def icc(
 
     ``interval``: "auto" is the jackknife; "f" and "model" ask for intervals that assume raters alike.
     """
-    check_confidence(confidence)
-    if interval not in INTERVALS:
+    _bounds.check_confidence(confidence)
+    if interval not in ("auto", "jackknife", "f", "model"):
         raise InputError(f"There is no interval '{interval}' here.", "Use 'jackknife', 'f' or 'model'.")
     if k is not None and not k > 0:
         raise InputError(
             f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0."
         )
-    d = rating_design(rater, item, value)
+    d = as_ratings(rater, item, value)
     why = _why_none(d)
     if why is not None:
-        return Icc(
-            **{form: Estimate.missing(why, NAMES[form], d.counts) for form in FORMS}, k=k, complete=d.complete
-        )
+        gone = {form: Estimate.missing(why, NAMES[form], d.counts) for form in FORMS}
+        return Icc(**gone, k=k, complete=d.complete)
     table = one_way(d)
     averaged = float(k or (len(d.raters) if d.complete else table.n0))
-    singles = _singles(d, table, confidence, interval, seed)
+    singles = [_one_way_icc(table, d, confidence), *_two_way_iccs(table, d, confidence, interval, seed)]
+    if interval in ("auto", "jackknife"):
+        singles = _jackknifed(singles, d, table.n0, confidence)
     forms: dict[str, Estimate] = {}
-    for form, single in zip(("icc1", "icc2", "icc3"), singles, strict=True):
-        forms[form] = _named(single, form)
+    for form, single in zip(SINGLES, singles, strict=True):
+        forms[form] = replace(single, method=f"{NAMES[form]}, {single.method}")
         forms[form + "k"] = _mean_of(single, averaged, form)
     return Icc(k=averaged, complete=d.complete, **forms)
 
 
-def _singles(d: Design, table: OneWay, confidence: float, interval: IccInterval, seed: int) -> list[Estimate]:
-    """The three single-rating forms."""
-    first = _one_way(table, d, confidence)
-    if d.complete:
-        second, third = _two_way_complete(two_way(d, table), d, confidence)
-    else:
-        second, third = _two_way_sparse(d, confidence, seed, interval == "model")
-    if interval == "model":
-        return [first, second, third]
-    if interval == "f":
-        known = d.complete or d.per_rater.max() == 1
-        return [first, *(e if known else _without_interval(e, NOT_COMPLETE) for e in (second, third))]
-    jackknife = MomentJackknife(d)
-    why = jackknife.why_unsteady()
-    if why is not None:
-        exact = [e.why_no_interval == NO_ERROR for e in (first, second, third)]
-        return [
-            _without_interval(e, NO_ERROR if none else why)
-            for e, none in zip((first, second, third), exact, strict=True)
-        ]
-    k = table.n0
-    spreads = jackknife.spreads(
-        log_f, lambda sums: log_agreement(sums, k), lambda sums: log_consistency(sums, k)
-    )
-    floor = None if d.complete else 0.0
-    return [
-        _jackknifed(e, spread, k, confidence, least)
-        for e, spread, least in zip((first, second, third), spreads, (None, floor, floor), strict=True)
-    ]
-
-
-def _jackknifed(
-    e: Estimate, spread: TwoWaySpread, k: float, confidence: float, floor: float | None
-) -> Estimate:
-    """The estimate with a two-way jackknife interval on the log F scale."""
-    if e.value is None:
-        return e
-    if e.value >= 1.0 - 1e-12:
-        return _without_interval(e, NO_ERROR)
-    if 1.0 + k * e.value / (1.0 - e.value) <= 1e-6:
-        return _without_interval(e, NO_ITEMS)
-    centre = on_log_f(e.value, k)
-    unseen = on_log_f(attentive_pairs(spread.rater_count) * max(e.value, 0.0), k)
-    low, high = spread.bounds(centre, confidence, below=max(centre - unseen, 0.0) if e.value > 0 else 0.0)
-    low, high = min(from_log_f(low, k), e.value), max(from_log_f(high, k), e.value)
-    return replace(
-        e,
-        low=low if floor is None else max(low, floor),
-        high=high,
-        interval=f"{NAME}, log F",
-        confidence=confidence,
-        counts=dict(e.counts),
-        why_no_interval=None,
-    )
-
-
-def _without_interval(e: Estimate, why: str) -> Estimate:
-    return replace(e, low=None, high=None, interval="", counts=dict(e.counts), why_no_interval=why)
-
-
-def _why_none(d: Design) -> str | None:
+def _why_none(d: Ratings) -> str | None:
     if d.size == 0:
         return "there are no ratings"
     if len(d.items) == 1:
@@ -229,20 +174,46 @@ def _why_none(d: Design) -> str | None:
         return "there is only one rater"
     if d.per_item.max() == 1:
         return "no item has two ratings"
-    if float(np.ptp(d.value)) == 0.0:
-        return "all ratings are equal"
-    return None
+    return "all ratings are equal" if float(np.ptp(d.value)) == 0.0 else None
 
 
-def _named(single: Estimate, form: str) -> Estimate:
-    return replace(single, method=f"{NAMES[form]}, {single.method}", counts=dict(single.counts))
+def _jackknifed(singles: list[Estimate], d: Ratings, k: float, confidence: float) -> list[Estimate]:
+    """The single-rating forms with two-way jackknife intervals on the log F scale."""
+    jackknife = moment_jackknife(d)
+    why = jackknife.why_unsteady()
+    if why is not None:
+        return [e.without_interval(NO_ERROR if e.why_no_interval == NO_ERROR else why) for e in singles]
+
+    def statistics(sums: Sums) -> list[Floats]:
+        of_item, _, residual, error = moment_components(sums)
+        return [log_f(sums), log_ratio(of_item, error, k), log_ratio(of_item, residual, k)]
+
+    floors = (-np.inf, *([-np.inf] * 2 if d.complete else [0.0] * 2))
+    return [
+        _on_log_f(*parts, k, confidence)
+        for parts in zip(singles, jackknife.spreads(statistics), floors, strict=True)
+    ]
+
+
+def _on_log_f(e: Estimate, spread: TwoWaySpread, floor: float, k: float, confidence: float) -> Estimate:
+    if e.value is None:
+        return e
+    if e.value >= 1.0 - 1e-12:
+        return e.without_interval(NO_ERROR)
+    if 1.0 + k * e.value / (1.0 - e.value) <= 1e-6:
+        return e.without_interval(NO_ITEMS)
+    centre = on_log_f(e.value, k)
+    unseen = on_log_f(attentive_pairs(spread.rater_count) * max(e.value, 0.0), k)
+    low, high = spread.bounds(centre, confidence, below=max(centre - unseen, 0.0) if e.value > 0 else 0.0)
+    low, high = max(min(from_log_f(low, k), e.value), floor), max(from_log_f(high, k), e.value)
+    return e.with_interval(low, high, f"{NAME}, log F", confidence)
 
 
 def _mean_of(single: Estimate, k: float, form: str) -> Estimate:
     """The averaged form: the single one stepped up to k ratings."""
     method = f"{NAMES[form + 'k']}, {single.method}, k = {k:.6g}"
     if single.value is None:
-        return replace(single, method=method, counts=dict(single.counts))
+        return replace(single, method=method)
     value = sb.stepped_up(single.value, k)
     if not np.isfinite(value):
         return Estimate.missing(
@@ -253,10 +224,52 @@ def _mean_of(single: Estimate, k: float, form: str) -> Estimate:
         exact = sb.stepped_up(single.low, k)
         low = exact if np.isfinite(exact) else low
     high = None if single.high is None else sb.stepped_up(single.high, k)
-    return replace(single, value=value, low=low, high=high, method=method, counts=dict(single.counts))
+    return replace(single, value=value, low=low, high=high, method=method)
 
 
-def _one_way(t: OneWay, d: Design, confidence: float) -> Estimate:
+def one_way(d: Ratings) -> OneWay:
+    """One-way analysis of variance of the items; needs two items and one item with two ratings."""
+    grand = float(d.value.mean())
+    centred = d.value - grand
+    n = d.per_item
+    sums = np.bincount(d.item, centred, minlength=n.size)
+    means = sums / n
+    between = _product(sums, means)
+    total = _product(centred, centred)
+    within = _clean(max(total - between, 0.0), total, d.size)
+    between = max(between - float(centred.sum()) ** 2 / d.size, 0.0)
+    df_between, df_within = n.size - 1, d.size - n.size
+    n0 = (d.size - _product(n, n) / d.size) / df_between
+    return OneWay(between / df_between, within / df_within, df_between, df_within, n0, means + grand)
+
+
+def two_way(d: Ratings, table: OneWay) -> TwoWay:
+    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way
+    table.
+    """
+    n, k = len(d.items), len(d.raters)
+    within = table.within * table.df_within
+    total = table.between * table.df_between + within
+    sums = np.bincount(d.rater, d.value - float(d.value.mean()), minlength=k)
+    raters = _clean(float(sums @ sums) / n, total, d.size)
+    residual = _clean(max(within - raters, 0.0), total, d.size)
+    return TwoWay(table.between, raters / (k - 1), residual / ((n - 1) * (k - 1)), n, k)
+
+
+def _product(a: Floats | Ints, b: Floats | Ints) -> float:
+    """Inner product without BLAS, whose threads cost more than the sum; pairwise, so long sums keep their
+    digits.
+    """
+    return float((a * b).sum())
+
+
+def _clean(sum_of_squares: float, total: float, size: int) -> float:
+    """A sum of squares, or zero where it is no more than the rounding of the total."""
+    return 0.0 if sum_of_squares <= 1e-14 * total * size**0.5 else sum_of_squares
+
+
+def _one_way_icc(t: OneWay, d: Ratings, confidence: float) -> Estimate:
+    """ICC(1,1) with its F interval."""
     from scipy.special import fdtri
 
     method = "one-way analysis of variance"
@@ -266,10 +279,9 @@ def _one_way(t: OneWay, d: Design, confidence: float) -> Estimate:
     if below <= 0:
         return Estimate.missing("there is no variance between or within items", method, d.counts)
     value = (t.between - t.within) / below
+    plain = Estimate(value, method=method, confidence=confidence, counts=d.counts)
     if t.within == 0.0:
-        return Estimate(
-            value, method=method, confidence=confidence, counts=d.counts, why_no_interval=NO_ERROR
-        )
+        return plain.without_interval(NO_ERROR)
     alpha = (1.0 - confidence) / 2.0
     upper, lower = (float(fdtri(t.df_between, t.df_within, p)) for p in (1.0 - alpha, alpha))
     if np.ptp(d.per_item) == 0:
@@ -280,7 +292,7 @@ def _one_way(t: OneWay, d: Design, confidence: float) -> Estimate:
         name = "Wald's exact F for unequal counts"
     low, high = (ratio / (1.0 + ratio) for ratio in ratios)
     # With a handful of unequal items the moment estimate can fall below what any data could have: hold it inside.
-    return Estimate(value, min(low, value), max(high, value), method, name, confidence, d.counts)
+    return plain.with_interval(min(low, value), max(high, value), name, confidence)
 
 
 def _wald_ratio(t: OneWay, n: Floats, quantile: float) -> float:
@@ -289,14 +301,12 @@ def _wald_ratio(t: OneWay, n: Floats, quantile: float) -> float:
 
     sizes, at = np.unique(n, return_inverse=True)
     number = np.bincount(at).astype(np.float64)
-    centre = float(t.item_means.mean())
-    first = np.bincount(at, t.item_means - centre)
-    second = np.bincount(at, (t.item_means - centre) ** 2)
+    centred = t.item_means - float(t.item_means.mean())
+    first, second = np.bincount(at, centred), np.bincount(at, centred**2)
 
     def excess(ratio: float) -> float:
         w = sizes / (1.0 + sizes * ratio)
-        total = float(w @ number)
-        spread = float(w @ second) - float(w @ first) ** 2 / total
+        spread = float(w @ second) - float(w @ first) ** 2 / float(w @ number)
         return spread / (t.df_between * t.within) - quantile
 
     floor = -1.0 / sizes[-1] * (1.0 - 1e-9)
@@ -308,45 +318,59 @@ def _wald_ratio(t: OneWay, n: Floats, quantile: float) -> float:
     return float(brentq(excess, floor, top, xtol=1e-14, rtol=1e-13)) if top < 1e12 else top
 
 
-def _two_way_complete(t: TwoWay, d: Design, confidence: float) -> tuple[Estimate, Estimate]:
+def _two_way_iccs(
+    table: OneWay, d: Ratings, confidence: float, interval: IccInterval, seed: int
+) -> tuple[Estimate, Estimate]:
+    """ICC(A,1) and ICC(C,1): from mean squares of complete data, else from crossed variance components."""
+    if d.complete:
+        return _complete_iccs(two_way(d, table), d, confidence)
+    fit = fit_crossed(d, seed=seed)
+    if isinstance(fit, str):
+        gone = Estimate.missing(fit, REML, d.counts)
+        return gone, gone
+    how: Interval = "auto" if interval == "model" else "none"
+    both = (fit.estimate(q, confidence, how) for q in (QUANTITIES["item_share"], CONSISTENCY))
+    if interval == "f" and d.per_rater.max() > 1:
+        both = (e.without_interval(NOT_COMPLETE) for e in both)
+    agreement, consistency = both
+    return agreement, consistency
+
+
+def _complete_iccs(t: TwoWay, d: Ratings, confidence: float) -> tuple[Estimate, Estimate]:
     n, k = t.n, t.k
     method = "two-way analysis of variance"
-    below_a = t.items + (k - 1) * t.residual + k * (t.raters - t.residual) / n
     below_c = t.items + (k - 1) * t.residual
-    gone = "there is no variance between items"
-    agreement = Estimate.missing(gone, method, d.counts)
+    below_a = below_c + k * (t.raters - t.residual) / n
     if below_c <= 0:
-        return agreement, agreement
+        gone = Estimate.missing("there is no variance between items", method, d.counts)
+        return gone, gone
+    consistency = _consistency(t, d, confidence, method)
     if below_a <= 0 or (t.items - t.residual) / below_a < -1.0:
         # Few items whose raters' levels are more alike than their noise allows: the formula leaves its range.
-        agreement = Estimate.missing(
-            "the raters' levels differ less than their noise, on too few items", method, d.counts
-        )
-        return agreement, _consistency(t, d, confidence, method)
+        why = "the raters' levels differ less than their noise, on too few items"
+        return Estimate.missing(why, method, d.counts), consistency
     r = (t.items - t.residual) / below_a
-    exact = _consistency(t, d, confidence, method)
     if t.residual == 0.0 and t.raters == 0.0:
-        return replace(exact, value=r, counts=d.counts), exact
+        return replace(consistency, value=r), consistency
+    plain = Estimate(r, method=method, counts=d.counts)
     low, high = _agreement_bounds(t, r, 0.5 + confidence / 2.0)
-    agreement = Estimate(r, low, high, method, "F, Satterthwaite degrees of freedom", confidence, d.counts)
-    return agreement, exact
+    return plain.with_interval(low, high, "F, Satterthwaite degrees of freedom", confidence), consistency
 
 
-def _consistency(t: TwoWay, d: Design, confidence: float, method: str) -> Estimate:
+def _consistency(t: TwoWay, d: Ratings, confidence: float, method: str) -> Estimate:
     """ICC(C,1) of complete data with its F interval."""
     from scipy.special import fdtri
 
     n, k = t.n, t.k
     value = (t.items - t.residual) / (t.items + (k - 1) * t.residual)
+    plain = Estimate(value, method=method, confidence=confidence, counts=d.counts)
     if t.residual == 0.0:
-        return Estimate(value, None, None, method, "", confidence, d.counts, None, NO_ERROR)
+        return plain.without_interval(NO_ERROR)
     df, tail = (n - 1) * (k - 1), 0.5 + confidence / 2.0
     ratio = t.items / t.residual
-    low = ratio / float(fdtri(n - 1, df, tail))
-    high = ratio * float(fdtri(df, n - 1, tail))
-    return Estimate(
-        value, (low - 1) / (low + k - 1), (high - 1) / (high + k - 1), method, "F", confidence, d.counts
-    )
+    ends = ratio / float(fdtri(n - 1, df, tail)), ratio * float(fdtri(df, n - 1, tail))
+    low, high = ((end - 1) / (end + k - 1) for end in ends)
+    return plain.with_interval(low, high, "F", confidence)
 
 
 def _agreement_bounds(t: TwoWay, r: float, tail: float) -> tuple[float, float]:
@@ -364,12 +388,3 @@ def _agreement_bounds(t: TwoWay, r: float, tail: float) -> tuple[float, float]:
     low = n * (t.items - f_low * t.residual) / (f_low * rest + n * t.items)
     high = n * (f_high * t.items - t.residual) / (rest + n * f_high * t.items)
     return low, high
-
-
-def _two_way_sparse(d: Design, confidence: float, seed: int, bounds: bool) -> tuple[Estimate, Estimate]:
-    fit: CrossedFit | str = fit_crossed(d, seed=seed)
-    if isinstance(fit, str):
-        gone = Estimate.missing(fit, REML, d.counts)
-        return gone, gone
-    interval: Interval = "auto" if bounds else "none"
-    return fit.estimate(ITEM_SHARE, confidence, interval), fit.estimate(CONSISTENCY, confidence, interval)

@@ -1,40 +1,57 @@
-"""The ceiling of mean labels: how well the items' true values correlate with them, or how far they are off.
+"""The ceiling of mean labels: how well a predictor that knew every item's true value would score against
+them.
 
-A label is the mean of n_i ratings, each off its item by its rater's level (variance r) and a residual (variance
-e). What all labels share does not count, since a constant changes no correlation and can be learnt: if a_i holds
-1/n_i for the raters of item i, levels add r times the spread of the a_i about their mean, mean(1/n_i) less the
-squared length of the mean a. With the same raters everywhere that is zero, with raters of its own for every item
-it is mean(1/n_i). Within cells the spread is about the cell's own mean. Raters' gains (how strongly they respond
-to differences between items) are treated the same way: with the same raters everywhere they stretch all labels
-alike and are no noise, although the crossed model counts them as residual.
+A label is the mean of n_i ratings, each off its item by its rater's level (variance r) and a residual
+(variance e). What all labels share does not count, since a constant changes no correlation and can be learnt:
+if a_i holds 1/n_i for the raters of item i, levels add r times the spread of the a_i about their mean,
+mean(1/n_i) less the squared length of the mean a. With the same raters everywhere that is zero, with raters
+of its own for every item it is mean(1/n_i). Within cells the spread is about the cell's own mean. Raters'
+gains (how strongly they respond to differences between items) are treated the same way: with the same raters
+everywhere they stretch all labels alike and are no noise, although the crossed model counts them as residual.
 
-Where no two ratings of an item differ the ceiling is 1 and the error 0. The bound is then one-sided, by the rule
-of three: if of m ratings that could have differed from the first of their item none did, at most 1 - alpha^(1/m)
-(about 3/m) of ratings do, each by no more than the range of the ratings.
+With v the items' variance and that noise, the expected correlation is at most sqrt(v / (v + noise)), the root
+mean square error at least sqrt(noise) and, for normal noise, the mean absolute error at least sqrt(2 / pi)
+times the mean standard error. Intervals: two-way jackknife on the log scale.
+
+*From published means*: with every item's mean, spread s_i and count, single ratings are not needed; a mean is
+off by a variance of s_i^2 / n_i. What raters' levels add to all labels alike cannot be seen in means and is
+counted as noise, so this ceiling errs on the low side. Intervals leave out one item at a time and take items
+as a sample.
+
+Where no two ratings of an item differ the ceiling is 1 and the error 0. The bound is then one-sided, by the
+rule of three: if of m ratings that could have differed from the first of their item none did, at most 1 -
+alpha^(1/m) (about 3/m) of ratings do, each by no more than the range of the ratings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.bounds import Quantity
-from heartfelt.stats.reliability.crossed import EXACT, fit_crossed
-from heartfelt.stats.reliability.design import Design
-from heartfelt.stats.reliability.jackknife import NAME, MomentJackknife, Rows, half_width
-from heartfelt.stats.reliability.labels import NumberMetric
+from heartfelt.stats.ratings import Ratings
+from heartfelt.stats.reliability.crossed import EXACT, Quantity, fit_crossed
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.two_way_jackknife import (
+    NAME,
+    TOO_FEW,
+    MomentJackknife,
+    Sums,
+    half_width,
+    jackknife_variance,
+    moment_jackknife,
+)
 
+NumberMetric: TypeAlias = Literal["correlation", "rmse", "mae"]
 RULE_OF_THREE = (
     "one-sided, rule of three over {} ratings that could have differed by the range of the ratings"
 )
 EQUAL = 1e-10
 
 
-def level_noise(d: Design, cells: Ints | None) -> float:
+def level_noise(d: Ratings, cells: Ints | None) -> float:
     """What a unit of variance between raters' levels adds to the variance of labels about their (cell) mean."""
     cell = np.zeros(len(d.items), np.int64) if cells is None else cells
     size = np.bincount(cell).astype(np.float64)
@@ -45,20 +62,17 @@ def level_noise(d: Design, cells: Ints | None) -> float:
     return max(float(np.mean(1.0 / d.per_item)) - shared, 0.0)
 
 
-def gain_variance(d: Design) -> float:
+def gain_variance(d: Ratings) -> float:
     """The part of the residual variance that is due to raters' different gains.
 
-    Each rater's ratings are regressed on the items' means; the spread of the slopes beyond their standard errors,
-    times the variance of the means.
+    Each rater's ratings are regressed on the items' means; the spread of the slopes beyond their standard
+    errors, times the variance of the means.
     """
-    means = np.bincount(d.item, d.value, minlength=len(d.items)) / d.per_item
-    x = means[d.item]
-    n = d.per_rater.astype(np.float64)
-    if len(d.raters) < 3 or n.min() < 4:
+    n, count = d.per_rater.astype(np.float64), len(d.raters)
+    if count < 3 or n.min() < 4:
         return 0.0
-    count = len(d.raters)
-    x = x - (np.bincount(d.rater, x, minlength=count) / n)[d.rater]
-    y = d.value - (np.bincount(d.rater, d.value, minlength=count) / n)[d.rater]
+    x, y = d.item_means[d.item], d.value
+    x, y = (column - (np.bincount(d.rater, column, minlength=count) / n)[d.rater] for column in (x, y))
     xx = np.bincount(d.rater, x * x, minlength=count)
     if float(xx.min()) <= 0.0:
         return 0.0
@@ -69,18 +83,20 @@ def gain_variance(d: Design) -> float:
 
 
 def number_ceiling(
-    d: Design, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
+    d: Ratings, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
 ) -> Estimate:
-    """Best expected correlation or error against mean labels, overall or (``cells``) within cells."""
+    """Best expected correlation or error against mean labels, overall or (``cells``, one per item) within
+    cells.
+    """
     method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
     agreed = perfect_agreement(d, confidence)
+    fit = None if agreed else fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
+    if fit == EXACT and d.complete:
+        agreed = _agreed(d.value, d.size - len(d.items) - len(d.raters) + 1, confidence)
     if agreed is not None:
-        return agreed.ceiling(d, cells, metric, method)
-    fit = fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
-    if isinstance(fit, str):
-        if fit == EXACT and d.complete:
-            return _exact(d, confidence).ceiling(d, cells, metric, method)
-        return Estimate.missing(fit, method, d.counts)
+        return _of_agreed(agreed, d, cells, metric, method)
+    if fit is None or isinstance(fit, str):
+        return Estimate.missing(fit or "", method, d.counts)
     noise = float(np.mean(1.0 / d.per_item))
     levels = noise if fit.merged == 1 else level_noise(d, cells)
     if metric == "correlation":
@@ -91,50 +107,43 @@ def number_ceiling(
     why = fit.missing_reason(quantity)
     if why is not None:
         return Estimate.missing(why, method, d.counts)
-    variances = fit.variances.copy()
+    variances = fit.variances
     variances[2] -= min((1.0 - levels / noise) * gain_variance(d), 0.9 * variances[2])
     value = quantity.value(variances)
-    jackknife = MomentJackknife(d, cells)
-    root = float(np.sqrt(value))
+    plain = Estimate(float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts)
+    jackknife = moment_jackknife(d) if cells is None else MomentJackknife(d, cells)
     if jackknife.units < 3:
-        why = "fewer than three items or raters are too few to leave one out"
-        return Estimate(root, method=method, confidence=confidence, counts=d.counts, why_no_interval=why)
-    statistic = _statistic(metric, levels / noise, cells is None)
-    (variance,) = jackknife.variances(statistic)
+        return plain.without_interval(TOO_FEW)
+    (spread,) = jackknife.spreads(lambda sums: [_log_noise(sums, metric, levels / noise, cells is None)])
     # Beyond e^300 a bound says no more than that there is none; larger powers would overflow.
-    half = min(half_width(variance, jackknife.units, confidence), 300.0)
+    half = min(half_width(spread.plain_variance, jackknife.units - 1, confidence), 300.0)
     if metric == "correlation":
-        low, high = (1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half))
+        ends = [1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half)]
     else:
-        low, high = value * float(np.exp(-half)), value * float(np.exp(half))
-    bounds = [float(np.sqrt(max(b, 0.0))) for b in (low, high)]
-    return Estimate(root, bounds[0], bounds[1], method, f"{NAME}, log scale", confidence, d.counts)
+        ends = [value * float(np.exp(by)) for by in (-half, half)]
+    low, high = (float(np.sqrt(max(end, 0.0))) for end in ends)
+    return plain.with_interval(low, high, f"{NAME}, log scale", confidence)
 
 
-def _statistic(metric: NumberMetric, share: float, overall: bool) -> Callable[[Rows], Floats]:
-    """Log noise of labels, or log ratio of the labels' mean square to it; ``share`` of raters' levels is noise."""
-
-    def noise(sums: Rows) -> Floats:
-        ratings, items = sums[:, 0], sums[:, 1]
-        within_items = (sums[:, 3] - sums[:, 4]) / np.maximum(ratings - items, 1.0)
-        if share > 0.999:
-            return np.maximum(within_items, 1e-300)
+def _log_noise(sums: Sums, metric: NumberMetric, share: float, overall: bool) -> Floats:
+    """Log noise of labels, or log ratio of the labels' mean square to it; ``share`` of raters' levels is
+    noise.
+    """
+    ratings, items = sums[:, 0], sums[:, 1]
+    within_items = (sums[:, 3] - sums[:, 4]) / np.maximum(ratings - items, 1.0)
+    noise = within_items
+    if share <= 0.999:
         grand = sums[:, 5] if overall else 0.0
         within_raters = (sums[:, 3] - sums[:, 7]) / np.maximum(ratings - sums[:, 6], 1.0)
         a, b = ratings - sums[:, 8] / ratings, ratings - sums[:, 9] / ratings
         residual = (within_raters * a + within_items * b - (sums[:, 3] - grand)) / (a + b - ratings + 1.0)
         residual = np.clip(residual, 1e-3 * within_items, within_items)
-        return np.maximum(residual + share * (within_items - residual), 1e-300)
-
-    def log_noise(sums: Rows) -> Floats:
-        return np.log(noise(sums))
-
-    def log_ratio(sums: Rows) -> Floats:
-        between = (sums[:, 4] - sums[:, 5]) / np.maximum(sums[:, 1] - sums[:, 2], 1.0)
-        below = noise(sums)
-        return np.log(np.maximum(between, 1e-12 * below) / below)
-
-    return log_ratio if metric == "correlation" else log_noise
+        noise = residual + share * (within_items - residual)
+    noise = np.maximum(noise, 1e-300)
+    if metric != "correlation":
+        return np.log(noise)
+    between = (sums[:, 4] - sums[:, 5]) / np.maximum(items - sums[:, 2], 1.0)
+    return np.log(np.maximum(between, 1e-12 * noise) / noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,6 @@ class Agreed:
     """
 
     chances: int
-    share: float
     error: float
     confidence: float
 
@@ -154,45 +162,94 @@ class Agreed:
         """What the one-sided bound is."""
         return RULE_OF_THREE.format(self.chances)
 
-    def ceiling(self, d: Design, cells: Ints | None, metric: NumberMetric, method: str) -> Estimate:
-        """A ceiling of one, or an error of zero, with a bound on the other side."""
-        noise = self.error * float(np.mean(1.0 / d.per_item))
+    def ceiling(self, variance: float, shares: float, metric: NumberMetric, plain: Estimate) -> Estimate:
+        """``plain`` with its bound, for labels of this variance; ``shares`` is the mean of 1 / n."""
+        noise = self.error * shares
         if metric == "correlation":
-            labels = np.bincount(d.item, d.value, minlength=len(d.items)) / d.per_item
-            if cells is not None:
-                labels = labels - (np.bincount(cells, labels) / np.maximum(np.bincount(cells), 1))[cells]
-            variance = float(labels.var())
-            if variance <= EQUAL * max(float(np.abs(d.value).max()), 1.0) ** 2:
-                why = "all ratings are equal" if cells is None else "items of one cell do not differ"
-                return Estimate.missing(why, method, d.counts)
-            low = float(np.sqrt(variance / (variance + noise)))
-            return Estimate(1.0, low, 1.0, method, self.interval, self.confidence, d.counts)
-        if self.error == 0.0:
-            why = "all ratings are equal, so nothing bounds how far one could be off"
-            return Estimate(
-                0.0, method=method, confidence=self.confidence, counts=d.counts, why_no_interval=why
-            )
-        high = float(np.sqrt(noise)) if metric == "rmse" else float(np.sqrt(2.0 / np.pi * noise))
-        return Estimate(0.0, 0.0, high, method, self.interval, self.confidence, d.counts)
+            low, high = float(np.sqrt(variance / (variance + noise))), 1.0
+        else:
+            low, high = 0.0, float(np.sqrt(noise if metric == "rmse" else 2.0 / np.pi * noise))
+        return plain.with_interval(low, high, self.interval, self.confidence)
 
 
-def perfect_agreement(d: Design, confidence: float) -> Agreed | None:
+def _agreed(values: Floats, chances: int, confidence: float) -> Agreed:
+    share = 1.0 - (1.0 - confidence) ** (1.0 / max(chances, 1))
+    return Agreed(chances, share * float(np.ptp(values)) ** 2, confidence)
+
+
+def perfect_agreement(d: Ratings, confidence: float) -> Agreed | None:
     """What can be said where no two ratings of an item differ; None where some do, or no item has two."""
     chances = d.size - len(d.items)
     if chances < 1 or len(d.raters) < 2:
         return None
-    labels = np.bincount(d.item, d.value, minlength=len(d.items)) / d.per_item
     size = max(float(np.abs(d.value).max()), 1e-300)
-    if float(np.abs(d.value - labels[d.item]).max()) > EQUAL * size:
+    if float(np.abs(d.value - d.item_means[d.item]).max()) > EQUAL * size:
         return None
-    return _agreed(d, chances, confidence)
+    return _agreed(d.value, chances, confidence)
 
 
-def _exact(d: Design, confidence: float) -> Agreed:
-    """The same for ratings that are sums of item and rater effects."""
-    return _agreed(d, d.size - len(d.items) - len(d.raters) + 1, confidence)
+def _of_agreed(agreed: Agreed, d: Ratings, cells: Ints | None, metric: NumberMetric, method: str) -> Estimate:
+    """A ceiling of one, or an error of zero, with a bound on the other side."""
+    labels = d.item_means
+    if cells is not None:
+        labels = labels - (np.bincount(cells, labels) / np.maximum(np.bincount(cells), 1))[cells]
+    variance = float(labels.var())
+    best = 1.0 if metric == "correlation" else 0.0
+    plain = Estimate(best, method=method, confidence=agreed.confidence, counts=d.counts)
+    if metric == "correlation" and variance <= EQUAL * max(float(np.abs(d.value).max()), 1.0) ** 2:
+        why = "all ratings are equal" if cells is None else "items of one cell do not differ"
+        return Estimate.missing(why, method, d.counts)
+    if metric != "correlation" and agreed.error == 0.0:
+        return plain.without_interval("all ratings are equal, so nothing bounds how far one could be off")
+    return agreed.ceiling(variance, float(np.mean(1.0 / d.per_item)), metric, plain)
 
 
-def _agreed(d: Design, chances: int, confidence: float) -> Agreed:
-    share = 1.0 - (1.0 - confidence) ** (1.0 / max(chances, 1))
-    return Agreed(chances, share, share * float(np.ptp(d.value)) ** 2, confidence)
+def ceiling_from_means(
+    mean: Floats, sd: Floats, n: Floats, metric: NumberMetric = "correlation", confidence: float = 0.95
+) -> Estimate:
+    """Best expected correlation or error against published means; items without spread or count are left out."""
+    method = f"published means, spreads and counts, {metric}"
+    usable = np.isfinite(mean) & np.isfinite(sd) & (n > 1)
+    y, s, k = mean[usable], sd[usable], n[usable].astype(np.float64)
+    size = y.size
+    counts = {"items": size, "ratings": int(k.sum())}
+    if size < mean.size:
+        counts["left_out"] = int(mean.size - size)
+    if size < 2:
+        why = "fewer than two items have a mean, a spread and a count of two or more"
+        return Estimate.missing(why, method, counts)
+    best = Estimate(float(metric == "correlation"), method=method, confidence=confidence, counts=counts)
+    if not (s > 0).any():
+        if float(y.var()) <= 0.0:
+            return Estimate.missing("all means are equal and all spreads are zero", method, counts)
+        agreed = _agreed(y, int((k - 1).sum()), confidence)
+        return agreed.ceiling(float(y.var()), float(np.mean(1.0 / k)), metric, best)
+    value, without = _from_noise(y, s**2 / k, metric)
+    correlation = metric == "correlation"
+    shown = float(np.sqrt(max(1.0 - 1.0 / value, 0.0))) if correlation else value
+    plain = Estimate(shown, method=method, confidence=confidence, counts=counts)
+    if size < 5:
+        return plain.without_interval("fewer than five items are too few to leave one out")
+    half = half_width(jackknife_variance(np.log(without)), size - 1, confidence)
+    low, high = (value * float(np.exp(by)) for by in (-half, half))
+    if correlation:
+        low, high = (float(np.sqrt(max(1.0 - 1.0 / end, 0.0))) for end in (low, high))
+    return plain.with_interval(low, high, "jackknife over items, log scale", confidence)
+
+
+def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, Floats]:
+    """The variance of the means over the mean noise, or the error that the noise makes: with all items, and
+    without each.
+    """
+    size = float(y.size)
+    each = np.sqrt(2.0 / np.pi * noise) if metric == "mae" else noise
+    total = float(each.sum())
+    left = np.maximum((total - each) / (size - 1.0), 1e-300)
+    if metric != "correlation":
+        root = np.sqrt if metric == "rmse" else lambda x: x
+        return float(root(total / size)), root(left)
+    centred = y - y.mean()
+    squares = float(centred @ centred)
+    # Without item i the sum of squares falls by n / (n - 1) times its squared deviation.
+    without = np.maximum(squares - size / (size - 1.0) * centred**2, 1e-300) / max(size - 2.0, 1.0)
+    return max(squares / (size - 1.0), 1e-300) / (total / size), without / left

@@ -3,8 +3,8 @@
 In each split every item's ratings are dealt into two halves (the odd one to either), the half means are
 correlated over the items, and the correlation averaged over splits is stepped up by Spearman-Brown to the
 full number of ratings. The step is 2 for equal even counts; in general it is the ratio of the mean error
-variances, mean of (1/a + 1/b)/2 over mean of 1/n for halves a and b. Halves are dealt anew for each item,
-so raters' levels count as error, as in ICC(1,k) and ICC(2,k).
+variances, mean of (1/a + 1/b)/2 over mean of 1/n for halves a and b. Halves are dealt anew for each item, so
+raters' levels count as error, as in ICC(1,k) and ICC(2,k).
 
 Range: up to 1; may be negative. Items with one rating are left out and counted. Interval: two-way jackknife
 on Fisher's z of the correlation, carried through Spearman-Brown.
@@ -15,34 +15,39 @@ from __future__ import annotations
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats._two_way import TwoWaySpread, attentive_pairs, effective
+from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.crossed import check_confidence
-from heartfelt.stats.reliability.design import Design, rating_design
-from heartfelt.stats.reliability.jackknife import NAME, spread
+from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability.spearman_brown import stepped_bound, stepped_up
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.stats.two_way_jackknife import (
+    NAME,
+    TwoWaySpread,
+    attentive_pairs,
+    effective,
+    jackknife_variance,
+)
 from heartfelt.streams import stream
 
 METHOD = "split-half, Spearman-Brown"
 
 
 def split_half(
-    rater: Ids,
-    item: Ids,
-    value: Values,
+    rater: Ids | Ratings,
+    item: Ids = None,
+    value: Values = None,
     *,
     splits: int = 100,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
     """Reliability of the items' mean ratings from random halves of each item's ratings."""
-    check_confidence(confidence)
+    _bounds.check_confidence(confidence)
     if splits < 1:
         raise InputError(
             f"A split-half reliability needs a split; got splits={splits}.", "Pass splits=100 or more."
         )
-    d = rating_design(rater, item, value)
+    d = as_ratings(rater, item, value)
     enough = int(np.count_nonzero(d.per_item >= 2))
     counts = d.counts | {"splits": splits}
     if enough < d.per_item.size:
@@ -65,8 +70,20 @@ def split_half(
         if r == 2.0:
             return Estimate.missing("a half has no variance over the items", METHOD, counts)
         total += r
-    step = length_factor(d.per_item)
-    return _close(total / splits, [s / splits for s in sums], step, d, confidence, counts)
+    r, step = total / splits, length_factor(d.per_item)
+    full = stepped_up(r, step)
+    if not np.isfinite(full):
+        return Estimate.missing(
+            f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts
+        )
+    plain = Estimate(full, method=METHOD, confidence=confidence, counts=counts)
+    bounds = _z_bounds(r, [s / splits for s in sums], d, confidence)
+    if isinstance(bounds, str):
+        return plain.without_interval(bounds)
+    low, high = (float(np.tanh(bound)) for bound in bounds)
+    return plain.with_interval(
+        stepped_bound(low, step, full), stepped_up(high, step), f"{NAME}, Fisher z", confidence
+    )
 
 
 def length_factor(per_item: Ints) -> float:
@@ -76,48 +93,22 @@ def length_factor(per_item: Ints) -> float:
     return float(np.mean((1 / a + 1 / (n - a)) / 2) / np.mean(1 / n))
 
 
-def _close(
-    r: float, without: list[Floats], step: float, d: Design, confidence: float, counts: dict[str, int]
-) -> Estimate:
-    value = stepped_up(r, step)
-    if not np.isfinite(value):
-        return Estimate.missing(
-            f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts
-        )
-    if abs(r) >= 1.0 - 1e-12:
-        return Estimate(
-            value,
-            method=METHOD,
-            confidence=confidence,
-            counts=counts,
-            why_no_interval="the halves agree perfectly",
-        )
+def _z_bounds(r: float, without: list[Floats], d: Ratings, confidence: float) -> tuple[float, float] | str:
+    """Bounds of the halves' correlation on Fisher's z, or why there are none."""
     limit = 1.0 - 1e-12
+    if abs(r) >= limit:
+        return "the halves agree perfectly"
     on_z = [np.arctanh(np.clip(part, -limit, limit)) for part in without]
     shared = d.per_item >= 2
     used = np.bincount(d.rater[shared[d.item]], minlength=len(d.raters))
     raters = int(np.count_nonzero(used))
     if raters < 3:
-        return Estimate(
-            value,
-            method=METHOD,
-            confidence=confidence,
-            counts=counts,
-            why_no_interval=f"{raters} raters are too few to leave one out",
-        )
-    counted = effective(d.per_item[shared]), effective(used)
+        return f"{raters} raters are too few to leave one out"
     # Items with one rating and raters of such items alone change nothing: they are not among the units.
     units = [on_z[0][shared], on_z[1][used > 0], on_z[2][np.repeat(shared, d.per_item)]]
-    found = TwoWaySpread(spread(units[0]), spread(units[1]), spread(units[2]), *counted)
+    item_count, rater_count = effective(d.per_item[shared]), effective(used)
+    of_items, of_raters, of_ratings = (jackknife_variance(part) for part in units)
+    spread = TwoWaySpread(of_items, of_raters, of_ratings, item_count, rater_count)
     z = float(np.arctanh(r))
-    unseen = float(np.arctanh(attentive_pairs(counted[1]) * max(r, 0.0)))
-    low, high = found.bounds(z, confidence, below=max(z - unseen, 0.0) if r > 0 else 0.0)
-    return Estimate(
-        value,
-        stepped_bound(float(np.tanh(low)), step, value),
-        stepped_up(float(np.tanh(high)), step),
-        METHOD,
-        f"{NAME}, Fisher z",
-        confidence,
-        counts,
-    )
+    unseen = float(np.arctanh(attentive_pairs(rater_count) * max(r, 0.0)))
+    return spread.bounds(z, confidence, below=max(z - unseen, 0.0) if r > 0 else 0.0)

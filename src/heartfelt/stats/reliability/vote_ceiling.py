@@ -13,32 +13,50 @@ quantity of the mixture that describes the items' votes:
 Two mixtures are fitted without assuming a shape: one to the two largest counts of each item (`vote_profiles`)
 and one to whole rows of votes (`vote_mixture`). Both are nonparametric and take some sampling noise for
 differences between items, which makes labels look less certain than they are: whole rows more so the more
-categories there are, two counts always less. So the value is the larger of the two, and the bounds are those of
-profile likelihood: the upper from the two largest counts, the lower from whichever fit gives the higher one,
-since rows know more where categories differ in frequency. With two categories both are the same, and rows are
-used. ``UPPER`` widens the likelihood's range upwards: where items are all alike the truth is an edge of what the
-mixture can say, with several directions in which noise can move it (a mixture of chi-squares with several degrees
-of freedom; twice the 95% point of one is that of three, three times it that of five, for two and for more
-categories). To both ends is added the chance of the oracle's own
-score on as many labels.
+categories there are, two counts always less. So the value is the larger of the two, and the bounds are those
+of profile likelihood: the upper from the two largest counts, the lower from whichever fit gives the higher
+one, since rows know more where categories differ in frequency. With two categories both are the same, and
+rows are used. ``UPPER`` widens the likelihood's range upwards: where items are all alike the truth is an edge
+of what the mixture can say, with several directions in which noise can move it (a mixture of chi-squares with
+several degrees of freedom; twice the 95% point of one is that of three, three times it that of five, for two
+and for more categories). To both ends is added the chance of the oracle's own score on as many labels.
 
-*Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is compared
-with what the mixture predicts. A mixture that misses it does not describe the votes; its interval is refused.
+*Raters*: votes of a few raters who each vote often are not independent. The inflation is the variance of the
+pairwise agreement, with items and raters both as samples (two-way clusters), over its variance with items
+alone. And a mixture takes an item's votes as drawn from one distribution, whoever votes. Where the same few
+people vote on everything and differ in skill, their votes vary less than that: three experts and two guessers
+outvote the guessers every time, while five votes drawn from such a crowd sometimes hold four guesses. The
+gain of a fixed panel is the difference between the two, with every rater's skill (the chance to answer with
+the item's category rather than at random) found from their agreement with the others on the items they share.
+
+*Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is
+compared with what the mixture predicts. A mixture that misses it does not describe the votes; its interval is
+refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from heartfelt.stats.reliability.vote_mixture import Matrix, Mixture, Quantity, VoteMixture, fit_votes
-from heartfelt.stats.reliability.vote_profiles import MOST_VOTES, fit_clearness, panel_chances
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.ratings import Ratings
+from heartfelt.stats.reliability.vote_mixture import (
+    MOST_VOTES,
+    Matrix,
+    Mixture,
+    Quantity,
+    VoteMixture,
+    fit_clearness,
+    fit_votes,
+    panel_chances,
+)
+from heartfelt.stats.reliability.yardsticks import CategoryMetric
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 
-CategoryMetric: TypeAlias = Literal["accuracy", "balanced_accuracy", "macro_f1"]
 Panels: TypeAlias = tuple[Ints, Floats]
 """Panel sizes and the share of items with each."""
 UPPER_OF_TWO, UPPER = 2.0, 3.0
@@ -47,6 +65,11 @@ PANEL_SIZES = 5
 SPLITS = 4
 DRAWS = 500
 CLOSE = 0.02
+PANELS = 4_000
+LARGEST_POOL = 10
+"""Raters per vote on an item, beyond which panels are as good as drawn from a crowd."""
+LEAST_RATINGS = 15
+INTERVAL = "profile likelihood of the mixture, widened for raters and for chance in the labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +87,12 @@ class HalfPanels:
         """Whether the prediction is within three standard errors, or within .02."""
         return abs(self.observed - self.predicted) <= max(3.0 * self.standard_error, CLOSE)
 
-    def to_json(self) -> dict[str, float | int | bool]:
-        """Plain numbers for strict JSON."""
-        return {
-            "observed": self.observed,
-            "predicted": self.predicted,
-            "standard_error": self.standard_error,
-            "items": self.items,
-            "fits": self.fits,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class VoteCeiling:
     """The oracle's expected score with its bounds, and the check against half panels."""
 
-    value: float
-    low: float
-    high: float
+    estimate: Estimate
     labels: int
     half_panels: HalfPanels | None
 
@@ -92,8 +103,8 @@ def vote_ceiling(
     """The ceiling of labels made from votes per item and category.
 
     ``critical`` is the critical value of the squared standardised error (3.84 for independent votes and a
-    confidence of .95); it grows with the share of the error that is due to raters. ``gain`` is what a fixed panel
-    adds (see `vote_raters`): half of it is added to the value, all of it to the upper bound.
+    confidence of .95); it grows with the share of the error that is due to raters. ``gain`` is what a fixed
+    panel adds (``fixed_panel_gain``): half of it is added to the value, all of it to the upper bound.
     """
     counts = counts[:, counts.sum(axis=0) > 0]
     votes = counts.sum(axis=1).astype(np.int64)
@@ -117,7 +128,7 @@ def vote_ceiling(
         low = rows.bound(quantity, drop, -1.0)
         checked = by_rows
     else:
-        clearness = fit_clearness(_thinned(counts, votes, seed)).mixture
+        clearness = fit_clearness(_thinned(counts, votes, seed))
         fits = by_rows is None or by_rows.fits
         both = _Both(clearness, rows, of_rows, counts.shape[1], fits)
         value, low, high = both.accuracy((sizes, shares), drop)
@@ -128,7 +139,8 @@ def vote_ceiling(
     value = min(max(value, low), high)
     value, high = min(value + gain / 2.0, 1.0), min(high + gain, 1.0)
     low, high = _with_chance(value, low, high, labels, confidence)
-    return VoteCeiling(value, low, high, labels, checked)
+    estimate = Estimate(value, method=metric).with_interval(low, high, INTERVAL, confidence)
+    return VoteCeiling(estimate, labels, checked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,9 @@ class _Both:
     def other(
         self, quantity: Quantity, accuracy: tuple[float, float, float], drop: float
     ) -> tuple[float, float, float]:
-        """Value and bounds of another quantity of rows, over mixtures as unlikely as the accuracy's bounds are."""
+        """Value and bounds of another quantity of rows, over mixtures as unlikely as the accuracy's bounds
+        are.
+        """
         value, low, high = accuracy
         at, _ = self.rows.reaching(self.of_rows, value)
         _, lost_below = self.rows.reaching(self.of_rows, low, -1.0)
@@ -322,3 +336,82 @@ def _same_winner(fitted: VoteMixture, panels: Panels) -> float:
 def _winner(counts: Matrix) -> Ints:
     top = counts.max(axis=1, keepdims=True)
     return np.where((counts == top).sum(axis=1) == 1, counts.argmax(axis=1), -1)
+
+
+def agreement_excess(d: Ratings, counts: Matrix) -> Floats:
+    """For each rating, the number of the item's other ratings that agree less the number expected."""
+    others = d.per_item[d.item] - 1.0
+    agreeing = counts[d.item, d.value.astype(np.int64)] - 1.0
+    total = float(others.sum())
+    return agreeing - (float(agreeing.sum()) / total if total > 0 else 0.0) * others
+
+
+def critical_value(d: Ratings, counts: Matrix, confidence: float) -> float:
+    """Squared t quantile times the inflation: what a squared error in units of the items' own may reach."""
+    from scipy.special import stdtrit
+
+    excess = agreement_excess(d, counts)
+    items = np.bincount(d.item, excess, minlength=len(d.items)) / 2.0
+    raters = np.bincount(d.rater, excess, minlength=len(d.raters))
+    of_items = float(items @ items) * len(d.items) / max(len(d.items) - 1, 1)
+    of_raters = max(
+        float(raters @ raters) * len(d.raters) / max(len(d.raters) - 1, 1) - float(excess @ excess), 0.0
+    )
+    if of_items <= 0.0:
+        inflation, freedom = 1.0, float(max(len(d.items) - 1, 1))
+    else:
+        inflation = (of_items + of_raters) / of_items
+        parts = of_items**2 / max(len(d.items) - 1, 1) + of_raters**2 / max(len(d.raters) - 1, 1)
+        freedom = (of_items + of_raters) ** 2 / parts
+    return float(stdtrit(max(freedom, 1.0), 0.5 + confidence / 2) ** 2 * inflation)
+
+
+def fixed_panel_gain(d: Ratings, counts: Matrix, seed: int) -> float:
+    """How much more often these raters' winner is right than that of votes drawn from all of them alike."""
+    raters, votes = len(d.raters), int(np.median(d.per_item))
+    if votes < 2 or raters > LARGEST_POOL * votes or float(np.median(d.per_rater)) < LEAST_RATINGS:
+        return 0.0
+    skill = _skills(d, counts)
+    rng = stream(seed, "ceiling", "fixed panels")
+    k = counts.shape[1]
+    starts = np.concatenate([[0], np.cumsum(d.per_item)])
+    order = np.argsort(d.item, kind="stable")
+    panels = rng.choice(np.flatnonzero(d.per_item > 0), PANELS)
+    size = d.per_item[panels]
+    place: Ints = np.repeat(np.arange(PANELS, dtype=np.int64), size)
+    within = np.arange(place.size) - np.repeat(np.concatenate([[0], np.cumsum(size)[:-1]]), size)
+    own = skill[d.rater[order[starts[panels][place] + within]]]
+    anyone = skill[d.rater[rng.integers(0, d.size, place.size)]]
+    chance, guess = rng.random(place.size), rng.integers(0, k, place.size)
+    right, drawn = (_share_right(np.where(chance < s, 0, guess), place, k) for s in (own, anyone))
+    return max(right - drawn, 0.0)
+
+
+def _share_right(answer: Ints, panel: Ints, k: int) -> float:
+    """Share of panels with a winner whose winner is category 0."""
+    votes = np.bincount(panel * k + answer, minlength=PANELS * k).reshape(PANELS, k)
+    top = votes.max(axis=1)
+    alone = (votes == top[:, None]).sum(axis=1) == 1
+    return float(np.mean(votes[alone, 0] == top[alone])) if alone.any() else 0.0
+
+
+def _skills(d: Ratings, counts: Matrix) -> Floats:
+    """Each rater's chance to answer with the item's category rather than at random, between 0 and 1.
+
+    Two raters agree beyond chance by the product of their skills, so a rater's excess agreement over the
+    summed skills of those they share items with is their own; a few rounds settle it.
+    """
+    base = counts.sum(axis=0) / counts.sum()
+    chance = float(base @ base)
+    if chance >= 1.0:
+        return np.ones(len(d.raters))
+    others = d.per_item[d.item] - 1.0
+    agreeing = counts[d.item, d.value.astype(np.int64)] - 1.0
+    beyond = np.bincount(d.rater, (agreeing - chance * others) / (1.0 - chance), minlength=len(d.raters))
+    skill = np.full(len(d.raters), 0.7)
+    for _ in range(50):
+        item = np.bincount(d.item, skill[d.rater], minlength=len(d.items))
+        company = np.bincount(d.rater, item[d.item] - skill[d.rater], minlength=len(d.raters))
+        solved = np.clip(beyond / np.maximum(company, 1e-9), 0.0, 1.0)
+        skill = 0.5 * (skill + solved)
+    return skill

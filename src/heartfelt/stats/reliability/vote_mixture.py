@@ -1,18 +1,25 @@
-"""How items' votes are distributed: a mixture of category distributions, with no shape assumed for it.
+"""How items' votes are distributed: mixtures of category distributions, with no shape assumed for them.
 
 Every item has long-run shares of votes p, one number per category; its n votes are drawn from p. The items'
 shares follow a mixing distribution that is estimated by nonparametric maximum likelihood: weights on a dense
-set of candidate distributions (one-sided, two-sided and flat ones, those the votes themselves suggest, and
-the centres of the classes found), so that items that all look alike, a few classes, a mixture of clear and
+set of candidate distributions, so that items that all look alike, a few classes, a mixture of clear and
 ambiguous items, and a smooth spread of clearness are all members of the family and no number of classes has
 to be chosen. The weights maximise a concave likelihood and are found by Newton steps on the active
 candidates, candidates entering by their directional derivative (Wang, 2007), with a certificate that none
 outside would raise it further.
 
 Few votes leave much of the mixing distribution undetermined: with three votes per item, items that are all
-rather clear and a mixture of clear and hopeless items can give the same votes. ``bounds`` therefore profiles
-the likelihood: the smallest and largest value of a quantity over all mixtures whose log likelihood is within
-``drop`` of the best. That interval holds what the votes cannot tell as well as sampling error.
+rather clear and a mixture of clear and hopeless items can give the same votes. ``Mixture.bound`` therefore
+profiles the likelihood: the smallest and largest value of a quantity over all mixtures whose log likelihood
+is within ``drop`` of the best. That interval covers what the votes leave open as well as sampling error.
+
+Two fits. ``fit_votes`` describes whole rows of votes; candidates are one-sided, two-sided and flat
+distributions, those the votes themselves suggest, and the centres of the classes found. ``fit_clearness``
+describes the two largest counts of each item: which category leads does not matter there, only by how much,
+so an item's long-run shares are given by the largest, the second and the shape of the rest. That leaves far
+less for a nonparametric fit to take for real differences between items, and whether the leader of a panel is
+the long-run leader depends on little else. Items with more than ``MOST_VOTES`` votes enter it with that many
+of them.
 
 Source: Lindsay (1995), Mixture Models: Theory, Geometry and Applications; Wang (2007), JRSS B 69, 185-198.
 """
@@ -21,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -42,6 +50,10 @@ TOP_SHARES = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
 NEW_POINTS = 25
 ROUNDS = 40
 SETTLED = 1e-6
+MOST_VOTES = 25
+LEADING, SECOND = 40, 7
+RUNNERS_UP = 0.7
+PANEL_DRAWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +62,6 @@ class VoteTable:
 
     rows: Matrix
     items: Floats
-
-    @property
-    def size(self) -> float:
-        """How many items there are."""
-        return float(self.items.sum())
 
 
 def vote_table(counts: Matrix, seed: int) -> VoteTable:
@@ -147,8 +154,8 @@ class Mixture:
         return best
 
     def reaching(self, quantity: Quantity, value: float, side: float = 1.0) -> tuple[Floats, float]:
-        """Weights of the highest likelihood whose quantity is at least (``side`` -1: at most) ``value``, and the
-        loss in log likelihood. Where no weights reach it, those that come closest.
+        """Weights of the highest likelihood whose quantity is at least (``side`` -1: at most) ``value``, and
+        the loss in log likelihood. Where no weights reach it, those that come closest.
         """
         size = float(self.items.sum())
         weights, loss = self.weights, 0.0
@@ -312,3 +319,80 @@ def _stepped(
             return moved, reached
         step /= 2.0
     return weights, goal
+
+
+@lru_cache(maxsize=16)
+def sorted_shares(categories: int) -> tuple[Matrix, Matrix]:
+    """A grid of sorted category shares: the largest, the second, and the rest even, on the third, or on
+    several runners-up.
+    """
+    grid: set[tuple[float, ...]] = set()
+    for lead in np.linspace(1.0 / categories, 1.0, LEADING):
+        least, most = (1.0 - lead) / (categories - 1), min(lead, 1.0 - lead)
+        for second in least + (most - least) * np.linspace(0.0, 1.0, SECOND):
+            rest = max(1.0 - lead - second, 0.0)
+            third = min(second, rest)
+            if categories == 2:
+                grid.add(_rounded(lead, second, 0.0, 0.0, 1, 1, 0, 0))
+                continue
+            grid.add(_rounded(lead, second, rest / (categories - 2), 0.0, 1, 1, categories - 2, 0))
+            if categories > 3 and rest > 0:
+                last = max(rest - third, 0.0) / (categories - 3)
+                grid.add(_rounded(lead, second, third, last, 1, 1, 1, categories - 3))
+                close = int(min(rest // (RUNNERS_UP * second), categories - 3))
+                if close > 1:
+                    last = max(rest - close * RUNNERS_UP * second, 0.0) / (categories - 2 - close)
+                    grid.add(
+                        _rounded(lead, second, RUNNERS_UP * second, last, 1, 1, close, categories - 2 - close)
+                    )
+    table = np.array(sorted(grid))
+    return table[:, :4].copy(), table[:, 4:].copy()
+
+
+def _rounded(*numbers: float) -> tuple[float, ...]:
+    return tuple(round(float(number), 12) for number in numbers)
+
+
+@lru_cache(maxsize=128)
+def panel_chances(categories: int, votes: int) -> tuple[Matrix, Floats, Floats, Floats]:
+    """Chances of each candidate for a panel of ``votes``: of the two largest counts (in one row), of the
+    long-run leader winning outright, of anyone doing so, and of two panels having the same winner."""
+    from heartfelt.stats import _kernels_votes as kernels
+
+    shares, times = sorted_shares(categories)
+    if votes > MOST_VOTES:
+        return np.zeros((shares.shape[0], 0)), *_simulated(shares, times, votes)
+    chance, wins = kernels.top_two(shares, times, votes)
+    same = (times * wins**2).sum(axis=1)
+    return chance.reshape(shares.shape[0], -1), wins[:, 0], (times * wins).sum(axis=1), same
+
+
+def _simulated(shares: Matrix, times: Matrix, votes: int) -> tuple[Floats, Floats, Floats]:
+    """The three last of ``panel_chances`` by drawing panels."""
+    rng = stream(0, "ceiling", "large panels", votes)
+    wins, outright, same = (np.zeros(shares.shape[0]) for _ in range(3))
+    for g in range(shares.shape[0]):
+        p = np.repeat(shares[g], times[g].astype(np.int64))
+        drawn = rng.multinomial(votes, p / p.sum(), PANEL_DRAWS)
+        top = drawn.max(axis=1)
+        alone = (drawn == top[:, None]).sum(axis=1) == 1
+        each = (drawn[alone] == top[alone, None]).sum(axis=0) / PANEL_DRAWS
+        wins[g], outright[g], same[g] = each[0], each.sum(), (each**2).sum()
+    return wins, outright, same
+
+
+def fit_clearness(counts: Matrix) -> Mixture:
+    """Fit the mixture to votes per item and category; no item has more than ``MOST_VOTES``."""
+    categories = counts.shape[1]
+    votes = counts.sum(axis=1).astype(np.int64)
+    ordered = np.partition(counts, categories - 2, axis=1)
+    first, second = ordered[:, -1].astype(np.int64), ordered[:, -2].astype(np.int64)
+    rows, items = [], []
+    for n in np.unique(votes).tolist():
+        here = votes == n
+        cells, times_seen = np.unique(first[here] * (n + 1) + second[here], return_counts=True)
+        rows.append(panel_chances(categories, n)[0][:, cells].T)
+        items.append(times_seen)
+    likelihood = np.concatenate(rows)
+    likelihood = likelihood / likelihood.max(axis=1, keepdims=True)
+    return fit_mixture(likelihood, np.concatenate(items).astype(np.float64))

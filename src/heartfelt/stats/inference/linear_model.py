@@ -1,0 +1,346 @@
+"""Linear models of factors and covariates: terms, codings, usable rows, and sums of squares of nested models.
+
+A *factor* is a column of categories; a *covariate* a column of numbers, centred at its mean. A *term* is a
+set of them: a main effect or an interaction. An interaction brings all interactions it contains. Under
+``sum`` coding a factor's columns add up to zero over its levels, the last being minus the others; under
+``treatment`` coding each column marks one level against the first. Levels are in sorted order.
+
+Sums of squares: rows are first reduced, by cells and then by QR in blocks, to a small triangle that has the
+same cross-products, so memory does not grow with the rows and every model comparison costs what its columns
+cost. A column counts towards the rank where it adds more than rounding to those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats._paired import Column, coded, present, same_length
+from heartfelt.stats.triples import Floats, Ints, as_array, as_floats
+
+Coding = Literal["sum", "treatment"]
+Interactions = Sequence[Sequence[str]] | Literal["all"]
+_TOLERANCE = 1e-9
+_BLOCK = 2_000_000
+_MOST_COLUMNS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A coded column of categories."""
+
+    name: str
+    codes: Ints
+    levels: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A main effect or an interaction, by the names of its parts."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As printed: the parts joined by colons."""
+        return ":".join(self.parts)
+
+    def contains(self, other: Term) -> bool:
+        """Whether the other term's parts are all among this one's."""
+        return set(other.parts) <= set(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelData:
+    """Usable rows: outcome, factors, centred covariates, the terms in order and how many rows were left
+    out.
+    """
+
+    outcome: Floats
+    factors: dict[str, Factor]
+    covariates: dict[str, Floats]
+    terms: tuple[Term, ...]
+    left_out: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.outcome.size)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """For an estimate's ``counts``."""
+        return {"rows": self.rows, **({"left_out": self.left_out} if self.left_out else {})}
+
+
+def model_data(
+    outcome: Column,
+    factors: Mapping[str, Column],
+    covariates: Mapping[str, Column],
+    interactions: Interactions,
+) -> ModelData:
+    """Clean and code the columns; rows missing any of them are left out."""
+    values = as_floats(outcome, "outcome")
+    columns = {name: as_array(column) for name, column in factors.items()}
+    numbers = {name: as_floats(column, name) for name, column in covariates.items()}
+    twice = sorted(set(columns) & set(numbers))
+    if twice:
+        raise InputError(f"'{twice[0]}' is both a factor and a covariate.", "Give each its own name.")
+    same_length({"outcome": values, **columns, **numbers})
+    kept = np.isfinite(values)
+    for column in columns.values():
+        kept = kept & present(column)
+    for number in numbers.values():
+        kept = kept & np.isfinite(number)
+    whole = bool(kept.all())
+    values = values if whole else values[kept]
+    coded_factors = {}
+    for name, column in columns.items():
+        names, codes, _ = coded(column if whole else column[kept], name) if values.size else ([], [], None)
+        coded_factors[name] = Factor(name, np.asarray(codes, np.int64), tuple(names))
+    centred = {}
+    for name, number in numbers.items():
+        used = number if whole else number[kept]
+        centred[name] = used - used.mean() if used.size else used
+    order = terms(list(numbers), list(columns), interactions)
+    return ModelData(values, coded_factors, centred, order, int(kept.size - values.size))
+
+
+def terms(covariates: Sequence[str], factors: Sequence[str], interactions: Interactions) -> tuple[Term, ...]:
+    """Covariates, factors, then interactions by how many parts they have."""
+    names = [*covariates, *factors]
+    wanted: dict[tuple[str, ...], None] = {}
+    if interactions == "all":
+        for size in range(2, len(factors) + 1):
+            wanted |= dict.fromkeys(combinations(factors, size))
+    else:
+        for one in interactions:
+            parts = _parts(one, names)
+            for size in range(2, len(parts) + 1):
+                wanted |= dict.fromkeys(combinations(parts, size))
+    mains = [Term((name,)) for name in names]
+    return (*mains, *(Term(parts) for parts in sorted(wanted, key=len)))
+
+
+def _parts(interaction: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    fix = "Name its parts as a tuple: ('system', 'intent')."
+    if isinstance(interaction, str):
+        raise InputError(f"The interaction '{interaction}' is one word.", fix)
+    for part in interaction:
+        if part not in names:
+            raise InputError(f"The interaction's '{part}' is not in the model.", suggestion(part, names))
+    if len(set(interaction)) < 2:
+        raise InputError("An interaction needs two different parts.", fix)
+    return tuple(name for name in names if name in interaction)
+
+
+def contrast_rows(levels: int, coding: Coding) -> Floats:
+    """One row per level: its entries in the factor's columns."""
+    if coding == "treatment":
+        return np.eye(levels)[:, 1:]
+    return np.vstack([np.eye(levels - 1), -np.ones(levels - 1)])
+
+
+def term_columns(term: Term, data: ModelData, coding: Coding) -> Floats:
+    """The term's columns, one row per row of data."""
+    out = np.ones((data.rows, 1))
+    for part in term.parts:
+        if part in data.covariates:
+            out = out * data.covariates[part][:, None]
+        else:
+            factor = data.factors[part]
+            mine = contrast_rows(len(factor.levels), coding)[factor.codes]
+            out = (out[:, :, None] * mine[:, None, :]).reshape(data.rows, -1)
+    return out
+
+
+def column_names(term: Term, data: ModelData, coding: Coding) -> list[str]:
+    """Names of the term's columns: ``system[Suno]``, ``system[Suno]:loudness``."""
+    names = [""]
+    for part in term.parts:
+        if part in data.covariates:
+            mine = [part]
+        else:
+            levels = data.factors[part].levels
+            mine = [f"{part}[{level}]" for level in (levels[1:] if coding == "treatment" else levels[:-1])]
+        names = [f"{before}:{name}" if before else name for before in names for name in mine]
+    return names
+
+
+def cells(factors: Sequence[Factor], rows: int) -> tuple[Ints, Ints]:
+    """Number the combinations of levels that occur: each row's cell, and one row from every cell."""
+    if not factors:
+        return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
+    code, size = factors[0].codes, len(factors[0].levels)
+    for factor in factors[1:]:
+        if size * len(factor.levels) > 4 * rows + 1024:
+            code, size = _dense(code, size)
+        code, size = code * len(factor.levels) + factor.codes, size * len(factor.levels)
+    code, size = _dense(code, size)
+    sample = np.empty(size, np.int64)
+    sample[code] = np.arange(rows)
+    return code, sample
+
+
+def _dense(code: Ints, size: int) -> tuple[Ints, int]:
+    if size <= 8 * code.size + 1024:
+        used = np.bincount(code, minlength=size) > 0
+        return (np.cumsum(used) - 1)[code], int(np.count_nonzero(used))
+    found, dense = np.unique(code, return_inverse=True)
+    return dense.astype(np.int64, copy=False), int(found.size)
+
+
+def holes(data: ModelData) -> dict[Term, int]:
+    """Interactions of factors with cells that hold no row, and how many."""
+    out = {}
+    for term in data.terms:
+        factors = [data.factors[part] for part in term.parts if part in data.factors]
+        if len(factors) > 1:
+            possible = 1
+            for factor in factors:
+                possible *= len(factor.levels)
+            empty = possible - cells(factors, data.rows)[1].size
+            if empty:
+                out[term] = empty
+    return out
+
+
+def why_no_columns(term: Term, data: ModelData) -> str:
+    """Why a term adds nothing to the others."""
+    for part in term.parts:
+        if part in data.factors and len(data.factors[part].levels) < 2:
+            return f"{part} has one level"
+        if part in data.covariates and not np.any(data.covariates[part]):
+            return f"{part} does not vary"
+    return "the other effects already span it"
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A model reduced to few rows: each term's columns (intercept under ``""``), the centred outcome, what
+    lies inside cells beyond the reach of any term, and the total about the mean.
+    """
+
+    columns: dict[str, Floats]
+    outcome: Floats
+    inside: float
+    total: float
+
+    def stack(self, names: Sequence[str]) -> Floats:
+        """Several terms' columns side by side."""
+        return np.hstack([self.columns[name] for name in names])
+
+
+def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
+    """Reduce a model to its cells, unless a covariate's slope varies between them, then to a triangle."""
+    _check_size(data)
+    centred = data.outcome - data.outcome.mean()
+    total = float(centred @ centred)
+    slopes_vary = any(len(t.parts) > 1 and set(t.parts) & set(data.covariates) for t in data.terms)
+    if slopes_vary:
+        return _triangle(data, centred, np.ones(data.rows), None, (0.0, total), coding)
+    code, sample = cells(list(data.factors.values()), data.rows)
+    sizes = np.bincount(code).astype(np.float64)
+    columns = [*data.covariates.values(), centred]
+    means = [np.bincount(code, weights=column) / sizes for column in columns]
+    apart = np.column_stack([column - mean[code] for column, mean in zip(columns, means, strict=True)])
+    factors = {n: Factor(n, f.codes[sample], f.levels) for n, f in data.factors.items()}
+    covariates = dict(zip(data.covariates, means, strict=False))
+    folded = ModelData(means[-1], factors, covariates, data.terms, data.left_out)
+    inside = 0.0 if data.covariates else float(apart[:, 0] @ apart[:, 0])
+    within = np.asarray(np.linalg.qr(apart, mode="r")) if data.covariates else None
+    return _triangle(folded, means[-1], np.sqrt(sizes), within, (inside, total), coding)
+
+
+def _check_size(data: ModelData) -> None:
+    columns = 1
+    for term in data.terms:
+        width = 1
+        for part in term.parts:
+            width *= max(len(data.factors[part].levels) - 1, 0) if part in data.factors else 1
+        columns += width
+    if columns > _MOST_COLUMNS:
+        raise InputError(
+            f"The model has {columns} columns; at most {_MOST_COLUMNS} are fitted.",
+            "Treat a factor with that many levels as random: inference.mixed_model.",
+        )
+
+
+def _triangle(
+    data: ModelData,
+    centred: Floats,
+    weights: Floats,
+    within: Floats | None,
+    sums: tuple[float, float],
+    coding: Coding,
+) -> Reduced:
+    """Stack weighted rows block by block; ``within`` holds covariates' and outcome's spread inside cells."""
+    one = [np.ones((1, 1)), *(term_columns(term, _rows(data, slice(0, 1)), coding) for term in data.terms)]
+    ends = np.cumsum([0, *(part.shape[1] for part in one)])
+    width = int(ends[-1]) + 1
+    kept = np.zeros((0, width)) if within is None else _within_rows(within, data, ends)
+    step = max(_BLOCK // width, 4 * width)
+    for start in range(0, data.rows, step):
+        rows = slice(start, start + step)
+        block = _rows(data, rows)
+        parts = [np.ones((block.rows, 1)), *(term_columns(term, block, coding) for term in data.terms)]
+        block_rows = np.hstack([*parts, centred[rows, None]]) * weights[rows, None]
+        kept = np.vstack([kept, block_rows])
+        if kept.shape[0] > 2 * width:
+            kept = np.asarray(np.linalg.qr(kept, mode="r"))
+    names = ["", *(term.name for term in data.terms)]
+    columns = {name: kept[:, ends[i] : ends[i + 1]] for i, name in enumerate(names)}
+    return Reduced(columns, kept[:, -1], sums[0], sums[1])
+
+
+def _within_rows(within: Floats, data: ModelData, ends: Ints) -> Floats:
+    out = np.zeros((within.shape[0], int(ends[-1]) + 1))
+    places = {term.name: int(ends[i + 1]) for i, term in enumerate(data.terms)}
+    for index, name in enumerate(data.covariates):
+        out[:, places[name]] = within[:, index]
+    out[:, -1] = within[:, -1]
+    return out
+
+
+def _rows(data: ModelData, rows: slice) -> ModelData:
+    factors = {name: Factor(name, f.codes[rows], f.levels) for name, f in data.factors.items()}
+    covariates = {name: column[rows] for name, column in data.covariates.items()}
+    return ModelData(data.outcome[rows], factors, covariates, data.terms, data.left_out)
+
+
+def basis(columns: Floats, beyond: Floats | None = None) -> Floats:
+    """An orthonormal basis of what ``columns`` span, or of what they add to the span of the basis
+    ``beyond``.
+    """
+    from scipy.linalg import qr
+
+    lengths = np.sqrt(np.sum(columns * columns, axis=0))
+    scaled = columns[:, lengths > 0] / lengths[lengths > 0]
+    if scaled.shape[1] == 0:
+        return np.zeros((columns.shape[0], 0))
+    if beyond is not None:
+        scaled = scaled - beyond @ (beyond.T @ scaled)
+        scaled = scaled - beyond @ (beyond.T @ scaled)
+    q, r, _ = qr(scaled, mode="economic", pivoting=True, check_finite=False)
+    rank = int(np.count_nonzero(np.abs(np.diagonal(r)) > _TOLERANCE))
+    return np.asarray(q[:, :rank])
+
+
+def added(model: Reduced, base: Sequence[str], term: str) -> tuple[float, int]:
+    """Sum of squares and degrees of freedom a term adds to a base model."""
+    below = basis(model.stack(base))
+    new = basis(model.columns[term], below)
+    rest = model.outcome - below @ (below.T @ model.outcome)
+    return float(np.sum((new.T @ rest) ** 2)), new.shape[1]
+
+
+def residual(model: Reduced, terms: Sequence[Term]) -> tuple[float, int]:
+    """Residual sum of squares and rank of the model with all these terms."""
+    whole = basis(model.stack(["", *(term.name for term in terms)]))
+    rest = model.outcome - whole @ (whole.T @ model.outcome)
+    return model.inside + float(rest @ rest), whole.shape[1]

@@ -1,0 +1,109 @@
+"""Ratings as a design: who rated what, whether every rater rated every item, and how many ratings each item
+has.
+
+A rater may rate an item once. Repeats are refused: averaged in silently they would pass for further raters.
+Functions of ratings take the three columns, or a ``Ratings`` made of them once; what several figures share
+(the fitted model, the sums without each unit) is then computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats.triples import Floats, Ids, Ints, Triples, Values, triples
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """Ratings with coded ids, no (rater, item) pair twice, and the number of ratings per item and rater."""
+
+    rater: Ints
+    item: Ints
+    value: Floats
+    raters: Sequence[Any]
+    items: Sequence[Any]
+    per_item: Ints
+    per_rater: Ints
+    left_out: int = 0
+    _shared: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Number of ratings."""
+        return int(self.value.size)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every rater rated every item."""
+        return self.size > 0 and self.size == len(self.items) * len(self.raters)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for an estimate."""
+        left_out = {"left_out": self.left_out} if self.left_out else {}
+        return {"ratings": self.size, "items": len(self.items), "raters": len(self.raters), **left_out}
+
+    @property
+    def item_means(self) -> Floats:
+        """Mean rating of each item."""
+        return np.asarray(np.bincount(self.item, self.value, minlength=len(self.items)) / self.per_item)
+
+    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, computed when it is first asked for under this key."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return cast("T", self._shared[key])
+
+    def part(self, keep: Any) -> Ratings:
+        """The ratings where ``keep`` is true, with ids coded afresh."""
+        raters, rater = np.unique(self.rater[keep], return_inverse=True)
+        items, item = np.unique(self.item[keep], return_inverse=True)
+        names = [self.raters[i] for i in raters], [self.items[i] for i in items]
+        return coded_ratings(rater.astype(np.int64), item.astype(np.int64), self.value[keep], *names)
+
+
+def coded_ratings(
+    rater: Ints, item: Ints, value: Floats, raters: Sequence[Any], items: Sequence[Any], left_out: int = 0
+) -> Ratings:
+    """Ratings whose ids are coded already, and without repeats."""
+    per_item, per_rater = np.bincount(item, minlength=len(items)), np.bincount(rater, minlength=len(raters))
+    return Ratings(rater, item, value, raters, items, per_item, per_rater, left_out)
+
+
+def as_ratings(rater: Ids | Ratings, item: Ids = None, value: Values = None) -> Ratings:
+    """Code the ratings and refuse repeated (rater, item) pairs; ``Ratings`` are taken as they are."""
+    if isinstance(rater, Ratings):
+        return rater
+    t = triples(rater, item, value)
+    refuse_repeats(t)
+    return coded_ratings(t.rater, t.item, t.value, t.raters, t.items, t.left_out)
+
+
+def refuse_repeats(t: Triples) -> None:
+    """Raise an InputError that names the first repeated (rater, item) pair."""
+    cells = len(t.items) * len(t.raters)
+    if t.value.size <= cells <= 4 * t.value.size:
+        key = t.item * len(t.raters) + t.rater
+        times = np.bincount(key, minlength=cells)
+        repeats = int(t.value.size - np.count_nonzero(times))
+        first = int(np.argmax(times[key] > 1)) if repeats else -1
+    elif t.value.size:
+        from heartfelt.stats import _kernels_reliability as kernels
+
+        starts, order = kernels.group(t.item, len(t.items))
+        repeats, first = kernels.repeated_pairs(starts, order, t.rater, len(t.raters))
+    else:
+        return
+    if repeats:
+        raise InputError(
+            f"Rater {t.raters[t.rater[first]]!r} rated item {t.items[t.item[first]]!r} more than once "
+            f"({repeats} repeated rating{'s' if repeats > 1 else ''} in all).",
+            "Keep one rating per rater and item, such as the first or the mean of the repeats.",
+        )

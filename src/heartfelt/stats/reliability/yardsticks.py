@@ -1,0 +1,148 @@
+"""What bare cell means, and single raters, achieve against labels: two yardsticks to compare a predictor and
+the ceiling with.
+
+A label is the mean of an item's ratings or, of categories, the one with strictly the most of them (tied items
+have none and are not scored). The cell mean of an item is the mean label of the *other* items of its cell
+(leave-one-out), since a mean that contains the item's own label would be rewarded for its noise; with ``own``
+the plain figure is given. Leaving one out pushes the other way: within a cell the items with high labels get
+low means, so the figure is a lower estimate of what the true cell means would reach, the plain one an upper.
+Of categories it is the most frequent label of the cell. A single rater is compared with the label made of the
+item's other ratings. Items alone in their cell, and items with one rating, are left out.
+
+Balanced accuracy averages, over the label categories, the share of each that is met; macro F1 averages the F1
+of each. Range 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.stats.ratings import Ratings
+from heartfelt.stats.reliability.number_ceiling import NumberMetric
+from heartfelt.stats.triples import Floats, Ints
+
+CategoryMetric: TypeAlias = Literal["accuracy", "balanced_accuracy", "macro_f1"]
+Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_accuracy", "macro_f1"]
+Keep: TypeAlias = npt.NDArray[np.bool_]
+Statistic: TypeAlias = Callable[[Keep], float | None]
+"""A figure of the ratings to keep; None where it is undefined."""
+Counts: TypeAlias = npt.NDArray[np.float64]
+CATEGORY_METRICS: tuple[str, ...] = get_args(CategoryMetric)
+
+
+def of_cell_means(d: Ratings, cells: Ints, metric: Metric, own: bool) -> Statistic:
+    """Cell means, with (``own``) or without the label itself, against the labels."""
+    if metric in CATEGORY_METRICS:
+        return lambda keep: _cell_plurality(category_counts(d, keep), cells, metric, own)
+    return lambda keep: _agreement(*_cell_mean_pairs(d, cells, keep, own), metric)
+
+
+def of_single_rater(d: Ratings, metric: Metric) -> Statistic:
+    """One rating against the label of the item's other ratings."""
+    if metric in CATEGORY_METRICS:
+        return lambda keep: one_rating(
+            d.item[keep], d.value[keep].astype(np.int64), category_counts(d, keep), metric
+        )
+    return lambda keep: _agreement(*_single_rater_pairs(d, keep), metric)
+
+
+def _cell_mean_pairs(d: Ratings, cells: Ints, keep: Keep, own: bool) -> tuple[Floats, Floats]:
+    """Labels and the means of their cells."""
+    counts = np.bincount(d.item[keep], minlength=len(d.items))
+    sums = np.bincount(d.item[keep], d.value[keep], minlength=len(d.items))
+    here = counts > 0
+    label, cell = sums[here] / counts[here], cells[here]
+    size, total = np.bincount(cell), np.bincount(cell, label)
+    enough = size[cell] >= 2
+    label, cell = label[enough], cell[enough]
+    if own:
+        return label, total[cell] / size[cell]
+    return label, (total[cell] - label) / (size[cell] - 1)
+
+
+def _single_rater_pairs(d: Ratings, keep: Keep) -> tuple[Floats, Floats]:
+    """The mean of an item's other ratings, and each single rating."""
+    item, value = d.item[keep], d.value[keep]
+    counts = np.bincount(item, minlength=len(d.items))
+    sums = np.bincount(item, value, minlength=len(d.items))
+    several = counts[item] >= 2
+    item, value = item[several], value[several]
+    return (sums[item] - value) / (counts[item] - 1), value
+
+
+def _agreement(label: Floats, prediction: Floats, metric: Metric | NumberMetric) -> float | None:
+    if label.size < 3:
+        return None
+    if metric == "rmse":
+        return float(np.sqrt(np.mean((label - prediction) ** 2)))
+    if metric == "mae":
+        return float(np.mean(np.abs(label - prediction)))
+    a, b = label - label.mean(), prediction - prediction.mean()
+    below = float(np.sqrt((a @ a) * (b @ b)))
+    return float(np.clip((a @ b) / below, -1.0, 1.0)) if below > 1e-12 * label.size else None
+
+
+def category_counts(d: Ratings, keep: Keep | None = None) -> Counts:
+    """Ratings per item and category; values are category codes."""
+    categories = int(d.value.max()) + 1
+    key = d.item * categories + d.value.astype(np.int64)
+    key = key if keep is None else key[keep]
+    return np.bincount(key, minlength=len(d.items) * categories).reshape(-1, categories).astype(np.float64)
+
+
+def labels_of(counts: Counts) -> Counts:
+    """One for the category that has strictly the most, zero for the rest; all zero where several are tied."""
+    top = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
+    out: Counts = (top & (top.sum(axis=1, keepdims=True) == 1)).astype(np.float64)
+    return out
+
+
+def category_score(confusion: Counts, metric: Metric | CategoryMetric) -> float | None:
+    """Accuracy, balanced accuracy or macro F1 from weights of (label, answer)."""
+    total = confusion.sum()
+    if total <= 0:
+        return None
+    if metric == "accuracy":
+        return float(np.trace(confusion) / total)
+    asked = confusion.sum(axis=1)
+    if metric == "macro_f1":
+        asked = (asked + confusion.sum(axis=0)) / 2.0
+    used = asked > 0
+    return float(np.mean(np.diag(confusion)[used] / asked[used]))
+
+
+def one_rating(item: Ints, category: Ints, counts: Counts, metric: Metric | CategoryMetric) -> float | None:
+    """One rating against the label of the item's other ratings."""
+    several = counts.sum(axis=1)[item] >= 2
+    item, category = item[several], category[several]
+    others = counts[item]
+    others[np.arange(item.size), category] -= 1
+    return category_score(confusion_of(labels_of(others), category), metric)
+
+
+def confusion_of(label: Counts, answer: Ints) -> Counts:
+    """Labels against answers."""
+    out = np.zeros((label.shape[1], label.shape[1]))
+    for c in range(label.shape[1]):
+        out[:, c] = label[answer == c].sum(axis=0)
+    return out
+
+
+def _cell_plurality(counts: Counts, cells: Ints, metric: Metric, own: bool) -> float | None:
+    label = labels_of(counts)
+    here = label.sum(axis=1) > 0
+    label, cell = label[here], cells[here]
+    size = np.bincount(cell)
+    total = np.zeros((size.size, counts.shape[1]))
+    np.add.at(total, cell, label)
+    enough = size[cell] >= 2
+    label, cell = label[enough], cell[enough]
+    if label.shape[0] == 0:
+        return None
+    guess = total[cell] - (0.0 if own else label)
+    top = (guess == guess.max(axis=1, keepdims=True)).astype(np.float64)
+    return category_score(label.T @ (top / top.sum(axis=1, keepdims=True)), metric)

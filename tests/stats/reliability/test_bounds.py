@@ -1,0 +1,296 @@
+"""Bounds of reliability figures, digit by digit: against R, and against leaving out units one by one with plain arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.reliability import icc, split_half, variance_components
+from heartfelt.stats.reliability.icc import FORMS
+from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
+from tests.stats.reliability.ratings import Triple, complete, designs, ragged
+
+SOURCE = "R 4: psych::ICC(lmer = FALSE), lme4::lmer; leave-one-out written out here"
+
+SHROUT_FLEISS = np.array(
+    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
+)
+# psych::ICC(x, lmer = FALSE, alpha = 1 - confidence): lower and upper bound of icc1, icc2, icc3, icc1k, icc2k, icc3k.
+PSYCH = {
+    0.95: [
+        (-0.13293232487, 0.7225600623), (0.01878651337, 0.7610843696), (0.34246476503, 0.9458582600),
+        (-0.88444215524, 0.9124154203), (0.07113681530, 0.9272320402), (0.67567471382, 0.9858916782),
+    ],
+    0.9: [
+        (-0.09672220366, 0.6433983107), (0.04290119154, 0.6910706066), (0.41183413092, 0.9258328077),
+        (-0.54504172474, 0.8783010354), (0.15203705386, 0.8994767001), (0.73689767858, 0.9803660560),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("confidence", PSYCH)
+def test_f_bounds_equal_psych(confidence: float) -> None:
+    item, rater = (a.ravel() for a in np.indices(SHROUT_FLEISS.shape))
+    result = icc(rater, item, SHROUT_FLEISS.ravel(), interval="f", confidence=confidence)
+    for form, bounds in zip(
+        ("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k"), PSYCH[confidence], strict=True
+    ):
+        estimate = getattr(result, form)
+        assert (estimate.low, estimate.high) == pytest.approx(bounds, abs=2e-9)
+
+
+# lmer(value ~ 1 + (1 | item) + (1 | rater)): variances of item, rater and residual, log likelihood, mean and its error.
+LMER = {
+    "ragged": (0.3770393440, 0.7452899344, 1.2724141709, -240.3366321, -0.9793136914, 0.3277991441),
+    "sparse": (0.7470050172, 0.2825328149, 1.0346173696, -201.9861067, 0.09268862018, 0.2278629231),
+    "little_rater_variance": (
+        0.695590248219,
+        0.002235851919,
+        1.157336307404,
+        -99.90931789,
+        0.1432136442,
+        0.2331922324,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LMER)
+def test_components_equal_lme4(name: str) -> None:
+    rater, item, value = designs()[name]
+    result = variance_components(rater, item, value)
+    assert [result.item.value, result.rater.value, result.residual.value] == pytest.approx(
+        LMER[name][:3], rel=2e-5, abs=3e-7
+    )
+    assert result.log_likelihood == pytest.approx(LMER[name][3], abs=1e-6)
+    assert result.mean.value == pytest.approx(LMER[name][4], rel=1e-5)
+    fewest = min(np.unique(rater).size, np.unique(item).size)
+    half = stats.t(fewest - 1).ppf(0.975) * LMER[name][5]
+    assert result.mean.high is not None
+    assert result.mean.high - float(result.mean) == pytest.approx(half, rel=1e-5)
+
+
+def _moments(rater: Any, item: Any, y: Any) -> tuple[float, float, float, float]:
+    """Between items, within items, item and residual variance (Gao and Owen 2017) with plain loops."""
+    n = y.size
+    items, raters = np.unique(item), np.unique(rater)
+    of_items = sum(y[item == i].sum() ** 2 / (item == i).sum() for i in items)
+    of_raters = sum(y[rater == r].sum() ** 2 / (rater == r).sum() for r in raters)
+    squares, grand = float((y**2).sum()), y.sum() ** 2 / n
+    within = (squares - of_items) / (n - items.size)
+    within_raters = (squares - of_raters) / (n - raters.size)
+    a = n - sum((item == i).sum() ** 2 for i in items) / n
+    b = n - sum((rater == r).sum() ** 2 for r in raters) / n
+    residual = (within_raters * a + within * b - (squares - grand)) / (a + b - n + 1)
+    return (of_items - grand) / (items.size - 1), within, within_raters - residual, residual
+
+
+def _left_out(data: Triple, statistic: Callable[..., float]) -> tuple[float, float, float]:
+    """Jackknife variances over items, raters and ratings."""
+    rater, item, value = data
+    y = value - value.mean()
+    out = []
+    for codes in (item, rater, np.arange(y.size)):
+        kept = [codes != c for c in np.unique(codes)]
+        values = np.array([statistic(rater[k], item[k], y[k]) for k in kept])
+        out.append(float((values.size - 1) / values.size * ((values - values.mean()) ** 2).sum()))
+    return out[0], out[1], out[2]
+
+
+def _effective(codes: Any) -> float:
+    sizes: Any = np.bincount(codes)
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+@pytest.mark.parametrize("form", ["icc1", "icc2", "icc3"])
+@pytest.mark.parametrize("name", ["complete", "ragged"])
+def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
+    data = designs()[name]
+    rater, item, value = data
+    sizes = np.bincount(item)
+    k = (value.size - (sizes**2).sum() / value.size) / (sizes.size - 1)
+
+    def log_f(r: Any, i: Any, y: Any) -> float:
+        between, within, of_item, residual = _moments(r, i, y)
+        if form == "icc1":
+            return math.log(between / within)
+        return math.log(1 + k * of_item / (within if form == "icc2" else residual))
+
+    v_items, v_raters, v_ratings = _left_out(data, log_f)
+    n_items, n_raters = _effective(item), _effective(rater)
+    part = (1 + 4 / n_raters) * max(v_raters - v_ratings, 0.0)
+    doubt = max(part, min(v_raters, v_items))
+    df = (v_items + part) ** 2 / (v_items**2 / (n_items - 1) + doubt**2 / (n_raters - 1))
+    result = icc(rater, item, value, confidence=0.9)
+    estimate = getattr(result, form)
+    half = stats.t(df).ppf(0.95) * math.sqrt(v_items + part)
+    share = n_raters * (n_raters - 1) / ((n_raters + 3) * (n_raters + 2))
+
+    def scale(r: float) -> float:
+        return math.log(1 + k * r / (1 - r))
+
+    def back(z: float) -> float:
+        return float(math.expm1(z) / (math.expm1(z) + k))
+
+    r = float(estimate)
+    low = back(scale(r) - math.hypot(half, scale(r) - scale(share * r)))
+    assert estimate.high == pytest.approx(back(scale(r) + half), rel=1e-9)
+    assert estimate.low == pytest.approx(
+        low if name == "complete" or form == "icc1" else max(low, 0.0), rel=1e-9
+    )
+    averaged = getattr(result, form + "k")
+    step = result.k or 0.0
+    assert averaged.high == pytest.approx(step * estimate.high / (1 + (step - 1) * estimate.high))
+
+
+@pytest.mark.parametrize("metric", ["correlation", "rmse", "mae"])
+def test_ceiling_bounds_by_leaving_out(metric: Literal["correlation", "rmse", "mae"]) -> None:
+    data = designs()["sparse"]
+    rater, item, value = data
+    counts = np.bincount(item)
+    members = np.zeros((counts.size, rater.max() + 1))
+    members[item, rater] = 1 / counts[item]
+    noise = float(np.mean(1 / counts))
+    share = (noise - float((members.mean(axis=0) ** 2).sum())) / noise
+
+    def statistic(r: Any, i: Any, y: Any) -> float:
+        between, within, _, residual = _moments(r, i, y)
+        residual = min(max(residual, 1e-3 * within), within)
+        off = residual + share * (within - residual)
+        return math.log(between / off) if metric == "correlation" else math.log(off)
+
+    v_items, v_raters, v_ratings = _left_out(data, statistic)
+    units = min(counts.size, rater.max() + 1)
+    half = stats.t(units - 1).ppf(0.95) * math.sqrt(v_items + max(v_raters - v_ratings, 0.0))
+    estimate = ceiling(rater, item, value, metric=metric, confidence=0.9).overall
+    square = float(estimate) ** 2
+    if metric == "correlation":
+        low, high = (1 - (1 - square) * math.exp(-by) for by in (-half, half))
+    else:
+        low, high = square * math.exp(-half), square * math.exp(half)
+    assert [estimate.low, estimate.high] == pytest.approx([math.sqrt(low), math.sqrt(high)], rel=1e-9)
+
+
+def test_the_error_ceiling_is_the_noise_of_labels() -> None:
+    """Of equal counts and other raters for every item: all of rater and residual variance over the count is noise."""
+    rater, item, value = designs()["one_rating_per_rater"]
+    parts = variance_components(rater, item, value)
+    rmse = ceiling(rater, item, value, metric="rmse").overall
+    assert rmse.value == pytest.approx(math.sqrt(float(parts.error) / 3))
+    mae = ceiling(rater, item, value, metric="mae").overall
+    assert mae.value == pytest.approx(math.sqrt(2 / math.pi) * float(rmse))
+    assert mae.low == pytest.approx(math.sqrt(2 / math.pi) * float(rmse.low or 0))
+
+
+@pytest.mark.parametrize("metric", ["correlation", "rmse", "mae"])
+def test_bounds_of_published_means_by_leaving_out(metric: Literal["correlation", "rmse", "mae"]) -> None:
+    rng = np.random.default_rng(3)
+    mean, sd, n = rng.normal(0, 2, 9), rng.uniform(0.5, 1.5, 9), rng.integers(2, 7, 9).astype(float)
+
+    def statistic(keep: Any) -> float:
+        noise = sd[keep] ** 2 / n[keep]
+        if metric == "correlation":
+            return math.log(float(mean[keep].var(ddof=1)) / float(noise.mean()))
+        if metric == "rmse":
+            return math.log(math.sqrt(noise.mean()))
+        return math.log(float(np.sqrt(2 / math.pi * noise).mean()))
+
+    values = np.array([statistic(np.arange(9) != i) for i in range(9)])
+    half = stats.t(8).ppf(0.95) * math.sqrt(8 / 9 * ((values - values.mean()) ** 2).sum())
+    whole = statistic(np.ones(9, bool))
+    estimate = ceiling_from_means(mean, sd, n, metric, 0.9)
+    if metric == "correlation":
+        expected = [math.sqrt(1 - math.exp(-(whole + by))) for by in (0, -half, half)]
+    else:
+        expected = [math.exp(whole + by) for by in (0, -half, half)]
+    assert [estimate.value, estimate.low, estimate.high] == pytest.approx(expected, rel=1e-9)
+    assert ceiling_from_means(mean[:5], sd[:5], n[:5], metric).low is not None
+    four = ceiling_from_means(mean[:4], sd[:4], n[:4], metric)
+    assert four.low is None
+    assert four.why_no_interval == "fewer than five items are too few to leave one out"
+    assert ceiling_from_means(mean[:1], sd[:1], n[:1], metric).value is None
+    assert ceiling_from_means(mean, sd, np.ones(9), metric).value is None
+
+
+FIGURES: dict[str, Callable[[Triple, float], Any]] = {
+    "icc": lambda d, c: icc(*d, confidence=c).icc2,
+    "icc f": lambda d, c: icc(*d, confidence=c, interval="f").icc1,
+    "icc model": lambda d, c: icc(*d, confidence=c, interval="model").icc3,
+    "item": lambda d, c: variance_components(*d, confidence=c).item,
+    "share": lambda d, c: variance_components(*d, confidence=c).rater_share,
+    "profile": lambda d, c: variance_components(*d, confidence=c, interval="profile").residual,
+    "delta": lambda d, c: variance_components(*d, confidence=c, interval="delta").rater,
+    "mean": lambda d, c: variance_components(*d, confidence=c).mean,
+    "split": lambda d, c: split_half(*d, confidence=c, splits=5),
+    "correlation": lambda d, c: ceiling(*d, confidence=c).overall,
+    "cells": lambda d, c: ceiling(*d, confidence=c, cell={i: i % 3 for i in range(25)}).within_cells,
+    "rmse": lambda d, c: ceiling(*d, confidence=c, metric="rmse").overall,
+    "human": lambda d, c: ceiling(*d, confidence=c).human,
+    "accuracy": lambda d, c: ceiling(d[0], d[1], np.round(d[2]) > 0, confidence=c, metric="accuracy").overall,
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_higher_confidence_is_labelled_and_wider(name: str) -> None:
+    figures = [FIGURES[name](ragged(7, 25, 9, 0.6), confidence) for confidence in (0.5, 0.9, 0.99)]
+    widths = []
+    for estimate, confidence in zip(figures, (0.5, 0.9, 0.99), strict=True):
+        assert estimate.confidence == confidence
+        assert estimate.low <= estimate.value <= estimate.high
+        widths.append(estimate.high - estimate.low)
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_three_raters_and_three_items_are_the_fewest_for_a_jackknife() -> None:
+    few = "fewer than three items or raters are too few to leave one out"
+    for items, raters, bounded in ((8, 3, True), (8, 2, False), (3, 8, True), (2, 8, False)):
+        data = complete(items + raters, items, raters)
+        estimates = [icc(*data).icc3, variance_components(*data).residual, ceiling(*data).overall]
+        for estimate in estimates:
+            if estimate.is_missing:
+                continue
+            assert (estimate.low is not None) is bounded, (items, raters)
+            assert estimate.why_no_interval == (None if bounded else few)
+    assert split_half(*complete(1, 8, 2)).why_no_interval == "2 raters are too few to leave one out"
+    assert split_half(*complete(1, 2, 8)).is_missing
+    assert not split_half(*complete(1, 3, 8)).is_missing
+
+
+def test_a_variance_at_zero_is_zero_and_has_an_upper_bound() -> None:
+    result = variance_components(*designs()["no_item_variance"])
+    assert result.item.value == 0.0
+    assert result.item.low == 0.0
+    assert result.item.high is not None
+    assert result.item.high > 0.0
+    assert result.item_share.value == 0.0
+    assert any("zero" in note for note in result.notes)
+    delta = variance_components(*designs()["no_item_variance"], interval="delta").item
+    assert (delta.value, delta.low) == (0.0, None)
+    assert delta.why_no_interval
+    assert ceiling(*designs()["no_item_variance"]).overall.value == 0.0
+    raters = variance_components(*designs()["no_rater_variance"])
+    assert (raters.rater.value, raters.rater.low, raters.rater_share.value) == (0.0, 0.0, 0.0)
+    assert raters.error.value == raters.residual.value
+    profile = variance_components(*designs()["no_rater_variance"], interval="profile").rater
+    assert profile.low == 0.0
+    assert profile.high is not None
+    assert 0.0 < profile.high < float(raters.item)
+
+
+def test_forms_is_complete() -> None:
+    assert FORMS == ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
+
+
+def test_a_search_that_does_not_settle_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heartfelt.stats.reml.MOST_STEPS", 1)
+    why = "the search for the maximum of the likelihood did not converge"
+    for name in ("item", "rater", "residual", "item_share", "mean"):
+        estimate = getattr(variance_components(*designs()["ragged"]), name)
+        assert estimate.why_missing == why
+    assert icc(*designs()["ragged"]).icc2.why_missing == why
+    assert ceiling(*designs()["ragged"]).overall.is_missing
