@@ -26,8 +26,8 @@ def test_means_and_slopes_of_another_library(tuning: float) -> None:
     rated = Rated(RATED, PREDICTED)
     mean = prediction_powered_mean(rated, OTHERS, tuning=tuning)
     slope = prediction_powered_slope(rated, RATED_X, OTHERS, OTHERS_X, tuning=tuning)
-    assert mean.value == pytest.approx(GOLDEN_MEAN[tuning], abs=1e-8)
-    assert slope.value == pytest.approx(GOLDEN_SLOPE[tuning], abs=1e-8)
+    assert mean.estimate.value == pytest.approx(GOLDEN_MEAN[tuning], abs=1e-8)
+    assert slope.estimate.value == pytest.approx(GOLDEN_SLOPE[tuning], abs=1e-8)
 
 
 def test_ratings_alone_are_the_textbook_interval() -> None:

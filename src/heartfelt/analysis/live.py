@@ -27,11 +27,10 @@ import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData, prepare
 from heartfelt.analysis.means import METHODS, StimulusScores, stimulus_scores
-from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations
+from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
 from heartfelt.analysis.two_way import Changes, error_of, estimate
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats._bounds import wilson
-from heartfelt.stats.agreement.alpha import alpha
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
@@ -78,13 +77,6 @@ def reliability_so_far(material: Material) -> list[LiveReliability]:
         points = _over_time(question, ratings, now)
         out.append(LiveReliability(question.id, members, question.level, now, single, averaged, points))
     return out
-
-
-def question_alpha(question: QuestionData, ratings: pl.DataFrame) -> Estimate:
-    """Krippendorff's alpha at the question's own level of measurement."""
-    if question.why_no_raters is not None:
-        return Estimate.missing(question.why_no_raters, f"Krippendorff's alpha, {question.level}")
-    return alpha(ratings["rater"], ratings["item"], ratings["value"], question.level)
 
 
 def _correlations(question: QuestionData) -> tuple[Estimate, Estimate]:

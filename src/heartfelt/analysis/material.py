@@ -18,6 +18,7 @@ import polars as pl
 from heartfelt.analysis.results import Kind, Level
 from heartfelt.labels import Labels, first_answers, labels
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.study import Study
 
 FACTS = ("system", "intent")
@@ -105,6 +106,11 @@ class QuestionData:
     def triples(self) -> tuple[pl.Series, pl.Series, pl.Series]:
         """Rater, item and value of every rating."""
         return self.ratings["rater"], self.ratings["item"], self.ratings["value"]
+
+    @cached_property
+    def coded(self) -> Ratings:
+        """The same, coded once for every figure that is computed from them."""
+        return as_ratings(*self.triples)
 
     @property
     def triples_if_known(self) -> tuple[pl.Series | None, pl.Series, pl.Series]:

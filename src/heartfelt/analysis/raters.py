@@ -153,16 +153,7 @@ def _agreement(question: QuestionData, ratings: pl.DataFrame) -> pl.DataFrame:
     others = ratings.with_columns(
         ((pl.sum("value").over("item") - pl.col("value")) / (pl.len().over("item") - 1)).alias("others")
     ).filter(pl.col("others").is_finite())
-    apart = others.with_columns(
-        (pl.col("value") - pl.mean("value").over("rater")).alias("a"),
-        (pl.col("others") - pl.mean("others").over("rater")).alias("b"),
-    )
-    sums = apart.group_by("rater").agg(
-        (pl.col("a") * pl.col("b")).sum().alias("ab"),
-        (pl.col("a") ** 2).sum().alias("aa"),
-        (pl.col("b") ** 2).sum().alias("bb"),
-        pl.len().alias("n"),
-    )
-    enough = (pl.col("n") >= 3) & (pl.col("aa") > 1e-12) & (pl.col("bb") > 1e-12)
-    correlation = pl.col("ab") / (pl.col("aa") * pl.col("bb")).sqrt()
-    return sums.select("rater", pl.when(enough).then(correlation).alias("agreement"))
+    squares = [pl.var(name) * (pl.len() - 1) for name in ("value", "others")]
+    enough = (pl.len() >= 3) & (squares[0] > 1e-12) & (squares[1] > 1e-12)
+    correlation = pl.when(enough).then(pl.corr("value", "others")).alias("agreement")
+    return others.group_by("rater").agg(correlation)

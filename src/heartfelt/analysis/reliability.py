@@ -86,12 +86,12 @@ def question_reliability(
     if brief:
         top = Estimate.missing(NO_ORDER, "ceiling, correlation")
         if question.numbers:
-            top = ceiling(*question.triples, metric="correlation", seed=seed).overall
+            top = ceiling(question.coded, metric="correlation", seed=seed).overall
         return Reliability(*head, Estimate.missing("left out of the comparison"), Ceilings(top))
     # Over so many ratings the mean of a few splits is as steady as that of many over few.
     splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // question.ratings.height))
     halves = (
-        split_half(*question.triples, splits=splits, seed=seed)
+        split_half(question.coded, splits=splits, seed=seed)
         if question.numbers
         else Estimate.missing(NO_ORDER)
     )
@@ -151,13 +151,20 @@ def _alphas(question: QuestionData, seed: int) -> Three:
     return at("interval"), at("ordinal"), at("nominal")
 
 
+def question_alpha(question: QuestionData, ratings: pl.DataFrame) -> Estimate:
+    """Krippendorff's alpha of some ratings at the question's own level of measurement."""
+    if question.why_no_raters is not None:
+        return Estimate.missing(question.why_no_raters, f"Krippendorff's alpha, {question.level}")
+    return alpha(ratings["rater"], ratings["item"], ratings["value"], question.level)
+
+
 def intraclass_correlations(question: QuestionData, seed: int) -> Six:
     """ICC(1), ICC(1,k) to ICC(3,k); those that need to know who rated are missing where that is not known."""
     if not question.numbers:
         return _forms(lambda form: Estimate.missing(NO_ORDER, form))
     # Without one of very few ratings nobody may disagree any more; the jackknife then has no variance to divide by.
     with np.errstate(divide="ignore", invalid="ignore"):
-        made = icc(*question.triples, seed=seed)
+        made = icc(question.coded, seed=seed)
 
     def figure(form: str) -> Estimate:
         known: Estimate = getattr(made, form)
@@ -177,7 +184,7 @@ def _components(question: QuestionData, seed: int) -> VarianceShares:
         why = NO_ORDER if not question.numbers else question.why_no_raters or ""
         names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
         return VarianceShares(*(Estimate.missing(why, name) for name in names))
-    made = variance_components(*question.triples, seed=seed)
+    made = variance_components(question.coded, seed=seed)
     return VarianceShares(
         made.rater, made.item, made.residual, made.rater_share, made.item_share, made.residual_share
     )
@@ -191,11 +198,11 @@ def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
     accuracy = Estimate.missing(LEFT_TO_POOL if question.categorical else NOT_CATEGORIES, "ceiling, accuracy")
     main = of_votes = None
     if question.numbers:
-        main = ceiling(*question.triples, metric="correlation", cell=cell, group=grouped, seed=seed)
+        main = ceiling(question.coded, metric="correlation", cell=cell, group=grouped, seed=seed)
         correlation = main.overall
-        rmse = ceiling(*question.triples, metric="rmse", seed=seed).overall
+        rmse = ceiling(question.coded, metric="rmse", seed=seed).overall
     if question.categorical and (votes or main is None):
-        of_votes = ceiling(*question.triples, metric="accuracy", cell=cell, seed=seed)
+        of_votes = ceiling(question.coded, metric="accuracy", cell=cell, seed=seed)
         accuracy = of_votes.overall
     main = main or of_votes
     assert main is not None, "answers are numbers or categories"

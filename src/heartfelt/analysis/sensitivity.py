@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.analysis.material import Material, QuestionData, prepare
+from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.reliability import question_alpha
 from heartfelt.analysis.results import Effect, Outcome, Pair, Quadrants, Reliability, Slope, SystemMeans
 from heartfelt.analysis.summary import (
     Crossfit,
@@ -30,7 +31,6 @@ from heartfelt.analysis.summary import (
 from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import POLICIES
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 
@@ -151,19 +151,15 @@ def _held_out(materials: list[Material], place: int, chosen: list[list[str]]) ->
     for half, other in ((0, 1), (1, 0)):
         question = materials[half].questions[place]
         rest = question.ratings.filter(~pl.col("rater").is_in(chosen[other]))
-        with_all, without = _alpha(question, question.ratings), _alpha(question, rest)
-        if with_all is None or without is None:
+        if not rest.height:
             return None
-        pairs.append(HalfAlpha(with_all, without))
+        with_all, without = question_alpha(question, question.ratings), question_alpha(question, rest)
+        if with_all.value is None or without.value is None:
+            return None
+        pairs.append(HalfAlpha(with_all.value, without.value))
     before = sum(pair.with_all for pair in pairs) / 2
     after = sum(pair.without for pair in pairs) / 2
     return HeldOutAlpha(question.id, f"alpha_{question.level}", before, after, after - before, tuple(pairs))
-
-
-def _alpha(question: QuestionData, ratings: pl.DataFrame) -> float | None:
-    if not ratings.height or question.why_no_raters is not None:
-        return None
-    return alpha(ratings["rater"], ratings["item"], ratings["value"], question.level).value
 
 
 def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:

@@ -168,18 +168,18 @@ def leave_out(metric: Metric, data: Rows, unit: Ints | None, units: int) -> Floa
     return out
 
 
-def unit_codes(size: int, kept: npt.NDArray[np.bool_], group: Column | None) -> tuple[Ints | None, int]:
-    """Each kept row's cluster as a code, and how many clusters there are; None and the number of rows without
+def unit_codes(size: int, used: npt.NDArray[np.bool_], group: Column | None) -> tuple[Ints | None, int]:
+    """Each used row's cluster as a code, and how many clusters there are; None and the number of rows without
     ``group``.
     """
     if group is None:
-        return None, int(np.count_nonzero(kept))
+        return None, int(np.count_nonzero(used))
     ids = as_array(group)
     if ids.size != size:
         raise InputError(
             f"The column of clusters has {ids.size} rows, the others {size}.", "Pass one cluster id per pair."
         )
-    names, codes, there = coded(ids[kept], "group")
+    names, codes, there = coded(ids[used], "group")
     if not there.all():
         raise InputError("A pair has no cluster id.", "Give every pair an id, or leave out those without.")
     return codes, len(names)

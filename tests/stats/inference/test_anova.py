@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
 from heartfelt.stats.inference import AnovaResult, anova
-from heartfelt.stats.inference.noncentral import share_bounds
+from heartfelt.stats.inference.anova import share_bounds
 
 SOURCE = "R 4 `summary(aov(yield ~ block + N*P*K, npk))` as printed in its manual; statsmodels 0.15 anova_lm"
 
@@ -147,7 +148,7 @@ def test_effect_sizes_by_hand() -> None:
     assert row.eta_squared_of_total.value == pytest.approx(between / 34)
     assert row.partial_eta_squared.value == pytest.approx(between / 34)
     assert row.omega_squared.value == pytest.approx((between - 2.5) / (34 + 2.5))
-    assert found.value == pytest.approx(between / 34)
+    assert found.r_squared.value == pytest.approx(between / 34)
 
 
 def test_two_conventions_of_eta_squared_differ_on_unbalanced_data() -> None:
@@ -272,7 +273,7 @@ def test_result_is_plain_json() -> None:
 
     data = _unbalanced(10)
     found = anova(data["y"], {"a": data["a"]}, covariates={"w": data["w"]})
-    text = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    text = json.loads(dumps(found))
     assert [row["effect"] for row in text["rows"]] == ["w", "a"]
     assert text["rows"][1]["partial_eta_squared"]["interval"] == "noncentral F"
     with pytest.raises(KeyError):

@@ -12,7 +12,9 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import inference
+from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import mixed_model, tukey
+from heartfelt.stats.inference.mixed import chi_square_interval
 from heartfelt.stats.jackknife import Spread, jackknife_metric
 from tests.stats.reliability.ratings import crossed
 
@@ -222,3 +224,24 @@ def test_three_units_are_the_fewest_for_a_jackknife() -> None:
     assert (two.low, two.why_no_interval) == (None, "2 pairs; at least 3 are needed for an interval")
     clusters = jackknife_metric("rmse", x, y, group=["a", "a", "b", "b"])
     assert clusters.why_no_interval == "2 clusters; at least 3 are needed for an interval"
+
+
+def test_a_chi_square_interval_needs_one_degree_of_freedom() -> None:
+    # The variance of a log variance is two over its degrees of freedom.
+    plain = Estimate(3.0, method="variance")
+    few = chi_square_interval(plain, 2 / 0.9, 0.9)
+    assert (few.low, few.why_no_interval) == (None, "it is known with less than one degree of freedom")
+    enough = chi_square_interval(plain, 2 / 1.1, 0.9)
+    assert (enough.low, enough.high) == pytest.approx(
+        [3 * 1.1 / stats.chi2(1.1).ppf(p) for p in (0.95, 0.05)]
+    )
+
+
+def test_counts_that_vary_over_few_items_are_not_tested() -> None:
+    """Ten items with two ratings and one with many: the count varies over hardly more than one effective item."""
+    item = np.append(np.repeat(np.arange(10), 2), np.full(20, 10))
+    result = inference.count_dependence(None, item, np.arange(40.0) % 7)
+    assert result.answers.p is None
+    assert "effective items; 10 are needed" in (result.answers.change.why_missing or "")
+    even = np.repeat(np.arange(20), [1, 3] * 10)
+    assert inference.count_dependence(None, even, np.arange(40.0) % 7).answers.p is not None

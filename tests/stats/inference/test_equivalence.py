@@ -40,13 +40,13 @@ def test_test_and_interval_agree() -> None:
     for seed in range(60):
         a, b = _two(seed)
         mean = equivalence_mean(a, b, low=-0.8, high=0.8)
-        assert mean.low is not None
-        assert mean.high is not None
-        assert mean.equivalent == (mean.low > -0.8 and mean.high < 0.8)
+        assert mean.estimate.low is not None
+        assert mean.estimate.high is not None
+        assert mean.equivalent == (mean.estimate.low > -0.8 and mean.estimate.high < 0.8)
         r = equivalence_correlation(a, b[:20], low=-0.4, high=0.4, kind="spearman")
-        assert r.low is not None
-        assert r.high is not None
-        assert r.equivalent == (r.low > -0.4 and r.high < 0.4)
+        assert r.estimate.low is not None
+        assert r.estimate.high is not None
+        assert r.equivalent == (r.estimate.low > -0.4 and r.estimate.high < 0.4)
         assert r.estimate.confidence == pytest.approx(0.9)
 
 

@@ -83,7 +83,9 @@ def test_pairs_equal_emmeans(of: str, printed: dict[Any, Any], more: dict[str, A
             assert "empty cells" in str(pair.estimate.why_missing)
             assert pair.p is None
         else:
-            assert (pair.difference, pair.low, pair.high, pair.p) == pytest.approx(numbers, rel=1e-8)
+            assert (pair.difference, pair.estimate.low, pair.estimate.high, pair.p) == pytest.approx(
+                numbers, rel=1e-8
+            )
             assert pair.significant == (numbers[3] < 0.05)
 
 
@@ -112,7 +114,9 @@ def test_one_factor_is_plain_tukey() -> None:
     y, factors, _ = _data()
     mine, plain = marginal_means(y, {"s": factors["s"]}, "s").pairs, tukey(y, factors["s"])
     for here, there in zip(mine.pairs, plain.pairs, strict=True):
-        assert (here.difference, here.low, here.p) == pytest.approx((there.difference, there.low, there.p))
+        assert (here.difference, here.estimate.low, here.p) == pytest.approx(
+            (there.difference, there.estimate.low, there.p)
+        )
 
 
 def test_of_two_levels_the_pair_is_the_effects_f_test() -> None:

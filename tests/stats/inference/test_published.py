@@ -54,7 +54,7 @@ def test_systems_differ_in_signed_deviation(
     row = found["system"]
     assert (row.df, found.residual_df) == (5, 974)
     assert row.f == pytest.approx(f, abs=0.005)
-    assert row.eta_squared_of_table.value == pytest.approx(eta, abs=0.0005)
+    assert row.eta_squared.value == pytest.approx(eta, abs=0.0005)
 
 
 @pytest.mark.parametrize(("dimension", "f", "eta"), [("valence", 29.27, 0.0814), ("arousal", 14.62, 0.0421)])
@@ -66,7 +66,7 @@ def test_quadrants_differ_in_absolute_deviation(
     row = found["quadrant"]
     assert (row.df, found.residual_df) == (3, 982)
     assert row.f == pytest.approx(f, abs=0.005)
-    assert row.eta_squared_of_table.value == pytest.approx(eta, abs=0.0005)
+    assert row.eta_squared.value == pytest.approx(eta, abs=0.0005)
 
 
 @pytest.mark.parametrize("dimension", ["valence", "arousal"])

@@ -11,9 +11,12 @@ import pytest
 from scipy import stats
 
 from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import icc, split_half, variance_components
 from heartfelt.stats.reliability.icc import FORMS
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
+from heartfelt.stats.reliability.vote_ceiling import HalfPanels, fixed_panel_gain
+from heartfelt.stats.reliability.yardsticks import category_counts
 from tests.stats.reliability.ratings import Triple, complete, designs, ragged
 
 SOURCE = "R 4: psych::ICC(lmer = FALSE), lme4::lmer; leave-one-out written out here"
@@ -294,3 +297,33 @@ def test_a_search_that_does_not_settle_is_reported(monkeypatch: pytest.MonkeyPat
         assert estimate.why_missing == why
     assert icc(*designs()["ragged"]).icc2.why_missing == why
     assert ceiling(*designs()["ragged"]).overall.is_missing
+
+
+def _panel(raters: int, items: int, per_item: int) -> Ratings:
+    """Half of the raters always right, half guessing among three categories."""
+    rng = np.random.default_rng(4)
+    item = np.repeat(np.arange(items), per_item)
+    rater = np.concatenate([np.sort(rng.permutation(raters)[:per_item]) for _ in range(items)])
+    truth, guess = rng.integers(0, 3, items), rng.integers(0, 3, item.size)
+    return as_ratings(rater, item, np.where(rater % 2 == 0, truth[item], guess).astype(float))
+
+
+def test_a_fixed_panel_gains_only_where_few_raters_vote_often() -> None:
+    """A gain needs 15 ratings per rater, and no more than ten times as many raters as votes per item."""
+    gains = {}
+    for raters, items, per_item in ((4, 15, 4), (4, 14, 4), (40, 150, 4), (41, 160, 4)):
+        d = _panel(raters, items, per_item)
+        gains[raters, items] = fixed_panel_gain(d, category_counts(d), 0)
+    assert gains[4, 15] > 0
+    assert gains[4, 14] == 0
+    assert gains[41, 160] == 0
+
+
+def test_half_panels_fit_within_three_standard_errors_or_two_hundredths() -> None:
+    def fits(observed: float, error: float) -> bool:
+        return HalfPanels(observed, 0.5, error, 100, (np.array([2]), np.array([1.0]))).fits
+
+    assert fits(0.5199, 0.0)
+    assert not fits(0.5201, 0.0)
+    assert fits(0.5899, 0.03)
+    assert not fits(0.5901, 0.03)

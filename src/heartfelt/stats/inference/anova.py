@@ -12,8 +12,9 @@ Effect sizes, all shares of variance in [0, 1] (omega squared can fall below 0):
 - ``eta_squared_of_total``: of the corrected total. The two differ on unbalanced data, where type II and III
   tables do not add up to the total;
 - ``partial_eta_squared``: of itself and the residual, with an interval from the noncentral F distribution
-  (Steiger
-  2004), widened where it must be to hold the sample value;
+  (Steiger 2004), widened where necessary to include the sample value. The noncentrality lambda of an effect
+  tested on n rows corresponds to a share lambda / (lambda + n) of the variance left by the other effects; the
+  bounds are the shares under which the observed F lies at the upper and the lower tail;
 - ``omega_squared``: of the total, less what chance gives (Hays 1963).
 
 Source: Searle (1971); Fox (2016) on the types.
@@ -21,9 +22,11 @@ Source: Searle (1971); Fox (2016) on the types.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Literal
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
@@ -34,15 +37,14 @@ from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import (
     Interactions,
     ModelData,
-    Term,
     holes,
     model_data,
     why_no_columns,
 )
-from heartfelt.stats.inference.noncentral import share_bounds
 
 SquaresType = Literal[1, 2, 3]
 _ROMAN = {1: "I", 2: "II", 3: "III"}
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +54,14 @@ class AnovaRow:
     effect: str
     df: int
     sum_sq: float | None
-    mean_sq: float | None
-    f: float | None
+    mean_sq: float | None = field(metadata={"skip": True})
+    f: float | None = field(metadata={"key": "F"})
     p: float | None
     eta_squared: Estimate
     eta_squared_of_total: Estimate
     partial_eta_squared: Estimate
     omega_squared: Estimate
-    why_missing: str | None = None
-
-    @property
-    def eta_squared_of_table(self) -> Estimate:
-        """The same as ``eta_squared``, by its full name."""
-        return self.eta_squared
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        sizes = ("eta_squared", "eta_squared_of_total", "partial_eta_squared", "omega_squared")
-        out: dict[str, Any] = {
-            "effect": self.effect, "df": self.df, "sum_sq": self.sum_sq, "F": self.f, "p": self.p,
-        }  # fmt: skip
-        out |= {name: getattr(self, name).to_json() for name in sizes}
-        return out | ({"why_missing": self.why_missing} if self.why_missing else {})
+    why_missing: str | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +80,12 @@ class AnovaResult:
     notes: tuple[str, ...]
 
     def __getitem__(self, effect: str) -> AnovaRow:
-        for row in self.rows:
-            if row.effect == effect:
-                return row
-        raise KeyError(effect)
-
-    @property
-    def value(self) -> float | None:
-        """R squared."""
-        return self.r_squared.value
-
-    @property
-    def low(self) -> float | None:
-        """R squared's lower bound."""
-        return self.r_squared.low
-
-    @property
-    def high(self) -> float | None:
-        """R squared's upper bound."""
-        return self.r_squared.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "method": self.method,
-            "rows": [row.to_json() for row in self.rows],
-            "residual_df": self.residual_df,
-            "residual_sum_sq": self.residual_sum_sq,
-            "total_sum_sq": self.total_sum_sq,
-            "r_squared": self.r_squared.to_json(),
-            "notes": list(self.notes),
-        }
+        return {row.effect: row for row in self.rows}[effect]
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What every row of the table is held against."""
+    """What every row of the table is compared with."""
 
     residual: float
     residual_df: int
@@ -164,7 +122,7 @@ def anova(
     residual, rank = linear_model.residual(model, data.terms)
     squares, notes = _squares(model, data, type)
     frame = _frame(data, model.total, residual, rank, squares, confidence)
-    rows = tuple(_row(term.name, *found, frame) for term, found in zip(data.terms, squares, strict=True))
+    rows = tuple(_row(term.name, *square, frame) for term, square in zip(data.terms, squares, strict=True))
     return AnovaResult(
         rows, frame.residual_df, residual, model.total, _r_squared(frame, rank - 1), method, tuple(notes)
     )
@@ -193,41 +151,31 @@ def _squares(
                 continue
         names = ["", *(other.name for other in base)]
         square, df = linear_model.added(model, names, term.name)
-        width = _width(term, data)
+        columns = linear_model.width(term, data)
         if df == 0:
             out.append((None, 0, why_no_columns(term, data)))
             continue
-        if df < width:
+        if df < columns:
             cause = (
                 f"{empty[term]} of its cells are empty" if term in empty else "other effects span the rest"
             )
-            notes.append(f"{term.name} has {df} degrees of freedom instead of {width}: {cause}")
+            notes.append(f"{term.name} has {df} degrees of freedom instead of {columns}: {cause}")
         out.append((square, df, None))
     return out, notes
-
-
-def _width(term: Term, data: ModelData) -> int:
-    width = 1
-    for part in term.parts:
-        if part in data.factors:
-            width *= len(data.factors[part].levels) - 1
-    return width
 
 
 def _frame(
     data: ModelData, total: float, residual: float, rank: int, squares: list[Squares], confidence: float
 ) -> _Frame:
     df = data.rows - rank
-    why = None
-    if df == 0:
-        why = "no residual degrees of freedom: as many parameters as rows"
-    elif residual <= 1e-20 * total:
-        why = "no residual variation: the model fits perfectly"
+    why = linear_model.why_no_test(residual, df, total)
     table = residual + sum(square for square, _, _ in squares if square is not None)
     return _Frame(residual, df, total, table, data.counts, why, confidence)
 
 
 def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Frame) -> AnovaRow:
+    from scipy.special import fdtrc
+
     names = ("eta squared", "eta squared of the corrected total", "partial eta squared", "omega squared")
     if square is None or why is not None:
         reason = why or ""
@@ -242,7 +190,7 @@ def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Fr
     mean = square / df
     if frame.why_no_test:
         omega = Estimate.missing(frame.why_no_test, names[3], frame.counts)
-        partial = _bounds.bounded(partial, None, "", frame.confidence, frame.why_no_test)
+        partial = partial.without_interval(frame.why_no_test)
         return AnovaRow(
             effect, df, square, mean, None, None, eta, of_total, partial, omega, frame.why_no_test
         )
@@ -250,25 +198,16 @@ def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Fr
     omega_share = (square - df * error) / (frame.total + error)
     omega = Estimate(omega_share, method=names[3], counts=frame.counts, why_no_interval=plain)
     f = mean / error
-    partial = _share_interval(partial, f, df, frame)
-    return AnovaRow(effect, df, square, mean, f, _upper_tail(f, df, frame), eta, of_total, partial, omega)
-
-
-def _upper_tail(f: float, df: int, frame: _Frame) -> float:
-    from scipy.special import fdtrc
-
-    return float(fdtrc(df, frame.residual_df, f))
+    partial, p = _share_interval(partial, f, df, frame), float(fdtrc(df, frame.residual_df, f))
+    return AnovaRow(effect, df, square, mean, f, p, eta, of_total, partial, omega)
 
 
 def _share_interval(share: Estimate, f: float, df: int, frame: _Frame) -> Estimate:
     bounds = share_bounds(f, df, frame.residual_df, frame.counts["rows"], frame.confidence)
-    if bounds is not None:
-        value = float(share)
-        bounds = (min(bounds[0], value), max(bounds[1], value))
-    clean = Estimate(share.value, method=share.method, counts=frame.counts)
-    return _bounds.bounded(
-        clean, bounds, "noncentral F", frame.confidence, "noncentral F cannot be inverted here"
-    )
+    if bounds is None:
+        return share.without_interval("noncentral F cannot be inverted here")
+    low, high = min(bounds[0], float(share)), max(bounds[1], float(share))
+    return share.with_interval(low, high, "noncentral F", frame.confidence)
 
 
 def _r_squared(frame: _Frame, df: int) -> Estimate:
@@ -285,3 +224,62 @@ def _nothing(data: ModelData, method: str, why: str) -> AnovaResult:
     frame = _Frame(0.0, 0, 0.0, 0.0, data.counts, why, 0.95)
     rows = tuple(_row(term.name, None, 0, why, frame) for term in data.terms)
     return AnovaResult(rows, 0, 0.0, 0.0, Estimate.missing(why, "R squared", data.counts), method, ())
+
+
+def share_bounds(
+    f: float, df: float, df_residual: float, rows: int, confidence: float
+) -> tuple[float, float] | None:
+    """Bounds of the share of variance behind an F statistic, or None where the distribution gives out."""
+    tail = (1 - confidence) / 2
+    ends = []
+    for below in (1 - tail, tail):
+        noncentrality = _noncentrality(f, df, df_residual, below)
+        if noncentrality is None:
+            return None
+        ends.append(noncentrality / (noncentrality + rows))
+    return ends[0], ends[1]
+
+
+def _noncentrality(f: float, df: float, df_residual: float, below: float) -> float | None:
+    """The noncentrality under which F lies below ``f`` with chance ``below``; 0 if even the central one is
+    less.
+    """
+    from scipy.special import fdtr, ncfdtr
+
+    if float(fdtr(df, df_residual, f)) <= below:
+        return 0.0
+    target = _NORMAL.inv_cdf(below)
+
+    def gap(root: float) -> float:
+        chance = float(ncfdtr(df, df_residual, root * root, f))
+        if not math.isfinite(chance):
+            return math.nan
+        return _NORMAL.inv_cdf(min(max(chance, 1e-300), 1 - 1e-16)) - target
+
+    # On the scale of the root, the normal quantile of the distribution falls almost linearly.
+    middle = math.sqrt(max(df * f - df, 0.25))
+    spread = math.sqrt(1 + df * f * df * f / (2 * df_residual * max(df * f, 1)))
+    return _falling_root(gap, max(middle - spread * target, 0.1), spread)
+
+
+def _falling_root(gap: Callable[[float], float], start: float, step: float) -> float | None:
+    from scipy.optimize import brentq
+
+    low, high = max(start - 0.5 * step, 0.0), start + 0.5 * step
+    at_low, at_high = gap(low), gap(high)
+    for _ in range(60):
+        if math.isnan(at_low) or math.isnan(at_high):
+            return None
+        if at_low >= 0 >= at_high:
+            root = brentq(gap, low, high, xtol=1e-9, rtol=1e-10)
+            return float(root) ** 2
+        step *= 2
+        if at_low < 0:
+            high, at_high = low, at_low
+            low = max(low - step, 0.0)
+            at_low = gap(low)
+        else:
+            low, at_low = high, at_high
+            high += step
+            at_high = gap(high)
+    return None

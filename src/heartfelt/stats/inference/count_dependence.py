@@ -17,11 +17,11 @@ no rater saw items with different numbers of ratings.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, as_array, as_floats, code
@@ -40,12 +40,7 @@ class CountTest:
 
     change: Estimate
     p: float | None
-    category: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        out: dict[str, Any] = {"change": self.change.to_json(), "p": self.p}
-        return out | ({"category": self.category} if self.category is not None else {})
+    category: float | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +49,6 @@ class CountDependence:
 
     answers: CountTest
     disagreement: CountTest
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {"answers": self.answers.to_json(), "disagreement": self.disagreement.to_json()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,13 +152,13 @@ def _tested(layout: _Layout, column: Floats, what: str, confidence: float) -> Co
     error = math.sqrt(float(score @ score)) / total
     if abs(slope) <= 1e-12 and error <= 1e-12:
         return gone("the answers do not vary")
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
     free = effective - 1.0
     # Counts that follow from the answers without exception leave no error to divide by.
     p = float(2 * stdtr(free, -abs(slope) / error)) if error > 1e-12 * abs(slope) else 0.0
-    reach = float(stdtrit(free, 0.5 + confidence / 2)) * error
-    found = Estimate(slope, method=method, counts=counts)
+    half = _bounds.t_quantile(confidence, free) * error
+    change = Estimate(slope, method=method, counts=counts)
     return CountTest(
-        found.with_interval(slope - reach, slope + reach, "CR3 by item, Student's t", confidence), p
+        change.with_interval(slope - half, slope + half, "CR3 by item, Student's t", confidence), p
     )

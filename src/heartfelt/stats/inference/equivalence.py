@@ -1,4 +1,7 @@
-"""Equivalence by two one-sided tests: is the difference, or the correlation, inside margins set beforehand?
+"""Differences of means, and equivalence by two one-sided tests: is an effect inside margins set beforehand?
+
+A difference of two means has Welch's t interval (each group with its own variance), the mean of paired differences
+Student's.
 
 ``p`` is the larger of the two one-sided p-values; the two are equivalent at level 1 - alpha when it is
 below alpha, which is when the 1 - 2 alpha interval (the one given) lies inside the margins. Margins are in
@@ -11,14 +14,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds, association
 from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import pairs as paired_rows
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference.mean_difference import Difference, finite, paired, welch
-from heartfelt.stats.triples import as_floats
+from heartfelt.stats.triples import Floats, as_floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +55,70 @@ class Equivalence:
         """Whether equivalence is shown; None where it cannot be tested."""
         return None if self.p is None else self.p < self.alpha
 
-    @property
-    def value(self) -> float | None:
-        """The effect."""
-        return self.estimate.value
 
-    @property
-    def low(self) -> float | None:
-        """Its lower bound."""
-        return self.estimate.low
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A mean difference with its standard error, or the reason there is none."""
 
-    @property
-    def high(self) -> float | None:
-        """Its upper bound."""
-        return self.estimate.high
+    value: float
+    error: float
+    df: float
+    method: str
+    counts: dict[str, int]
+    why_missing: str | None = None
+    why_no_error: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "estimate": self.estimate.to_json(),
-            "margins": list(self.margins),
-            "p": self.p,
-            "p_above_low": self.p_above_low,
-            "p_below_high": self.p_below_high,
-            "df": self.df,
-            "alpha": self.alpha,
-            "equivalent": self.equivalent,
-            "method": self.method,
-            **({"why_missing": self.why_missing} if self.why_missing else {}),
-        }
+    def estimate(self, confidence: float) -> Estimate:
+        """The difference with its t interval."""
+        if self.why_missing:
+            return Estimate.missing(self.why_missing, self.method, self.counts)
+        plain = Estimate(self.value, method=self.method, counts=self.counts)
+        if self.why_no_error:
+            return plain.without_interval(self.why_no_error)
+        half = _bounds.t_quantile(confidence, self.df) * self.error
+        named = "Welch t" if self.method == "difference of means" else "Student t"
+        return plain.with_interval(self.value - half, self.value + half, named, confidence)
+
+
+def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], Difference]:
+    """The finite values of two groups, and the difference of their means."""
+    columns = as_floats(a, "a"), as_floats(b, "b")
+    first, second = (np.asarray(column[np.isfinite(column)]) for column in columns)
+    left_out = columns[0].size + columns[1].size - first.size - second.size
+    return (first, second), welch(first, second, left_out)
+
+
+def welch(a: Floats, b: Floats, left_out: int = 0) -> Difference:
+    """Mean of ``a`` minus mean of ``b``, each with its own variance."""
+    counts = {"a": a.size, "b": b.size, **({"left_out": left_out} if left_out else {})}
+    method = "difference of means"
+    if a.size == 0 or b.size == 0:
+        return Difference(0.0, 0.0, 0.0, method, counts, "a group is empty")
+    value = float(a.mean() - b.mean())
+    if a.size < 2 or b.size < 2:
+        return Difference(value, 0.0, 0.0, method, counts, None, "a group has a single value")
+    shares = [float(np.var(group, ddof=1)) / group.size for group in (a, b)]
+    total = shares[0] + shares[1]
+    if total <= 1e-28 * max(float(a.mean() ** 2), float(b.mean() ** 2)):
+        return Difference(value, 0.0, 0.0, method, counts, None, "neither group varies")
+    df = total**2 / (shares[0] ** 2 / (a.size - 1) + shares[1] ** 2 / (b.size - 1))
+    return Difference(value, math.sqrt(total), df, method, counts)
+
+
+def paired(a: Column, b: Column) -> tuple[Floats, Difference]:
+    """The differences of pairs, and their mean."""
+    data = paired_rows(a, b)
+    gaps = data.x - data.y
+    method = "mean of paired differences"
+    if data.n == 0:
+        return gaps, Difference(0.0, 0.0, 0.0, method, data.counts, "no pairs")
+    value = float(gaps.mean())
+    if data.n < 2:
+        return gaps, Difference(value, 0.0, 0.0, method, data.counts, None, "a single pair")
+    error = float(gaps.std(ddof=1)) / math.sqrt(data.n)
+    if error <= 1e-14 * abs(value) or error == 0:
+        return gaps, Difference(value, 0.0, 0.0, method, data.counts, None, "the differences do not vary")
+    return gaps, Difference(value, error, data.n - 1.0, method, data.counts)
 
 
 def equivalence_mean(
@@ -86,27 +126,17 @@ def equivalence_mean(
 ) -> Equivalence:
     """Test whether mean ``a`` minus mean ``b`` lies between the margins; ``pairs`` for paired columns."""
     _check(low, high, alpha, -math.inf, math.inf)
-    if pairs:
-        _, found = paired(a, b)
-    else:
-        first, second = finite(a, "a"), finite(b, "b")
-        left_out = as_floats(a, "a").size + as_floats(b, "b").size - first.size - second.size
-        found = welch(first, second, left_out)
+    effect = paired(a, b)[1] if pairs else independent(a, b)[1]
     method = "two one-sided tests, " + ("paired Student t" if pairs else "Welch t")
-    estimate = found.estimate(1 - 2 * alpha)
-    why = found.why_missing or found.why_no_error
+    estimate = effect.estimate(1 - 2 * alpha)
+    why = effect.why_missing or effect.why_no_error
     if why:
         return Equivalence(estimate, (low, high), None, None, None, alpha, method, why)
-    above, below = _t_tails(found, low, high)
-    return Equivalence(estimate, (low, high), above, below, found.df, alpha, method)
-
-
-def _t_tails(found: Difference, low: float, high: float) -> tuple[float, float]:
     from scipy.special import stdtr
 
-    above = float(stdtr(found.df, -(found.value - low) / found.error))
-    below = float(stdtr(found.df, (found.value - high) / found.error))
-    return above, below
+    above = float(stdtr(effect.df, -(effect.value - low) / effect.error))
+    below = float(stdtr(effect.df, (effect.value - high) / effect.error))
+    return Equivalence(estimate, (low, high), above, below, effect.df, alpha, method)
 
 
 def equivalence_correlation(

@@ -12,6 +12,7 @@ cost. A column counts towards the rank where it adds more than rounding to those
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -92,23 +93,23 @@ def model_data(
     if twice:
         raise InputError(f"'{twice[0]}' is both a factor and a covariate.", "Give each its own name.")
     same_length({"outcome": values, **columns, **numbers})
-    kept = np.isfinite(values)
+    usable = np.isfinite(values)
     for column in columns.values():
-        kept = kept & present(column)
+        usable = usable & present(column)
     for number in numbers.values():
-        kept = kept & np.isfinite(number)
-    whole = bool(kept.all())
-    values = values if whole else values[kept]
+        usable = usable & np.isfinite(number)
+    whole = bool(usable.all())
+    values = values if whole else values[usable]
     coded_factors = {}
     for name, column in columns.items():
-        names, codes, _ = coded(column if whole else column[kept], name) if values.size else ([], [], None)
+        names, codes, _ = coded(column if whole else column[usable], name) if values.size else ([], [], None)
         coded_factors[name] = Factor(name, np.asarray(codes, np.int64), tuple(names))
     centred = {}
     for name, number in numbers.items():
-        used = number if whole else number[kept]
+        used = number if whole else number[usable]
         centred[name] = used - used.mean() if used.size else used
     order = terms(list(numbers), list(columns), interactions)
-    return ModelData(values, coded_factors, centred, order, int(kept.size - values.size))
+    return ModelData(values, coded_factors, centred, order, int(usable.size - values.size))
 
 
 def terms(covariates: Sequence[str], factors: Sequence[str], interactions: Interactions) -> tuple[Term, ...]:
@@ -119,8 +120,8 @@ def terms(covariates: Sequence[str], factors: Sequence[str], interactions: Inter
         for size in range(2, len(factors) + 1):
             wanted |= dict.fromkeys(combinations(factors, size))
     else:
-        for one in interactions:
-            parts = _parts(one, names)
+        for interaction in interactions:
+            parts = _parts(interaction, names)
             for size in range(2, len(parts) + 1):
                 wanted |= dict.fromkeys(combinations(parts, size))
     mains = [Term((name,)) for name in names]
@@ -191,8 +192,8 @@ def _dense(code: Ints, size: int) -> tuple[Ints, int]:
     if size <= 8 * code.size + 1024:
         used = np.bincount(code, minlength=size) > 0
         return (np.cumsum(used) - 1)[code], int(np.count_nonzero(used))
-    found, dense = np.unique(code, return_inverse=True)
-    return dense.astype(np.int64, copy=False), int(found.size)
+    distinct, dense = np.unique(code, return_inverse=True)
+    return dense.astype(np.int64, copy=False), int(distinct.size)
 
 
 def holes(data: ModelData) -> dict[Term, int]:
@@ -201,9 +202,7 @@ def holes(data: ModelData) -> dict[Term, int]:
     for term in data.terms:
         factors = [data.factors[part] for part in term.parts if part in data.factors]
         if len(factors) > 1:
-            possible = 1
-            for factor in factors:
-                possible *= len(factor.levels)
+            possible = math.prod(len(factor.levels) for factor in factors)
             empty = possible - cells(factors, data.rows)[1].size
             if empty:
                 out[term] = empty
@@ -257,13 +256,22 @@ def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
     return _triangle(folded, means[-1], np.sqrt(sizes), within, (inside, total), coding)
 
 
+def width(term: Term, data: ModelData) -> int:
+    """How many columns a term has."""
+    return math.prod(
+        max(len(data.factors[part].levels) - 1, 0) for part in term.parts if part in data.factors
+    )
+
+
+def why_no_test(residual: float, df: int, total: float) -> str | None:
+    """Why nothing can be tested against a residual sum of squares, or None."""
+    if df == 0:
+        return "no residual degrees of freedom: as many parameters as rows"
+    return "no residual variation: the model fits perfectly" if residual <= 1e-20 * total else None
+
+
 def _check_size(data: ModelData) -> None:
-    columns = 1
-    for term in data.terms:
-        width = 1
-        for part in term.parts:
-            width *= max(len(data.factors[part].levels) - 1, 0) if part in data.factors else 1
-        columns += width
+    columns = 1 + sum(width(term, data) for term in data.terms)
     if columns > _MOST_COLUMNS:
         raise InputError(
             f"The model has {columns} columns; at most {_MOST_COLUMNS} are fitted.",
@@ -280,22 +288,21 @@ def _triangle(
     coding: Coding,
 ) -> Reduced:
     """Stack weighted rows block by block; ``within`` holds covariates' and outcome's spread inside cells."""
-    one = [np.ones((1, 1)), *(term_columns(term, _rows(data, slice(0, 1)), coding) for term in data.terms)]
-    ends = np.cumsum([0, *(part.shape[1] for part in one)])
-    width = int(ends[-1]) + 1
-    kept = np.zeros((0, width)) if within is None else _within_rows(within, data, ends)
-    step = max(_BLOCK // width, 4 * width)
+    ends = np.cumsum([0, 1, *(width(term, data) for term in data.terms)])
+    total_width = int(ends[-1]) + 1
+    triangle = np.zeros((0, total_width)) if within is None else _within_rows(within, data, ends)
+    step = max(_BLOCK // total_width, 4 * total_width)
     for start in range(0, data.rows, step):
         rows = slice(start, start + step)
         block = _rows(data, rows)
         parts = [np.ones((block.rows, 1)), *(term_columns(term, block, coding) for term in data.terms)]
         block_rows = np.hstack([*parts, centred[rows, None]]) * weights[rows, None]
-        kept = np.vstack([kept, block_rows])
-        if kept.shape[0] > 2 * width:
-            kept = np.asarray(np.linalg.qr(kept, mode="r"))
+        triangle = np.vstack([triangle, block_rows])
+        if triangle.shape[0] > 2 * total_width:
+            triangle = np.asarray(np.linalg.qr(triangle, mode="r"))
     names = ["", *(term.name for term in data.terms)]
-    columns = {name: kept[:, ends[i] : ends[i + 1]] for i, name in enumerate(names)}
-    return Reduced(columns, kept[:, -1], sums[0], sums[1])
+    columns = {name: triangle[:, ends[i] : ends[i + 1]] for i, name in enumerate(names)}
+    return Reduced(columns, triangle[:, -1], sums[0], sums[1])
 
 
 def _within_rows(within: Floats, data: ModelData, ends: Ints) -> Floats:

@@ -24,8 +24,7 @@ from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import Interactions, ModelData, contrast_rows, model_data
-from heartfelt.stats.inference.posthoc import Pair, Pairwise
-from heartfelt.stats.inference.studentized_range import critical, upper_tail
+from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
 from heartfelt.stats.triples import Floats
 
 METHOD = "Tukey-Kramer, adjusted means"
@@ -43,16 +42,6 @@ class MarginalMeans:
     pairs: Pairwise
     residual_df: int
     residual_mean_square: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "factor": self.factor,
-            "means": {str(name): mean.to_json() for name, mean in self.means.items()},
-            "pairs": self.pairs.to_json(),
-            "residual_df": self.residual_df,
-            "residual_mean_square": self.residual_mean_square,
-        }
 
 
 def marginal_means(
@@ -72,25 +61,24 @@ def marginal_means(
         raise InputError(f"'{of}' is not a factor of the model.", suggestion(of, list(factors)))
     data = model_data(outcome, factors, covariates or {}, interactions)
     levels = data.factors[of].levels
-    if len(levels) < 2:
-        return _nothing(data, of, f"{len(levels)} groups; at least 2 are needed", confidence)
-    if is_constant(data.outcome):
-        return _nothing(data, of, "the outcome does not vary", confidence)
+    counts = data.counts | {"groups": len(levels)}
+    gone = f"{len(levels)} groups; at least 2 are needed" if len(levels) < 2 else None
+    if gone is None and is_constant(data.outcome):
+        gone = "the outcome does not vary"
+    if gone is not None:
+        means = {name: Estimate.missing(gone, MEAN, data.counts) for name in levels}
+        nothing = Estimate.missing(gone, DIFFERENCE, data.counts)
+        pairs = tuple(Pair(a, b, nothing) for a, b in combinations(levels, 2))
+        return MarginalMeans(of, means, Pairwise(pairs, METHOD, confidence, counts, gone), 0, None)
     model = linear_model.reduced(data)
     residual, rank = linear_model.residual(model, data.terms)
     free = data.rows - rank
-    why = None
-    if free == 0:
-        why = "no residual degrees of freedom: as many parameters as rows"
-    elif residual <= 1e-20 * model.total:
-        why = "no residual variation: the model fits perfectly"
-    fit = _Fit(data, model, of, None if why else residual / free, free, why, confidence)
-    names = list(levels)
-    means = {name: fit.mean(place) for place, name in enumerate(names)}
-    cut = math.nan if why else critical(confidence, len(names), free)
-    pairs = tuple(fit.pair(i, j, cut) for i, j in combinations(range(len(names)), 2))
-    counts = data.counts | {"groups": len(names)}
+    why = linear_model.why_no_test(residual, free, model.total)
+    fit = _Fit(data, model, of, None if why else residual / free, free, why or "", confidence)
+    places = range(len(levels))
+    pairs = tuple(fit.pair(i, j) for i, j in combinations(places, 2))
     table = Pairwise(pairs, METHOD, confidence, counts, why)
+    means = {levels[place]: fit.mean(place) for place in places}
     return MarginalMeans(of, means, table, free, fit.mean_square)
 
 
@@ -104,7 +92,7 @@ class _Fit:
         of: str,
         mean_square: float | None,
         free: int,
-        why: str | None,
+        why: str,
         confidence: float,
     ) -> None:
         names = ["", *(term.name for term in data.terms)]
@@ -116,71 +104,51 @@ class _Fit:
         self.right = right[known]
         self.scores = (left.T @ model.outcome)[known] / size[known]
         self.inverse = 1.0 / size[known]
-        widths = [model.columns[name].shape[1] for name in names]
-        ends = np.cumsum([0, *widths])
+        ends = np.cumsum([0, *(model.columns[name].shape[1] for name in names)])
         place = names.index(of)
         self.span = slice(int(ends[place]), int(ends[place + 1]))
-        self.contrasts = contrast_rows(len(data.factors[of].levels), "sum")
-        self.data, self.levels = data, data.factors[of].levels
+        self.levels = data.factors[of].levels
+        self.contrasts = contrast_rows(len(self.levels), "sum")
         self.sizes = np.bincount(data.factors[of].codes, minlength=len(self.levels))
         self.grand = float(data.outcome.mean())
-        self.mean_square, self.free, self.why, self.confidence = mean_square, free, why, confidence
+        self.mean_square, self.free, self.why = mean_square, free, why
+        self.compare = Comparison(METHOD, len(self.levels), confidence)
 
-    def _combination(self, weights: Floats) -> tuple[float, float] | None:
-        """Estimate and variance factor of a linear combination of coefficients; None where it has no single
-        answer.
-        """
+    def _combination(self, weights: Floats, method: str, rows: int) -> tuple[Estimate, float]:
+        """A linear combination of coefficients and its variance factor; missing without a single answer."""
         # Columns were scaled to length one, so coefficients are in those units.
         scaled = weights / self.lengths
         inside = self.right @ scaled
         if float(np.linalg.norm(scaled - self.right.T @ inside)) > 1e-7 * float(np.linalg.norm(scaled)):
-            return None
-        return float(inside @ self.scores), float(np.sum((inside * self.inverse) ** 2))
+            return Estimate.missing(NOT_ESTIMABLE, method, {"rows": rows}), 0.0
+        # Only means weigh the intercept.
+        value = float(inside @ self.scores) + weights[0] * self.grand
+        factor = float(np.sum((inside * self.inverse) ** 2))
+        return Estimate(value, method=method, counts={"rows": rows}, why_no_interval=self.why or None), factor
 
-    def _weights(self, place: int, *, intercept: bool) -> Floats:
+    def _weights(self, place: int, intercept: float) -> Floats:
         """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to
         zero.
         """
         out = np.zeros(self.lengths.size)
-        out[0] = float(intercept)
+        out[0] = intercept
         out[self.span] = self.contrasts[place]
         return out
 
     def mean(self, place: int) -> Estimate:
-        counts = {"rows": int(self.sizes[place])}
-        found = self._combination(self._weights(place, intercept=True))
-        if found is None:
-            return Estimate.missing(NOT_ESTIMABLE, MEAN, counts)
-        value = found[0] + self.grand
-        plain = Estimate(value, method=MEAN, counts=counts)
-        if self.mean_square is None:
-            return _bounds.bounded(plain, None, "", self.confidence, self.why or "")
-        half = _bounds.t_quantile(self.confidence, self.free) * math.sqrt(self.mean_square * found[1])
-        return plain.with_interval(value - half, value + half, "Student's t", self.confidence)
+        """The mean of a level."""
+        plain, factor = self._combination(self._weights(place, 1.0), MEAN, int(self.sizes[place]))
+        if plain.value is None or self.mean_square is None:
+            return plain
+        confidence = self.compare.confidence
+        half = _bounds.t_quantile(confidence, self.free) * math.sqrt(self.mean_square * factor)
+        return plain.with_interval(plain.value - half, plain.value + half, "Student's t", confidence)
 
-    def pair(self, i: int, j: int, cut: float) -> Pair:
-        a, b = self.levels[i], self.levels[j]
-        counts = {"rows": int(self.sizes[i] + self.sizes[j])}
-        found = self._combination(self._weights(i, intercept=False) - self._weights(j, intercept=False))
-        if found is None:
-            return Pair(a, b, Estimate.missing(NOT_ESTIMABLE, DIFFERENCE, counts), None, None, None, None)
-        plain = Estimate(found[0], method=DIFFERENCE, counts=counts)
-        if self.mean_square is None:
-            bare = _bounds.bounded(plain, None, METHOD, self.confidence, self.why or "")
-            return Pair(a, b, bare, None, None, None, None)
-        scale = math.sqrt(self.mean_square * found[1] / 2)
-        q = abs(found[0]) / scale
-        p = upper_tail(q, len(self.levels), self.free)
-        whole = plain.with_interval(found[0] - cut * scale, found[0] + cut * scale, METHOD, self.confidence)
-        return Pair(a, b, whole, q / math.sqrt(2), float(self.free), p, p < 1 - self.confidence)
-
-
-def _nothing(data: ModelData, of: str, why: str, confidence: float) -> MarginalMeans:
-    levels = data.factors[of].levels
-    means = {name: Estimate.missing(why, MEAN, data.counts) for name in levels}
-    counts = data.counts | {"groups": len(levels)}
-    pairs = tuple(
-        Pair(a, b, Estimate.missing(why, DIFFERENCE, data.counts), None, None, None, None)
-        for a, b in combinations(levels, 2)
-    )
-    return MarginalMeans(of, means, Pairwise(pairs, METHOD, confidence, counts, why), 0, None)
+    def pair(self, i: int, j: int) -> Pair:
+        """The difference of two levels."""
+        rows = int(self.sizes[i] + self.sizes[j])
+        plain, factor = self._combination(self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows)
+        if plain.value is None or self.mean_square is None:
+            return Pair(self.levels[i], self.levels[j], plain)
+        scale = math.sqrt(self.mean_square * factor / 2)
+        return self.compare.pair(self.levels[i], self.levels[j], plain, scale, float(self.free))

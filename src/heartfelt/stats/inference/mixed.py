@@ -325,7 +325,7 @@ def _report(
         variances = _jackknifed(variances, groups, left, confidence)
     else:
         variances = {
-            name: _chi_square(e, spread.get(index), confidence)
+            name: chi_square_interval(e, spread.get(index), confidence)
             for index, (name, e) in enumerate(variances.items())
         }
     notes = [f"the variance of {name} is estimated as 0" for name in groups if variances[name].value == 0]
@@ -390,7 +390,7 @@ def _coefficient(
     return Coefficient(name, bounded, error, df, value / error, float(2 * stdtr(df, -abs(value / error))))
 
 
-def _chi_square(plain: Estimate, spread: float | None, confidence: float) -> Estimate:
+def chi_square_interval(plain: Estimate, spread: float | None, confidence: float) -> Estimate:
     """A variance with Satterthwaite's chi-square interval, from the variance of its logarithm."""
     from scipy.special import chdtri
 

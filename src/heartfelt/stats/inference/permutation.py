@@ -14,7 +14,7 @@ inside each.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any, Literal
 
@@ -25,8 +25,8 @@ from heartfelt.stats import _influence, association
 from heartfelt.stats._bounds import check_confidence
 from heartfelt.stats._paired import Column, coded, pairs
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference.mean_difference import finite, paired, welch
-from heartfelt.stats.triples import Floats, Ints, as_array, as_floats
+from heartfelt.stats.inference.equivalence import independent, paired
+from heartfelt.stats.triples import Floats, Ints, as_array
 from heartfelt.streams import derived_seed
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -43,35 +43,9 @@ class PermutationTest:
     estimate: Estimate
     p: Estimate
     alternative: Alternative
-    arrangements: int
+    arrangements: int = field(metadata={"key": "n_arrangements"})
     exact: bool
     method: str
-
-    @property
-    def value(self) -> float | None:
-        """The observed effect."""
-        return self.estimate.value
-
-    @property
-    def low(self) -> float | None:
-        """Its lower bound."""
-        return self.estimate.low
-
-    @property
-    def high(self) -> float | None:
-        """Its upper bound."""
-        return self.estimate.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "estimate": self.estimate.to_json(),
-            "p": self.p.to_json(),
-            "alternative": self.alternative,
-            "n_arrangements": self.arrangements,
-            "exact": self.exact,
-            "method": self.method,
-        }
 
 
 def permutation_two_sample(
@@ -86,25 +60,23 @@ def permutation_two_sample(
 ) -> PermutationTest:
     """Test whether two independent groups differ in mean; ``greater`` means that ``a`` is."""
     _check(statistic, ("mean", "welch"), alternative, resamples, confidence)
-    first, second = finite(a, "a"), finite(b, "b")
-    left_out = as_floats(a, "a").size + as_floats(b, "b").size - first.size - second.size
-    found = welch(first, second, left_out)
+    (first, second), effect = independent(a, b)
     method = f"two-sample permutation test of the {'mean' if statistic == 'mean' else 'Welch t'}"
     everything = np.concatenate([first, second])
-    why = found.why_missing
+    why = effect.why_missing
     if why is None and float(np.ptp(everything)) == 0:
         why = "the values do not vary"
-    if why is None and statistic == "welch" and found.why_no_error:
-        why = found.why_no_error
+    if why is None and statistic == "welch" and effect.why_no_error:
+        why = effect.why_no_error
     if why:
-        return _none(found.estimate(confidence), why, alternative, method)
+        return _none(effect.estimate(confidence), why, alternative, method)
     centred = everything - everything.mean()
     sizes = first.size, second.size
     own = np.array([[centred[: sizes[0]].sum(), float(np.sum(centred[: sizes[0]] ** 2))]])
     exact = math.comb(everything.size, sizes[0]) <= EXACT_LIMIT
     sums = _divisions(centred, sizes[0], exact, resamples, seed)
     values = _two_sample(np.vstack([own, sums]), centred, sizes, statistic)
-    return _result(found.estimate(confidence), values[0], values[1:], alternative, exact, method)
+    return _result(effect.estimate(confidence), values[0], values[1:], alternative, exact, method)
 
 
 def _divisions(centred: Floats, size: int, exact: bool, resamples: int, seed: int) -> Floats:
@@ -150,19 +122,19 @@ def permutation_paired(
 ) -> PermutationTest:
     """Test whether paired values differ in mean, by swapping the two of each pair."""
     _check("mean", ("mean",), alternative, resamples, confidence)
-    gaps, found = paired(a, b)
+    gaps, effect = paired(a, b)
     method = "paired permutation test of the mean (sign flips)"
-    why = found.why_missing
+    why = effect.why_missing
     if why is None and not np.any(gaps):
         why = "no pair differs"
     if why:
-        return _none(found.estimate(confidence), why, alternative, method)
+        return _none(effect.estimate(confidence), why, alternative, method)
     from heartfelt.stats._kernels_permutation import all_flip_sums, flip_sums
 
     moving = gaps[gaps != 0]
     exact = 2**moving.size <= EXACT_LIMIT
     sums = all_flip_sums(moving) if exact else flip_sums(moving, resamples, _state(seed, "paired"))
-    return _result(found.estimate(confidence), float(moving.sum()), sums, alternative, exact, method)
+    return _result(effect.estimate(confidence), float(moving.sum()), sums, alternative, exact, method)
 
 
 def permutation_correlation(
@@ -200,16 +172,16 @@ def permutation_correlation(
     return _result(estimate, own, values, alternative, exact, method)
 
 
-def _blocks(within: Column | None, kept: Any) -> tuple[Ints, Ints]:
-    n = int(np.count_nonzero(kept))
+def _blocks(within: Column | None, used: Any) -> tuple[Ints, Ints]:
+    n = int(np.count_nonzero(used))
     if within is None:
         return np.array([0, n]), np.arange(n)
     ids = as_array(within)
-    if ids.size != kept.size:
+    if ids.size != used.size:
         raise InputError(
-            f"The column of blocks has {ids.size} rows, not {kept.size}.", "Pass one block per pair."
+            f"The column of blocks has {ids.size} rows, not {used.size}.", "Pass one block per pair."
         )
-    _, codes, there = coded(ids[kept], "within")
+    _, codes, there = coded(ids[used], "within")
     if not there.all():
         raise InputError("A pair has no block.", "Give every pair a block, or leave out those without.")
     return np.append(0, np.cumsum(np.bincount(codes))), np.argsort(codes, kind="stable")
@@ -235,13 +207,12 @@ def _products(
 
 def _concordances(x: Floats, y: Floats, exact: bool, resamples: int, seed: int) -> tuple[float, Floats]:
     first, second = _influence.sort_rows(x), _influence.sort_rows(y)
-    rows = np.arange(x.size)
-    one, two = np.triu_indices(x.size, 1) if exact else (rows, rows)
     if exact:
-        signs = np.sign(first.place[one] - first.place[two])
+        lower, upper = np.triu_indices(x.size, 1)
+        signs = np.sign(first.place[lower] - first.place[upper])
         shuffled = second.place[np.array(list(permutations(range(x.size))))]
-        values = (np.sign(shuffled[:, one] - shuffled[:, two]) @ signs).astype(np.float64)
-        return float(np.sign(second.place[one] - second.place[two]) @ signs), values
+        values = (np.sign(shuffled[:, lower] - shuffled[:, upper]) @ signs).astype(np.float64)
+        return float(np.sign(second.place[lower] - second.place[upper]) @ signs), values
     from heartfelt.stats._kernels_permutation import shuffle_concordance
     from heartfelt.stats._kernels_resample import kendall_scores
 

@@ -1,17 +1,24 @@
-"""Which groups differ: all pairs at once, with the chance of any false alarm held.
+"""Which groups differ: all pairs at once, with the chance of any false alarm controlled.
 
-``tukey`` pools the variance (Tukey-Kramer for unequal sizes; Hayter 1984 shows that it holds its level), or
-takes it from a larger model. ``games_howell`` gives every pair its own variance and Welch degrees of
-freedom (Games and Howell 1976), for groups that differ in spread. ``holm`` corrects any list of p-values
-(Holm 1979). Differences are ``a`` minus ``b`` in the outcome's unit; p-values and intervals are
-simultaneous. Groups are in sorted order.
+``tukey`` pools the variance (Tukey-Kramer for unequal sizes; Hayter 1984 shows that it keeps its level), or
+takes it from a larger model. ``games_howell`` gives every pair its own variance and Welch degrees of freedom
+(Games and Howell 1976), for groups that differ in spread. ``holm`` corrects any list of p-values (Holm
+1979). Differences are ``a`` minus ``b`` in the outcome's unit; p-values and intervals are simultaneous.
+Groups are in sorted order.
+
+The studentized range is the span of k normal means over an independent standard deviation. Both integrals of
+its distribution are trapezoid sums, which converge exponentially here: over the smallest of the k values (the
+integrand is as smooth and as thin-tailed as a normal density), and over the logarithm of the standard
+deviation. They are written for the upper tail, so that small p-values keep their digits. Lund and Lund (1983)
+give the integrals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -21,8 +28,9 @@ from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column, coded, present, same_length
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference.studentized_range import critical, upper_tail
 from heartfelt.stats.triples import Floats, as_array, as_floats
+
+_REACH = 8.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,92 +39,43 @@ class Pair:
 
     a: Any
     b: Any
-    estimate: Estimate
-    statistic: float | None
-    df: float | None
-    p: float | None
-    significant: bool | None
+    estimate: Estimate = field(metadata={"key": "difference"})
+    statistic: float | None = None
+    df: float | None = None
+    p: float | None = None
+    significant: bool | None = None
 
     @property
     def difference(self) -> float | None:
         """Mean of ``a`` minus mean of ``b``."""
         return self.estimate.value
 
-    @property
-    def low(self) -> float | None:
-        """The difference's lower bound."""
-        return self.estimate.low
-
-    @property
-    def high(self) -> float | None:
-        """The difference's upper bound."""
-        return self.estimate.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "difference": self.estimate.to_json(),
-            "df": self.df,
-            "p": self.p,
-            "significant": self.significant,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Pairwise:
-    """All comparisons of a set of groups. The headline is the largest difference, whichever its sign."""
+    """All comparisons of a set of groups."""
 
     pairs: tuple[Pair, ...]
     method: str
-    confidence: float
-    counts: dict[str, int]
-    why_missing: str | None = None
+    confidence: float = field(metadata={"key": "level"})
+    counts: Mapping[str, int]
+    why_missing: str | None = field(default=None, metadata={"omit": True})
 
     @property
     def significant(self) -> tuple[Pair, ...]:
-        """The pairs that differ at this level."""
+        """The pairs that differ at this confidence."""
         return tuple(pair for pair in self.pairs if pair.significant)
 
     @property
     def largest(self) -> Estimate:
-        """The difference furthest from 0."""
-        found = [pair.estimate for pair in self.pairs if pair.estimate.value is not None]
-        if not found:
+        """The difference furthest from 0, whichever its sign."""
+        known = [pair.estimate for pair in self.pairs if pair.estimate.value is not None]
+        if not known:
             return Estimate.missing(self.why_missing or "no pair can be compared", self.method, self.counts)
-        return max(found, key=lambda estimate: abs(float(estimate)))
-
-    @property
-    def value(self) -> float | None:
-        """The largest difference."""
-        return self.largest.value
-
-    @property
-    def low(self) -> float | None:
-        """Its lower bound."""
-        return self.largest.low
-
-    @property
-    def high(self) -> float | None:
-        """Its upper bound."""
-        return self.largest.high
+        return max(known, key=lambda estimate: abs(float(estimate)))
 
     def __getitem__(self, names: tuple[Any, Any]) -> Pair:
-        for pair in self.pairs:
-            if (pair.a, pair.b) == names:
-                return pair
-        raise KeyError(names)
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "method": self.method,
-            "level": self.confidence,
-            "pairs": [pair.to_json() for pair in self.pairs],
-            **{f"n_{name}": count for name, count in self.counts.items()},
-            **({"why_missing": self.why_missing} if self.why_missing else {}),
-        }
+        return {(pair.a, pair.b): pair for pair in self.pairs}[names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +85,8 @@ class Adjusted:
     p: tuple[float | None, ...]
     adjusted: tuple[float | None, ...]
     significant: tuple[bool | None, ...]
-    confidence: float
+    confidence: float = field(metadata={"key": "level"})
     method: str = "Holm"
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "method": self.method,
-            "level": self.confidence,
-            "p": list(self.p),
-            "adjusted": list(self.adjusted),
-            "significant": list(self.significant),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +96,38 @@ class _Groups:
     means: Floats
     squares: Floats
     counts: dict[str, int]
+
+    def difference(self, i: int, j: int) -> tuple[Any, Any, Estimate]:
+        """Two groups and their difference, without an interval."""
+        counts = {"rows": int(self.sizes[i] + self.sizes[j])}
+        value = float(self.means[i] - self.means[j])
+        return self.names[i], self.names[j], Estimate(value, method="difference of means", counts=counts)
+
+    def untested(self, method: str, confidence: float, why: str, differences: bool = False) -> Pairwise:
+        """No comparison, or the differences alone, and why there is no test."""
+        wanted = combinations(range(len(self.names)), 2) if differences else ()
+        pairs = []
+        for i, j in wanted:
+            a, b, plain = self.difference(i, j)
+            pairs.append(Pair(a, b, plain.without_interval(why)))
+        return Pairwise(tuple(pairs), method, confidence, self.counts, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How pairs of so many groups are compared."""
+
+    method: str
+    groups: int
+    confidence: float
+
+    def pair(self, a: Any, b: Any, plain: Estimate, scale: float, df: float) -> Pair:
+        """A pair whose difference has this standard error times the square root of a half."""
+        difference = float(plain)
+        q, half = abs(difference) / scale, critical(self.confidence, self.groups, df) * scale
+        p = upper_tail(q, self.groups, df)
+        whole = plain.with_interval(difference - half, difference + half, self.method, self.confidence)
+        return Pair(a, b, whole, q / math.sqrt(2), float(df), p, p < 1 - self.confidence)
 
 
 def tukey(
@@ -163,50 +144,49 @@ def tukey(
     """
     if (mean_square is None) != (df is None):
         raise InputError("A mean square needs its degrees of freedom.", "Pass both, or neither.")
-    found, method = _groups(outcome, group), "Tukey-Kramer"
     _bounds.check_confidence(confidence)
-    why = _too_few(found)
-    free = float(found.sizes.sum()) - len(found.names) if df is None else df
+    groups, method = _groups(outcome, group), "Tukey-Kramer"
+    free = float(groups.sizes.sum()) - len(groups.names) if df is None else df
+    why = _too_few(groups)
     if why is None and free <= 0:
         why = "every group has a single row: no residual degrees of freedom"
     if why:
-        return _unmade(found, method, confidence, why)
-    error = float(found.squares.sum()) / free if mean_square is None else mean_square
+        return groups.untested(method, confidence, why)
+    error = float(groups.squares.sum()) / free if mean_square is None else mean_square
     if not error > 0:
-        return _unmade(found, method, confidence, "no variation within the groups", with_differences=True)
-    cut = critical(confidence, len(found.names), free)
+        return groups.untested(method, confidence, "no variation within the groups", differences=True)
+    compare = Comparison(method, len(groups.names), confidence)
     pairs = []
-    for i, j in combinations(range(len(found.names)), 2):
-        scale = math.sqrt(error / 2 * (1 / found.sizes[i] + 1 / found.sizes[j]))
-        pairs.append(_pair(found, (i, j), (scale, free, cut), (method, confidence)))
-    return Pairwise(tuple(pairs), method, confidence, found.counts)
+    for i, j in combinations(range(len(groups.names)), 2):
+        scale = math.sqrt(error / 2 * (1 / groups.sizes[i] + 1 / groups.sizes[j]))
+        pairs.append(compare.pair(*groups.difference(i, j), scale, free))
+    return Pairwise(tuple(pairs), method, confidence, groups.counts)
 
 
 def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) -> Pairwise:
     """Compare all pairs, each with its own variances. Groups of a single row take no part."""
-    found, method = _groups(outcome, group), "Games-Howell"
     _bounds.check_confidence(confidence)
-    able = found.sizes > 1
-    why = _too_few(found)
+    groups, method = _groups(outcome, group), "Games-Howell"
+    able = groups.sizes > 1
+    why = _too_few(groups)
     if why is None and np.count_nonzero(able) < 2:
         why = "fewer than two groups have two rows"
     if why:
-        return _unmade(found, method, confidence, why)
-    groups = int(np.count_nonzero(able))
-    shares = found.squares / np.maximum(found.sizes - 1, 1) / found.sizes
+        return groups.untested(method, confidence, why)
+    compare = Comparison(method, int(np.count_nonzero(able)), confidence)
+    shares = groups.squares / np.maximum(groups.sizes - 1, 1) / groups.sizes
     pairs = []
-    for i, j in combinations(range(len(found.names)), 2):
+    for i, j in combinations(range(len(groups.names)), 2):
+        a, b, plain = groups.difference(i, j)
         total = shares[i] + shares[j]
         if not (able[i] and able[j]):
-            pairs.append(_no_test(found, (i, j), method, confidence, "a group has a single row"))
+            pairs.append(Pair(a, b, plain.without_interval("a group has a single row")))
         elif not total > 0:
-            pairs.append(_no_test(found, (i, j), method, confidence, "no variation within either group"))
+            pairs.append(Pair(a, b, plain.without_interval("no variation within either group")))
         else:
-            parts = shares[i] ** 2 / (found.sizes[i] - 1) + shares[j] ** 2 / (found.sizes[j] - 1)
-            free = float(total**2 / parts)
-            spread = (math.sqrt(total / 2), free, critical(confidence, groups, free))
-            pairs.append(_pair(found, (i, j), spread, (method, confidence), groups))
-    return Pairwise(tuple(pairs), method, confidence, found.counts)
+            parts = shares[i] ** 2 / (groups.sizes[i] - 1) + shares[j] ** 2 / (groups.sizes[j] - 1)
+            pairs.append(compare.pair(a, b, plain, math.sqrt(total / 2), float(total**2 / parts)))
+    return Pairwise(tuple(pairs), method, confidence, groups.counts)
 
 
 def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:
@@ -233,53 +213,80 @@ def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:
 def _groups(outcome: Column, group: Column) -> _Groups:
     values, ids = as_floats(outcome, "outcome"), as_array(group)
     same_length({"outcome": values, "group": ids})
-    kept = np.isfinite(values) & present(ids)
-    values = values[kept]
-    names, codes, _ = coded(ids[kept], "group")
+    usable = np.isfinite(values) & present(ids)
+    values = values[usable]
+    names, codes, _ = coded(ids[usable], "group")
     sizes = np.bincount(codes, minlength=len(names)).astype(np.float64)
     means = np.bincount(codes, weights=values, minlength=len(names)) / np.maximum(sizes, 1)
     apart = values - means[codes]
     squares = np.bincount(codes, weights=apart * apart, minlength=len(names)).astype(np.float64)
-    # Spread at the level of rounding is none.
+    # Spread no larger than rounding is none.
     squares[squares <= 1e-26 * sizes * means**2] = 0.0
-    left_out = int(kept.size - values.size)
+    left_out = int(usable.size - values.size)
     counts = {"rows": values.size, "groups": len(names), **({"left_out": left_out} if left_out else {})}
     return _Groups(names, sizes, means, squares, counts)
 
 
-def _too_few(found: _Groups) -> str | None:
-    return f"{len(found.names)} groups; at least 2 are needed" if len(found.names) < 2 else None
+def _too_few(groups: _Groups) -> str | None:
+    return f"{len(groups.names)} groups; at least 2 are needed" if len(groups.names) < 2 else None
 
 
-def _pair(
-    found: _Groups,
-    which: tuple[int, int],
-    spread: tuple[float, float, float],
-    how: tuple[str, float],
-    groups: int | None = None,
-) -> Pair:
-    (i, j), (scale, df, cut), (method, level) = which, spread, how
-    difference = float(found.means[i] - found.means[j])
-    q = abs(difference) / scale
-    p = upper_tail(q, groups or len(found.names), df)
-    counts = {"rows": int(found.sizes[i] + found.sizes[j])}
-    estimate = Estimate(difference, method="difference of means", counts=counts).with_interval(
-        difference - cut * scale, difference + cut * scale, method, level
-    )
-    return Pair(found.names[i], found.names[j], estimate, q / math.sqrt(2), df, p, p < 1 - level)
+def _range_tail(span: Floats, groups: int) -> Floats:
+    """Chance that the range of ``groups`` standard normals exceeds each span."""
+    from scipy.special import ndtr
+
+    flat = span.ravel()
+    step = 0.3 if groups < 10 else 0.15
+    far = _REACH + float(flat.max(initial=0.0)) / 2
+    top = np.arange(-_REACH, far + step, step)
+    below = ndtr(top)
+    density = np.exp(-0.5 * top * top) / math.sqrt(2 * math.pi) * below ** (groups - 1) * groups * step
+    out = np.empty(flat.size)
+    for start in range(0, flat.size, 4096):
+        part = flat[start : start + 4096]
+        share = np.minimum(ndtr(top - part[:, None]) / below, 1 - 1.2e-16)
+        out[start : start + 4096] = -np.expm1((groups - 1) * np.log1p(-share)) @ density
+    return np.minimum(out, 1.0).reshape(span.shape)
 
 
-def _no_test(found: _Groups, which: tuple[int, int], method: str, confidence: float, why: str) -> Pair:
-    i, j = which
-    counts = {"rows": int(found.sizes[i] + found.sizes[j])}
-    plain = Estimate(float(found.means[i] - found.means[j]), method="difference of means", counts=counts)
-    estimate = _bounds.bounded(plain, None, method, confidence, why)
-    return Pair(found.names[i], found.names[j], estimate, None, None, None, None)
+def upper_tail(q: float, groups: int, df: float) -> float:
+    """Chance that the studentized range exceeds ``q``."""
+    if q <= 0:
+        return 1.0
+    if not math.isfinite(df) or df > 1e8:
+        return float(_range_tail(np.array([q]), groups)[0])
+    # Density of u = ln(s): proportional to exp(df * u - df * exp(2u) / 2). Times the range's own tail, which
+    # falls like exp(-q² s² / 4), the product peaks at a smaller s.
+    peak = 0.5 * math.log(df / (df + q * q / 2))
+    reach = 32 / df
+    low = peak - reach - math.sqrt(reach)
+    high = 0.5 * math.log1p(2 * reach + 2 * math.sqrt(reach))
+    step = min(0.6 / math.sqrt(2 * df + 2), 0.18)
+    u = np.arange(low, high + step, step)
+    log_constant = math.log(2) + 0.5 * df * math.log(df / 2) - math.lgamma(df / 2)
+    weight = np.exp(log_constant + df * u - 0.5 * df * np.exp(2 * u)) * step
+    return min(float(weight @ _range_tail(q * np.exp(u), groups)), 1.0)
 
 
-def _unmade(
-    found: _Groups, method: str, confidence: float, why: str, with_differences: bool = False
-) -> Pairwise:
-    indices = list(combinations(range(len(found.names)), 2)) if with_differences else []
-    pairs = tuple(_no_test(found, which, method, confidence, why) for which in indices)
-    return Pairwise(pairs, method, confidence, found.counts, why)
+@lru_cache(maxsize=512)
+def critical(confidence: float, groups: int, df: float) -> float:
+    """The value of the studentized range exceeded with chance ``1 - confidence``, by secants on log scales."""
+    from scipy.special import stdtrit
+
+    target = math.log1p(-confidence)
+
+    def gap(log_q: float) -> float:
+        return math.log(max(upper_tail(math.exp(log_q), groups, df), 1e-300)) - target
+
+    # Bonferroni's value for all pairs is close, and a little above.
+    start = math.sqrt(2) * -float(stdtrit(df, (1 - confidence) / (groups * (groups - 1))))
+    before, here = math.log(start), math.log(start) - 0.02
+    gap_before, gap_here = gap(before), gap(here)
+    for _ in range(50):
+        if abs(gap_here) < 1e-12 or gap_here == gap_before:
+            break
+        step = -gap_here * (here - before) / (gap_here - gap_before)
+        before, gap_before = here, gap_here
+        here += min(max(step, -0.5), 0.5)
+        gap_here = gap(here)
+    return math.exp(here)

@@ -4,7 +4,7 @@ Some items have a rated value and a prediction, many more a prediction only. The
 precision, the few say how far the predictions are off and take that out again. Nothing is assumed of the
 predictor: a useless one costs (almost) nothing, because the weight ``tuning`` it is given, between 0 and 1,
 is the one that makes the variance smallest. What is assumed: the rated items are a random sample of the same
-source as the others, and no prediction was made from the value it is held against (give out-of-fold
+source as the others, and no prediction was made from the value it is compared with (give out-of-fold
 predictions for items a predictor was trained on).
 
 Conventions: one row per rated item, or one per rating with ``item`` (each item then counts once, whatever its
@@ -20,10 +20,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
@@ -32,12 +30,10 @@ from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, as_floats, code
 
-_INTERVAL = "prediction-powered, Student t"
-
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """An estimate from ratings and predictions, beside what the ratings alone and the predictions alone give.
+    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone give.
 
     ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus
     rated).
@@ -48,21 +44,6 @@ class PredictionPowered:
     predictions_alone: float | None
     tuning: float | None
     offset: float | None
-
-    @property
-    def value(self) -> float | None:
-        """The estimate's value."""
-        return self.estimate.value
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        return {
-            "estimate": self.estimate.to_json(),
-            "ratings_alone": self.ratings_alone.to_json(),
-            "predictions_alone": self.predictions_alone,
-            "tuning": self.tuning,
-            "offset": self.offset,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +61,15 @@ def prediction_powered_mean(
 ) -> PredictionPowered:
     """The mean value of the source, from ``rated`` rows and the predictions of ``others``."""
     rows = _rows(rated, None)
-    more = _finite(others, "others")
-    ones = np.ones((rows.value.size, 1))
-    return _powered(rows, ones, np.ones((more.size, 1)), more, _Ask("mean", 0, tuning, confidence))
+    more = as_floats(others, "others")
+    more = more[np.isfinite(more)]
+    return _powered(
+        rows,
+        np.ones((rows.value.size, 1)),
+        np.ones((more.size, 1)),
+        more,
+        _Ask("mean", 0, tuning, confidence),
+    )
 
 
 def prediction_powered_slope(
@@ -99,8 +86,8 @@ def prediction_powered_slope(
     more, x = as_floats(others, "others"), as_floats(others_x, "others_x")
     if more.size != x.size:
         raise InputError(f"There are {more.size} predictions and {x.size} x.", "Pass one x per prediction.")
-    kept = np.isfinite(more) & np.isfinite(x)
-    more, x = more[kept], x[kept]
+    usable = np.isfinite(more) & np.isfinite(x)
+    more, x = more[usable], x[usable]
     ask = _Ask("least-squares slope", 1, tuning, confidence)
     if rows.x.size < 3 or is_constant(rows.x):
         return _missing("the rated items do not vary in x", ask, {"rated": rows.value.size})
@@ -137,11 +124,6 @@ class _Rows:
     left_out: int
 
 
-def _finite(column: Column, name: str) -> Floats:
-    values = as_floats(column, name)
-    return np.asarray(values[np.isfinite(values)])
-
-
 def _rows(rated: Rated, x: Column | None) -> _Rows:
     value, prediction = as_floats(rated.value, "value"), as_floats(rated.prediction, "prediction")
     place = np.zeros(value.size) if x is None else as_floats(x, "rated_x")
@@ -151,18 +133,24 @@ def _rows(rated: Rated, x: Column | None) -> _Rows:
                 f"There are {value.size} rated values and {column.size} of {name}.",
                 "Pass parallel columns: one entry per rated row.",
             )
-    kept = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(place)
+    usable = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(place)
     item = np.arange(value.size) if rated.item is None else code(rated.item).codes
     rater = None if rated.rater is None else code(rated.rater).codes
     for ids in (item, rater):
         if ids is not None and ids.size != value.size:
             raise InputError("The ids are not as many as the rated values.", "Pass one id per rated row.")
-    item = np.unique(item[kept], return_inverse=True)[1].astype(np.int64)
+    item = np.unique(item[usable], return_inverse=True)[1].astype(np.int64)
     per_item = np.bincount(item) if item.size else np.zeros(0)
     if rater is not None:
-        rater = np.unique(rater[kept], return_inverse=True)[1].astype(np.int64)
+        rater = np.unique(rater[usable], return_inverse=True)[1].astype(np.int64)
     return _Rows(
-        value[kept], prediction[kept], place[kept], 1.0 / per_item[item], item, rater, int((~kept).sum())
+        value[usable],
+        prediction[usable],
+        place[usable],
+        1.0 / per_item[item],
+        item,
+        rater,
+        int((~usable).sum()),
     )
 
 
@@ -176,24 +164,32 @@ def _powered(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask
     counts = {"rated": items, "ratings": rows.value.size, "predicted": more.size}
     if rows.left_out:
         counts["left_out"] = rows.left_out
-    columns = design.shape[1]
+    columns, at = design.shape[1], ask.column
     if items < columns + 1:
         return _missing(f"{items} rated items; at least {columns + 1} are needed", ask, counts)
     alone = _solve(design, rows.value, rows.weight)
-    plain = _read(_Parts(rows, design, other, more, alone, 0.0), ask, counts, ask.what, "Student t")
+    of_value = _influence(rows, design, rows.value, at, tuned=False)
+    plain = Estimate(float(alone[at]), method=ask.what, counts=counts)
+    plain = _bounded(plain, rows, columns, of_value, np.zeros(0), ask, "Student t")
     if more.size < columns + 1 or (columns > 1 and is_constant(other[:, 1])):
         why = f"{more.size} predictions of unrated items: too few to add anything"
-        return PredictionPowered(
-            Estimate.missing(why, f"prediction-powered {ask.what}", counts), plain, None, None, None
-        )
-    ones = np.ones(more.size)
-    predicted = _solve(other, more, ones)
+        gone = Estimate.missing(why, f"prediction-powered {ask.what}", counts)
+        return PredictionPowered(gone, plain, None, None, None)
+    predicted = _solve(other, more, np.ones(more.size))
     offset = _solve(design, rows.prediction, rows.weight) - alone
-    weight = _tuned(rows, design, other, more, ask) if ask.tuning is None else ask.tuning
-    found = _solve(design, rows.value - weight * rows.prediction, rows.weight) + weight * predicted
-    parts = _Parts(rows, design, other, more, found, weight)
-    estimate = _read(parts, ask, counts, f"prediction-powered {ask.what}", _INTERVAL)
-    at = ask.column
+    weight = ask.tuning
+    if weight is None:
+        of_prediction = _influence(rows, design, rows.prediction, at, tuned=False)
+        weight = _best_weight(rows, of_value, of_prediction, items / more.size)
+    corrected = rows.value - weight * rows.prediction
+    powered = _solve(design, corrected, rows.weight) + weight * predicted
+    rest = np.zeros(0)
+    if weight:
+        beyond = more - other @ predicted
+        rest = (other @ np.linalg.inv(other.T @ other)[at]) * beyond * weight
+    estimate = Estimate(float(powered[at]), method=f"prediction-powered {ask.what}", counts=counts)
+    influence = _influence(rows, design, corrected, at, tuned=bool(weight))
+    estimate = _bounded(estimate, rows, columns, influence, rest, ask, "prediction-powered, Student t")
     return PredictionPowered(estimate, plain, float(predicted[at]), float(weight), float(offset[at]))
 
 
@@ -202,43 +198,21 @@ def _solve(design: Floats, value: Floats, weight: Floats) -> Floats:
     return np.asarray(np.linalg.solve(design.T @ scaled, scaled.T @ value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What the error of an estimate is read from."""
+def _influence(rows: _Rows, design: Floats, value: Floats, at: int, *, tuned: bool) -> Floats:
+    """What each rated row adds to coefficient ``at``, about zero.
 
-    rows: _Rows
-    design: Floats
-    other: Floats
-    more: Floats
-    found: Floats
-    tuning: float
-
-    def influence(self, at: int) -> tuple[Floats, Floats]:
-        """What each rated row and each other item adds to coefficient ``at``, about zero."""
-        rows, tuning = self.rows, self.tuning
-        scaled = self.design * rows.weight[:, None]
-        corrected = rows.value - tuning * rows.prediction
-        gap = corrected - self.design @ _solve(self.design, corrected, rows.weight)
-        bread = np.linalg.inv(self.design.T @ scaled)
-        first = (scaled @ bread[at]) * gap / self._held(bread)
-        if not tuning:
-            return first, np.zeros(0)
-        beyond = self.more - self.other @ _solve(self.other, self.more, np.ones(self.more.size))
-        rest = (self.other @ np.linalg.inv(self.other.T @ self.other)[at]) * beyond * tuning
-        return first, rest
-
-    def _held(self, bread: npt.NDArray[np.floating[Any]]) -> Floats:
-        """By how much fitting shrinks each item's gap: HC2 for ratings alone, HC3 where the weight was fitted
-        too.
-        """
-        leverage = np.einsum("ij,jk,ik->i", self.design, bread, self.design)
-        free = np.clip(1.0 - leverage, 0.1, 1.0)
-        return np.asarray(free if self.tuning else np.sqrt(free))
+    Fitting shrinks each item's gap: HC2 for ratings alone, HC3 where the weight was fitted too.
+    """
+    scaled = design * rows.weight[:, None]
+    bread = np.linalg.inv(design.T @ scaled)
+    leverage = np.einsum("ij,jk,ik->i", design, bread, design)
+    free = np.clip(1.0 - leverage, 0.1, 1.0)
+    gap = value - design @ _solve(design, value, rows.weight)
+    return np.asarray((scaled @ bread[at]) * gap / (free if tuned else np.sqrt(free)))
 
 
 def _clustered(rows: _Rows, influence: Floats) -> tuple[float, float]:
     """Variance of the sum of row influences, clustered, and its degrees of freedom."""
-
     sums = np.bincount(rows.item, weights=influence)
     variance, n = float(sums @ sums), sums.size
     raters = 0 if rows.rater is None else int(rows.rater.max()) + 1
@@ -251,36 +225,29 @@ def _clustered(rows: _Rows, influence: Floats) -> tuple[float, float]:
     return max(variance + by_rater - alone, variance, by_rater), min(n, raters) - 1.0
 
 
-def _read(parts: _Parts, ask: _Ask, counts: dict[str, int], method: str, interval: str) -> Estimate:
-    first, rest = parts.influence(ask.column)
-    plain = Estimate(float(parts.found[ask.column]), method=method, counts=counts)
-    rated, df = _clustered(parts.rows, first)
-    df -= parts.design.shape[1] - 1
+def _bounded(
+    plain: Estimate, rows: _Rows, columns: int, influence: Floats, rest: Floats, ask: _Ask, interval: str
+) -> Estimate:
+    """The estimate with its interval, from the influence of rated rows and of the other items."""
+    rated, df = _clustered(rows, influence)
     many = float(rest @ rest) * rest.size / (rest.size - 1) if rest.size > 1 else 0.0
-    total = rated + many
-    if total <= 1e-24 * max(1.0, float(plain) ** 2):
-        return _bounds.bounded(plain, None, "", ask.confidence, "the rated values do not vary")
-    freedom = (
-        total**2 / (rated**2 / df + (many**2 / (rest.size - 1) if many else 0.0))
-        if rated
-        else rest.size - 1.0
-    )
+    total, value = rated + many, float(plain)
+    if total <= 1e-24 * max(1.0, value**2):
+        return plain.without_interval("the rated values do not vary")
+    freedom = rest.size - 1.0
+    if rated:
+        of_rest = many**2 / (rest.size - 1) if many else 0.0
+        freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)
     half = _bounds.t_quantile(ask.confidence, freedom) * math.sqrt(total)
-    return plain.with_interval(float(plain) - half, float(plain) + half, interval, ask.confidence)
+    return plain.with_interval(value - half, value + half, interval, ask.confidence)
 
 
-def _tuned(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask) -> float:
+def _best_weight(rows: _Rows, of_value: Floats, of_prediction: Floats, share: float) -> float:
     """The weight that makes the variance smallest: covariance of values and predictions over the predictions'
-    variance.
+    variance; ``share`` is rated items per predicted one.
     """
-    items = int(rows.item.max()) + 1
-    by_value = _Parts(rows, design, other, more, _solve(design, rows.value, rows.weight), 0.0)
-    flat = _Rows(rows.prediction, rows.prediction, rows.x, rows.weight, rows.item, None, 0)
-    by_prediction = _Parts(flat, design, other, more, _solve(design, rows.prediction, rows.weight), 0.0)
-    a, b = (
-        np.bincount(rows.item, weights=part.influence(ask.column)[0]) for part in (by_value, by_prediction)
-    )
+    a, b = (np.bincount(rows.item, weights=part) for part in (of_value, of_prediction))
     spread = float(b @ b)
     if spread <= 1e-24:
         return 0.0
-    return float(np.clip(float(a @ b) / spread / (1 + items / more.size), 0.0, 1.0))
+    return float(np.clip(float(a @ b) / spread / (1 + share), 0.0, 1.0))
