@@ -80,7 +80,7 @@ def _bench_chart(bench: Bench | Scores, figure: str | None, task: str | None) ->
         raise UnknownNameError(
             f"There is no figure of a bench called '{name}'.", suggestion(name, BENCH_FIGURES, "Figures")
         )
-    tasks = {one.id: one for one in scores.tasks}
+    tasks = {known.id: known for known in scores.tasks}
     if task is not None and task not in tasks:
         raise UnknownNameError(f"The bench has no task called '{task}'.", suggestion(task, tasks, "Tasks"))
     chosen = tasks[task] if task is not None else scores.tasks[0]
