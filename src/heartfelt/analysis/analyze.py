@@ -219,7 +219,7 @@ def _side(
     pairs = guard("pairwise", lambda: pairwise(scores, covariates, failures), ())
     return Side(
         counts=SideCounts(
-            raters=len(material.snapshot.found.raters),
+            raters=len(material.snapshot.survey.raters),
             answers=material.snapshot.counts["ratings"],
             stimuli=table["stimulus"].n_unique(),
             labels=table["value"].count(),

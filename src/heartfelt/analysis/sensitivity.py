@@ -132,7 +132,7 @@ def crossfit(panel: Panel, default: Panel, seed: int) -> Crossfit | str:
     source = panel.source
     if not default.dropped:
         return "the default policy leaves nobody out"
-    if source.found.ratings > MOST_RATINGS:
+    if source.survey.ratings > MOST_RATINGS:
         return f"there are more than {MOST_RATINGS:,} ratings"
     halves = _halves(source, seed)
     if halves is None:
@@ -164,8 +164,8 @@ def _held_out(materials: list[Material], place: int, chosen: list[list[str]]) ->
 
 def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:
     """The snapshot twice, each with half of its rated stimuli at random, and with all of its probes."""
-    names = sorted(source.without_probes.found.stimuli)
-    probes = set(source.found.stimuli) - set(names)
+    names = sorted(source.without_probes.survey.stimuli)
+    probes = set(source.survey.stimuli) - set(names)
     if len(names) < LEAST_STIMULI:
         return None
     order = stream(seed, "analysis", "crossfit").permutation(len(names))

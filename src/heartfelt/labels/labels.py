@@ -121,7 +121,7 @@ def first_answers(snapshot: Snapshot) -> pl.DataFrame:
     rater = pl.when(named).then(pl.col("rater")).otherwise(anonymous).alias("rater")
     table = table.with_row_index("_row").filter(pl.col("value").is_finite())
     answers = table.select(rater, *ITEM, "value", named.alias("known")).collect()
-    if not snapshot.found.doubled and not repeats:
+    if not snapshot.survey.doubled and not repeats:
         return answers
     return answers.unique(["rater", *ITEM], keep="first", maintain_order=True)
 

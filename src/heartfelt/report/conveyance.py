@@ -164,7 +164,7 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
     if predicted is None:
         return []
     charts["map-predicted"] = replace(predicted, title="Predicted", caption=PREDICTED)
-    if conveyed.snapshot.found.ratings:
+    if conveyed.snapshot.survey.ratings:
         rated = intent_maps(
             conveyed.snapshot, labels(conveyed.snapshot, LabelOptions(minimum_ratings=1)).table
         )
