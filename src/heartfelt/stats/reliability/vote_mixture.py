@@ -34,6 +34,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats.reliability.yardsticks import winners
 from heartfelt.stats.triples import Floats
 from heartfelt.streams import stream
 
@@ -373,12 +374,15 @@ def _simulated(shares: Matrix, times: Matrix, votes: int) -> tuple[Floats, Float
     wins, outright, same = (np.zeros(shares.shape[0]) for _ in range(3))
     for g in range(shares.shape[0]):
         p = np.repeat(shares[g], times[g].astype(np.int64))
-        drawn = rng.multinomial(votes, p / p.sum(), PANEL_DRAWS)
-        top = drawn.max(axis=1)
-        alone = (drawn == top[:, None]).sum(axis=1) == 1
-        each = (drawn[alone] == top[alone, None]).sum(axis=0) / PANEL_DRAWS
+        each = drawn_wins(rng, votes, p, PANEL_DRAWS)
         wins[g], outright[g], same[g] = each[0], each.sum(), (each**2).sum()
     return wins, outright, same
+
+
+def drawn_wins(rng: np.random.Generator, votes: int, shares: Floats, draws: int) -> Floats:
+    """How often each category wins a panel of ``votes`` outright, by drawing panels."""
+    won = winners(rng.multinomial(votes, shares / shares.sum(), draws))
+    return np.bincount(won[won >= 0], minlength=shares.size) / draws
 
 
 def fit_clearness(counts: Matrix) -> Mixture:
