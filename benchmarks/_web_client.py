@@ -1,6 +1,6 @@
 """A load generator in a process of its own: so many connections, each sending its next request when the last is answered.
 
-``python -m benchmarks._web_client plain|heartfelt PORT CONNECTIONS SECONDS`` prints requests a second, the median, the
+``python -m benchmarks._web_client plain|heartfelt PORT CONNECTIONS SECONDS`` prints requests per second, the median, the
 99th percentile and the CPU seconds it used itself, as JSON.
 """
 
@@ -14,6 +14,10 @@ import time
 from dataclasses import dataclass, field
 
 from tests.web.wire import Wire
+
+from heartfelt.collect.commands import Answer, ShowTrial, TrialLog
+from heartfelt.collect.simulation import page_reply
+from heartfelt.web.client import decode, encode
 
 
 @dataclass(slots=True)
@@ -41,22 +45,18 @@ class Load:
         """The same through the rating pages' own requests: a real session, a real answer."""
         wire = await self.wire()
         await wire.send("GET", "/")
-        step = json.loads(await wire.send("GET", "/rate/step"))["step"]
-        if step["kind"] == "instructions":
-            step = json.loads(await wire.send("POST", "/rate/ready", b"{}"))["step"]
+        step = decode(json.loads(await wire.send("GET", "/rate/step")))
+        while not isinstance(step, ShowTrial):
+            path, body = encode(page_reply("", step, {}))
+            step = decode(json.loads(await wire.send("POST", path, json.dumps(body).encode())))
         await self._wait(start)
-        count = 0
-        while (now := time.perf_counter()) < self.begin + self.seconds:
-            count += 1
-            body = {
-                "trial": step["trial"],
-                "key": f"{number}-{count}",
-                "values": {step["questions"][0]: 5},
-                "heard": {"seconds": 2.5, "plays": 1, "first_play": 0.3, "device": "computer"},
-            }
-            content = await wire.send("POST", "/rate/answer", json.dumps(body).encode())
+        log = TrialLog(seconds=2.5, plays=1, first_play=0.3, device="computer")
+        while (now := time.perf_counter()) < self.begin + self.seconds and isinstance(step, ShowTrial):
+            values = dict.fromkeys(step.questions, 5)
+            path, body = encode(Answer("", step.trial, f"{number}-{step.trial}", values, log=log))
+            content = await wire.send("POST", path, json.dumps(body).encode())
             self.took.append(time.perf_counter() - now)
-            step = json.loads(content)["then"]
+            step = decode(json.loads(content))
 
     async def _wait(self, start: asyncio.Barrier) -> None:
         await start.wait()

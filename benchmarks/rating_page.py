@@ -39,8 +39,8 @@ def main() -> None:
     from heartfelt.collect import Collection
     from heartfelt.make.starter import StarterOptions, start_study
     from heartfelt.web.app import create_app
-    from heartfelt.web.beside import served
     from heartfelt.web.options import WebOptions
+    from heartfelt.web.serve import serve_in_thread
 
     with tempfile.TemporaryDirectory() as room:
         folder = Path(room) / "study"
@@ -48,7 +48,7 @@ def main() -> None:
         options = WebOptions(b"a secret that is only for a benchmark", rater_per_minute=0, access_log=False)
         with (
             Collection.open(folder) as collection,
-            served(create_app(collection, options)) as url,
+            serve_in_thread(create_app(collection, options)) as url,
             sync_playwright() as driver,
         ):
             browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)

@@ -22,6 +22,9 @@ from pathlib import Path
 
 from tests.web.wire import Wire
 
+from heartfelt.collect.commands import Answer, ShowTrial, TrialLog
+from heartfelt.web.client import decode, encode
+
 STUDY = """heartfelt: 1
 name: watching
 media: image
@@ -96,15 +99,14 @@ async def rater(port: int, until: float, took: list[float]) -> None:
     """Somebody who answers about once a second."""
     wire = await Wire.to(port)
     await wire.send("GET", "/")
-    step = json.loads(await wire.send("POST", "/rate/ready", b"{}"))["step"]
-    values = [5, 5, "awe"]
-    while time.perf_counter() < until and step["kind"] == "trial":
+    step = decode(json.loads(await wire.send("POST", "/rate/ready", b"{}")))
+    while time.perf_counter() < until and isinstance(step, ShowTrial):
         await asyncio.sleep(1.0)
-        # Pages may know questions by names of their own: answered in the order in which they are asked.
-        given = dict(zip(step["questions"], values, strict=True))
-        body = {"trial": step["trial"], "key": step["trial"], "values": given, "heard": {"seconds": 1.0}}
+        # Pages know questions by blinded names: answered in the order in which they are asked.
+        values = dict(zip(step.questions, [5, 5, "awe"], strict=True))
+        path, body = encode(Answer("", step.trial, step.trial, values, log=TrialLog(seconds=1.0)))
         began = time.perf_counter()
-        step = json.loads(await wire.send("POST", "/rate/answer", json.dumps(body).encode()))["then"]
+        step = decode(json.loads(await wire.send("POST", path, json.dumps(body).encode())))
         took.append(time.perf_counter() - began)
     wire.close()
 

@@ -25,7 +25,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
         "uvicorn",
         "uvloop",
     ),
-    "predict": ("httpx", "onnx", "onnxruntime", "pyloudnorm", "soxr"),
+    "predict": ("filelock", "httpcore", "httpx", "onnx", "onnxruntime", "pyloudnorm", "soxr"),
     "pandas": ("pandas",),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),

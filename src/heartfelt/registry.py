@@ -3,12 +3,13 @@
 A registry refuses a second thing under the same name, answers an unknown name with the known ones,
 and takes in what other installed packages offer under the entry-point group ``heartfelt.<kind>s``. Modules listed as
 ``homes`` register their things when they are loaded, which is when something is first looked for; a home that ends in
-``.*`` stands for every subpackage of a package. What the datasets offer of a kind is taken in as well.
+``.*`` stands for every subpackage of a package. Homes given by name (a mapping) are loaded one at a time, when their
+name is looked up. What the datasets offer of a kind is taken in as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
@@ -29,9 +30,12 @@ class Registry(Generic[T]):
     ``offered`` is the method of a dataset (``heartfelt.datasets.Dataset``) that returns its things of this kind.
     """
 
-    def __init__(self, kind: str, homes: Sequence[str] = (), offered: str | None = None) -> None:
+    def __init__(
+        self, kind: str, homes: Sequence[str] | Mapping[str, str] = (), offered: str | None = None
+    ) -> None:
         self.kind = kind
-        self._homes = tuple(homes)
+        self._home_of = dict(homes) if isinstance(homes, Mapping) else {}
+        self._homes = tuple(dict.fromkeys(self._home_of.values())) or tuple(homes)
         self._offered = offered
         self._things: dict[str, T] = {}
         self._complete = False
@@ -56,6 +60,8 @@ class Registry(Generic[T]):
         return lambda thing: self.add(name, thing)
 
     def __getitem__(self, name: str) -> T:
+        if name not in self._things and name in self._home_of:
+            import_module(self._home_of[name])
         if name not in self._things and name not in self:
             raise UnknownNameError(
                 f"There is no {self.kind} called '{name}'.",
@@ -64,6 +70,8 @@ class Registry(Generic[T]):
         return self._things[name]
 
     def __contains__(self, name: object) -> bool:
+        if name in self._home_of:
+            return True
         self._load()
         return name in self._things
 

@@ -17,6 +17,7 @@ from heartfelt.analysis.breakdown import _share
 from heartfelt.analysis.chance import chance_of_hits
 from heartfelt.analysis.checks import CONFIDENCE, checks
 from heartfelt.analysis.ellipses import SIZE, overlap
+from heartfelt.analysis.live import LiveSystemMean, VarianceParts, ratings_needed
 from heartfelt.analysis.material import lay_out
 from heartfelt.analysis.one_way_means import one_way_from_means
 from heartfelt.analysis.rater_groups import rater_groups
@@ -39,7 +40,6 @@ from heartfelt.stats.geometry import ellipse, overlap_of
 from heartfelt.streams import stream
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Numeric
-from heartfelt.web.study.systems import needed
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
 
 SOURCE = "hand calculation; scipy.stats for quantiles of t, F, chi-square and the normal distribution"
@@ -451,22 +451,25 @@ def test_slopes_by_hand() -> None:
 
 
 class TestRatingsStillNeeded:
-    ROW: dict[str, Any] = {  # noqa: RUF012 - a constant of the test
-        "mean": {"value": 5.0, "low": 4.0, "high": 6.0},
-        "stimuli": 20,
-        "ratings": 100,
-        "parts": {"fixed": 0.05, "shrinking": 0.2, "t": 2.0},
-    }
+    ROW = LiveSystemMean(
+        "q",
+        "s",
+        Estimate(5.0, 4.0, 6.0),
+        stimuli=20,
+        ratings=100,
+        bounds=None,
+        parts=VarianceParts(fixed=0.05, shrinking=0.2, t=2.0),
+    )
 
     def test_by_hand(self) -> None:
-        found = needed(self.ROW, 0.6)
+        found = ratings_needed(self.ROW, 0.6)
         assert found.value == math.ceil(100 * (0.2 / (0.3**2 - 0.05) - 1))
-        assert needed(self.ROW, 1.0).value == 0
-        assert needed(self.ROW, 0.9999).value == 1
-        assert needed(self.ROW, 0.95).value == math.ceil(100 * (0.2 / (0.475**2 - 0.05) - 1))
+        assert ratings_needed(self.ROW, 1.0).value == 0
+        assert ratings_needed(self.ROW, 0.9999).value == 1
+        assert ratings_needed(self.ROW, 0.95).value == math.ceil(100 * (0.2 / (0.475**2 - 0.05) - 1))
 
     def test_stimuli_set_a_floor(self) -> None:
-        found = needed(self.ROW, 0.4)
+        found = ratings_needed(self.ROW, 0.4)
         assert found.value is None
         assert f"±{2 * math.sqrt(0.05):.2f}" in str(found.why_missing)
         assert f"at least {math.ceil(20 * 0.05 / 0.2**2) + 1} stimuli" in str(found.why_missing)

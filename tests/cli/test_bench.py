@@ -264,8 +264,7 @@ def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_rays_resources_reach_the_engine(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heartfelt.predictors.engine import ENGINES
-    from heartfelt.predictors.engines.local import Local
+    from heartfelt.predictors.engines import ENGINES, Local
 
     given: dict[str, str] = {}
 

@@ -113,7 +113,7 @@ def test_participants_are_listed_and_one_is_erased(folder: Path, tmp_path: Path)
     assert refused.exit_code != 0
     told = run("erase", folder, "--participant", "PID-1", "--yes")
     assert f"Erased rater {goes.id}: 3 answered trials" in told
-    assert "still holds them" in told
+    assert "still contains them" in told
     assert "PID-1" not in run("participants", folder)
     with pytest.raises(InputError, match="one person"):
         run("erase", folder, "--yes")

@@ -19,13 +19,13 @@ from heartfelt.collect.commands import (
     Consent,
     Demographics,
     Headphones,
-    Heard,
     Next,
     Ready,
     Receipt,
+    SessionEnd,
     ShowTrial,
     Step,
-    TheEnd,
+    TrialLog,
 )
 
 _KEYS = itertools.count()
@@ -73,7 +73,7 @@ class Person:
 
     def begin(self) -> Step:
         """Go through everything that comes before the first trial."""
-        while not isinstance(self.step, ShowTrial | TheEnd):
+        while not isinstance(self.step, ShowTrial | SessionEnd):
             self.go_on()
         return self.step
 
@@ -108,17 +108,22 @@ class Person:
         key = more.pop("key", f"key-{next(_KEYS)}")
         receipt = self.collection.do(
             Answer(
-                self.id, trial.trial, key, given, heard=more.pop("heard", Heard(seconds=2.0, plays=1)), **more
+                self.id,
+                trial.trial,
+                key,
+                given,
+                log=more.pop("log", TrialLog(seconds=2.0, plays=1)),
+                **more,
             )
         )
-        if receipt.then is not None:
-            self.step = receipt.then
+        if receipt.next_step is not None:
+            self.step = receipt.next_step
         return receipt
 
     def rate(self, most: int = 10_000) -> Iterator[ShowTrial]:
         """Rate up to ``most`` trials, resting where told to; yields each trial before it is answered."""
         self.begin()
-        while most and not isinstance(self.step, TheEnd):
+        while most and not isinstance(self.step, SessionEnd):
             if not isinstance(self.step, ShowTrial):
                 self.go_on()
                 continue
@@ -126,11 +131,11 @@ class Person:
             self.answer()
             most -= 1
 
-    def finish(self) -> TheEnd:
+    def finish(self) -> SessionEnd:
         """Rate until the end."""
         for _ in self.rate():
             pass
-        assert isinstance(self.step, TheEnd)
+        assert isinstance(self.step, SessionEnd)
         return self.step
 
 

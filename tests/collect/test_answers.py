@@ -11,17 +11,17 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import (
     Answer,
-    Beat,
     Exclude,
     Flag,
-    Heard,
+    Heartbeat,
     MediaProblem,
     Next,
     Restore,
+    SessionEnd,
     ShowTrial,
-    TheEnd,
+    TrialLog,
 )
-from heartfelt.collect.errors import NotYourTrial, OffScale, TrialOver, Unanswered
+from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]
@@ -45,16 +45,16 @@ def test_point_ten_is_ten(make_study: Make, opened: Open) -> None:
 @pytest.mark.parametrize(
     ("values", "error", "says"),
     [
-        ({"valence": 0, "arousal": 5}, OffScale, "valence.*'0'.*\n.*1 to 9"),
-        ({"valence": 5, "arousal": 11}, OffScale, "arousal.*\n.*1 to 10"),
-        ({"valence": 5.5, "arousal": 5}, OffScale, "valence"),
-        ({"valence": True, "arousal": 5}, OffScale, "valence"),
-        ({"valence": {"a": 1}, "arousal": 5}, OffScale, "valence"),
-        ({"valence": "5\x00", "arousal": 5}, OffScale, "valence"),
-        ({"valence": 5}, Unanswered, "arousal"),
-        ({"valence": 5, "arousal": None}, Unanswered, "arousal"),
-        ({}, Unanswered, "valence, arousal"),
-        ({"valence": 5, "arousal": 5, "dominance": 5}, OffScale, "dominance"),
+        ({"valence": 0, "arousal": 5}, InvalidAnswer, "valence.*'0'.*\n.*1 to 9"),
+        ({"valence": 5, "arousal": 11}, InvalidAnswer, "arousal.*\n.*1 to 10"),
+        ({"valence": 5.5, "arousal": 5}, InvalidAnswer, "valence"),
+        ({"valence": True, "arousal": 5}, InvalidAnswer, "valence"),
+        ({"valence": {"a": 1}, "arousal": 5}, InvalidAnswer, "valence"),
+        ({"valence": "5\x00", "arousal": 5}, InvalidAnswer, "valence"),
+        ({"valence": 5}, MissingAnswer, "arousal"),
+        ({"valence": 5, "arousal": None}, MissingAnswer, "arousal"),
+        ({}, MissingAnswer, "valence, arousal"),
+        ({"valence": 5, "arousal": 5, "dominance": 5}, InvalidAnswer, "dominance"),
     ],
 )
 def test_answers_off_the_scale_are_refused_by_name(
@@ -79,7 +79,7 @@ def test_sent_twice_is_stored_once(make_study: Make, opened: Open) -> None:
     assert collection.do(first).status == "stored"
     again = collection.do(first)
     assert (again.status, again.trial) == ("already", trial.trial)
-    assert again.then == collection.do(Next(person.id))
+    assert again.next_step == collection.do(Next(person.id))
     other = collection.do(Answer(person.id, trial.trial, "k2", {"valence": 2}))
     assert other.status == "already"
     collection.close()
@@ -96,14 +96,14 @@ def test_another_raters_trial_is_refused(make_study: Make, opened: Open) -> None
     two.begin()
     for command in (
         Answer(two.id, one.trial.trial, "k", {"valence": 5}),
-        Beat(two.id, one.trial.trial),
+        Heartbeat(two.id, one.trial.trial),
         Flag(two.id, one.trial.trial, "noise"),
         MediaProblem(two.id, one.trial.trial, "404"),
     ):
-        with pytest.raises(NotYourTrial):
+        with pytest.raises(TrialNotFound):
             collection.do(command)
     one.answer()
-    with pytest.raises(NotYourTrial):
+    with pytest.raises(TrialNotFound):
         collection.do(Answer(two.id, one.shown[0].trial, "k", {"valence": 5}))
     assert collection.flags().height == 0
 
@@ -113,7 +113,7 @@ def test_trials_that_are_none(make_study: Make, opened: Open, name: str) -> None
     collection = opened(make_study(2))
     person = Person(collection)
     person.begin()
-    with pytest.raises(NotYourTrial):
+    with pytest.raises(TrialNotFound):
         collection.do(Answer(person.id, name, "k", {"valence": 5}))
 
 
@@ -123,7 +123,7 @@ def test_out_of_order_is_refused(make_study: Make, opened: Open) -> None:
     person = Person(collection)
     person.begin()
     ahead = str(int(person.trial.trial) + 1)
-    with pytest.raises(NotYourTrial):
+    with pytest.raises(TrialNotFound):
         collection.do(Answer(person.id, ahead, "k", {"valence": 5}))
 
 
@@ -172,10 +172,10 @@ def test_a_heartbeat_keeps_the_lease(make_study: Make, opened: Open, clock: Cloc
     assert person.trial.lease_seconds == 240
     for _ in range(5):
         clock.now += 200
-        assert collection.do(Beat(person.id, person.trial.trial)) == 240
+        assert collection.do(Heartbeat(person.id, person.trial.trial)) == 240
     assert collection.coverage().leased == 3
     assert person.answer().status == "stored"
-    assert collection.do(Beat(person.id, person.shown[0].trial)) == 0
+    assert collection.do(Heartbeat(person.id, person.shown[0].trial)) == 0
 
 
 def test_a_heartbeat_often_costs_nothing(make_study: Make, opened: Open, clock: Clock) -> None:
@@ -184,7 +184,7 @@ def test_a_heartbeat_often_costs_nothing(make_study: Make, opened: Open, clock: 
     person.begin()
     change = collection.change()
     clock.now += 10
-    assert collection.do(Beat(person.id, person.trial.trial)) == 170
+    assert collection.do(Heartbeat(person.id, person.trial.trial)) == 170
     assert collection.change() == change
 
 
@@ -201,7 +201,7 @@ def test_coming_back_after_the_lease(make_study: Make, opened: Open, clock: Cloc
     assert collection.coverage().leased == 2
     clock.now += 1000
     assert Person(collection).finish().ending == "complete"
-    assert isinstance(collection.do(Next(person.id)), TheEnd)
+    assert isinstance(collection.do(Next(person.id)), SessionEnd)
     assert max(loads(collection).values()) == 1
 
 
@@ -209,7 +209,7 @@ def test_everything_about_an_answer_is_kept(make_study: Make, opened: Open) -> N
     collection = opened(make_study(2))
     person = Person(collection)
     person.begin()
-    heard = Heard(
+    heard = TrialLog(
         seconds=3.25,
         first_play=0.5,
         plays=2,
@@ -219,7 +219,7 @@ def test_everything_about_an_answer_is_kept(make_study: Make, opened: Open) -> N
         device="phone",
         began=1_800_000_000.25,
     )
-    person.answer(5, heard=heard, comment="a door slams")
+    person.answer(5, log=heard, comment="a door slams")
     row = collection.trials(person.id).filter(status="answered").row(0, named=True)
     assert row["intervals"] == "[[0.0,4.0],[1.0,4.0]]"
     assert row["changes"] == '[[1.5,"valence","4"],[2.0,"valence","5"]]'
@@ -232,18 +232,18 @@ def test_everything_about_an_answer_is_kept(make_study: Make, opened: Open) -> N
 @pytest.mark.parametrize(
     "heard",
     [
-        Heard(seconds=float("nan"), first_play=float("inf"), plays=10**30, focus_losses=-4),
-        Heard(device="\x00\ud800", changes=((float("nan"), "q", "v"),), intervals=((0.0, float("inf")),)),
-        Heard(changes=tuple((0.0, "q", "v" * 100) for _ in range(10_000))),
+        TrialLog(seconds=float("nan"), first_play=float("inf"), plays=10**30, focus_losses=-4),
+        TrialLog(device="\x00\ud800", changes=((float("nan"), "q", "v"),), intervals=((0.0, float("inf")),)),
+        TrialLog(changes=tuple((0.0, "q", "v" * 100) for _ in range(10_000))),
     ],
 )
 def test_nonsense_beside_an_answer_does_not_lose_the_answer(
-    make_study: Make, opened: Open, heard: Heard
+    make_study: Make, opened: Open, heard: TrialLog
 ) -> None:
     collection = opened(make_study(2))
     person = Person(collection)
     person.begin()
-    assert person.answer(3, heard=heard, comment="\x00\ud800" + "x" * 100_000).status == "stored"
+    assert person.answer(3, log=heard, comment="\x00\ud800" + "x" * 100_000).status == "stored"
     assert collection.ratings()["value"].to_list() == [3.0]
 
 
@@ -255,7 +255,7 @@ def test_excluding_reopens_and_restoring_closes(make_study: Make, opened: Open) 
     assert collection.do(Exclude(person.id, "random answers")) == 3
     assert loads(collection) == {"s0": 0, "s1": 0, "s2": 0}
     assert collection.do(Exclude(person.id, "again")) == 0
-    assert isinstance(collection.do(Next(person.id)), TheEnd)
+    assert isinstance(collection.do(Next(person.id)), SessionEnd)
     row = collection.raters().row(0, named=True)
     assert (row["state"], row["reason"]) == ("excluded", "random answers")
     assert collection.do(Restore(person.id)) == 1
@@ -297,7 +297,7 @@ def test_flagging_keeps_the_trial_or_skips_it(make_study: Make, opened: Open) ->
     step = collection.do(Flag(person.id, first.trial, "silent", skip=True))
     assert isinstance(step, ShowTrial)
     assert step.trial != first.trial
-    with pytest.raises(TrialOver):
+    with pytest.raises(TrialClosed):
         collection.do(Answer(person.id, first.trial, "k", {"valence": 5}))
     frame = collection.flags()
     assert frame["reason"].to_list() == ["distorted", "silent"]
@@ -325,6 +325,6 @@ def test_an_answer_can_be_sent_without_going_on(make_study: Make, opened: Open) 
     collection = opened(make_study(3))
     person = Person(collection)
     person.begin()
-    receipt = person.answer(go_on=False)
-    assert receipt.then is None
+    receipt = person.answer(wants_next=False)
+    assert receipt.next_step is None
     assert collection.trials(person.id)["status"].to_list().count("shown") == 0

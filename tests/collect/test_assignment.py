@@ -14,7 +14,7 @@ import pytest
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.assign.pool import williams
-from heartfelt.collect.commands import Answer, Exclude, Flag, Leave, Next, ShowTrial, TheEnd
+from heartfelt.collect.commands import Answer, Exclude, Flag, Leave, Next, SessionEnd, ShowTrial
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]
@@ -63,7 +63,7 @@ def test_counts_never_drift_apart(make_study: Make, collect: Open, clock: Clock)
     apart: Counter[int] = Counter()
     for _ in range(400):
         clock.now += rng.uniform(0, 4)
-        at_work = [person for person in people if not isinstance(person.step, TheEnd)]
+        at_work = [person for person in people if not isinstance(person.step, SessionEnd)]
         if not at_work:
             break
         person = rng.choice(at_work)
@@ -91,7 +91,7 @@ def test_people_who_come_together_are_spread(make_study: Make, collect: Open) ->
     for _ in range(12):
         person = Person(other)
         person.begin()
-        person.answer(go_on=False)
+        person.answer(wants_next=False)
         firsts.append(order_of(other, person)["stimulus"][0])
     assert firsts != sorted(firsts, key=lambda name: int(name[1:])), "ties are broken at random"
 
@@ -342,7 +342,7 @@ def test_the_adaptive_option_spends_where_raters_disagree(make_study: Make, coll
     assert sum(counts.values()) == 36, "the budget is the same"
     assert min(counts.values()) >= 2
     assert min(counts["s0"], counts["s1"]) > max(counts[f"s{n}"] for n in range(2, 6)), counts
-    with pytest.raises(Exception, match="all it needs"):
+    with pytest.raises(Exception, match="all the raters it needs"):
         Person(collection)
 
 

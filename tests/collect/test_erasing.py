@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Arrive, Consent, Flag, Invite, Next, TheEnd
+from heartfelt.collect.commands import Arrive, Consent, Flag, Invite, Next, SessionEnd
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.store.database import STORE_FILE
 from heartfelt.collect.store.tables import metadata
@@ -132,7 +132,7 @@ def test_declining_leaves_a_count_and_nothing_else(make_study: Make, opened: Ope
     rater = collection.do(Arrive("prolific", "p1", {"session": "s"})).rater
     collection.do(Next(rater))
     end = collection.do(Consent(rater, False))
-    assert end == TheEnd("no-consent", collection.settings.code_no_consent)
+    assert end == SessionEnd("no-consent", collection.settings.code_no_consent)
     assert collection.do(Next(rater)) == end, "a reload shows the same page"
     assert rows_of(collection, 1) == {"journal": 1}
     assert collection.raters().height == 0

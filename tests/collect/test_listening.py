@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Heard
-from heartfelt.collect.session.listening import played
+from heartfelt.collect.commands import TrialLog
+from heartfelt.collect.session.answers import played
 from heartfelt.screening import RULES
 from tests.collect.people import Clock, Person
 from tests.web.studies import write_study
@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
     return home
 
 
-WHOLE = Heard(seconds=2.0, plays=1, intervals=((0.0, 10.0),))
+WHOLE = TrialLog(seconds=2.0, plays=1, intervals=((0.0, 10.0),))
 
 
 def test_what_is_stored(folder: Path, clock: Clock) -> None:
@@ -58,13 +58,13 @@ def test_what_is_stored(folder: Path, clock: Clock) -> None:
         person = Person(collection)
         person.begin()
         clock.now += 12
-        person.answer(heard=WHOLE)
+        person.answer(log=WHOLE)
         clock.now += 5
-        person.answer(heard=Heard(plays=1, intervals=((0.0, 5.0),)))
+        person.answer(log=TrialLog(plays=1, intervals=((0.0, 5.0),)))
         clock.now += 1
-        person.answer(heard=WHOLE)
+        person.answer(log=WHOLE)
         clock.now += 30
-        person.answer(heard=Heard(plays=0))
+        person.answer(log=TrialLog(plays=0))
         rows = collection.ratings().filter(question="valence").select("heard", "heard_flag").rows()
         assert rows[0] == (1.0, None)
         assert rows[1] == (0.5, "incomplete")
@@ -83,9 +83,9 @@ def test_trials_answered_offline_are_believed_once_the_time_has_passed(folder: P
         person.begin()
         clock.now += 33
         for _ in range(3):
-            person.answer(heard=WHOLE)
+            person.answer(log=WHOLE)
         clock.now += 2
-        person.answer(heard=WHOLE)
+        person.answer(log=WHOLE)
         flags = collection.ratings().filter(question="valence")["heard_flag"].to_list()
         assert flags == [None, None, None, "impossible"], "no second is spent on two clips"
 
@@ -95,11 +95,11 @@ def test_time_is_not_spent_twice_after_a_restart(folder: Path, clock: Clock) -> 
     person = Person(collection)
     person.begin()
     clock.now += 11
-    person.answer(heard=WHOLE)
+    person.answer(log=WHOLE)
     collection.close()
     with Collection.open(folder, clock=clock) as again:
         person.collection = again
-        person.answer(heard=WHOLE)
+        person.answer(log=WHOLE)
         assert again.ratings().filter(question="valence")["heard_flag"].to_list() == [None, "impossible"]
 
 
@@ -110,7 +110,7 @@ def test_the_rule_flags_who_did_not_listen(folder: Path, clock: Clock) -> None:
             person.begin()
             while person.step.__class__.__name__ == "ShowTrial":
                 clock.now += 11 if careful else 1
-                person.answer(heard=WHOLE)
+                person.answer(log=WHOLE)
         hasty = person.id
         frozen = collection.snapshot()
     found = RULES["heard"].apply(frozen)

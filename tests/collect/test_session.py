@@ -22,18 +22,18 @@ from heartfelt.collect.commands import (
     Leave,
     Next,
     Ready,
+    SessionEnd,
     ShowInstructions,
     ShowTrial,
     TakeBreak,
-    TheEnd,
 )
 from heartfelt.collect.errors import (
-    OffScale,
+    InvalidAnswer,
+    MissingAnswer,
     StartedElsewhere,
     StudyBusy,
     StudyClosed,
     StudyFull,
-    Unanswered,
     UnknownRater,
 )
 from heartfelt.errors import InputError
@@ -76,7 +76,7 @@ def test_the_whole_way(make_study: Make, opened: Open) -> None:
     person.go_on()
     person.answer()
     person.answer()
-    end = TheEnd("complete", collection.settings.code_complete)
+    end = SessionEnd("complete", collection.settings.code_complete)
     assert person.step == end
     assert collection.do(Next(person.id)) == end
     row = collection.raters().row(0, named=True)
@@ -92,7 +92,7 @@ def test_refusing_ends_with_its_own_code(make_study: Make, opened: Open) -> None
     collection = opened(make_study(consent={"text": "Do you agree?"}))
     person = Person(collection)
     end = collection.do(Consent(person.id, False))
-    assert end == TheEnd("no-consent", collection.settings.code_no_consent)
+    assert end == SessionEnd("no-consent", collection.settings.code_no_consent)
     assert collection.do(Next(person.id)) == end
     assert collection.do(Consent(person.id, True)) == end
 
@@ -109,19 +109,19 @@ def test_below_the_limit_is_screened_out(make_study: Make, opened: Open, answer:
     collection = opened(make_study(demographics=[AGE]))
     person = Person(collection)
     end = collection.do(Demographics(person.id, {"age": answer}))
-    assert end == TheEnd("screened-out", collection.settings.code_screened_out)
+    assert end == SessionEnd("screened-out", collection.settings.code_screened_out)
 
 
 @pytest.mark.parametrize(
     ("answers", "error", "says"),
     [
-        ({}, Unanswered, "age"),
-        ({"age": ""}, Unanswered, "age"),
-        ({"age": "old"}, OffScale, "not a number"),
-        ({"age": True}, OffScale, "not a number"),
-        ({"age": float("nan")}, OffScale, "not a number"),
-        ({"age": 20, "gender": "blue"}, OffScale, "gender"),
-        ({"age": 20, "shoes": 44}, OffScale, "shoes"),
+        ({}, MissingAnswer, "age"),
+        ({"age": ""}, MissingAnswer, "age"),
+        ({"age": "old"}, InvalidAnswer, "not a number"),
+        ({"age": True}, InvalidAnswer, "not a number"),
+        ({"age": float("nan")}, InvalidAnswer, "not a number"),
+        ({"age": 20, "gender": "blue"}, InvalidAnswer, "gender"),
+        ({"age": 20, "shoes": 44}, InvalidAnswer, "shoes"),
     ],
 )
 def test_demographics_are_held_to_what_is_asked(
@@ -141,7 +141,7 @@ def test_a_failed_headphone_check_is_kept_and_stops_only_if_told_to(
     collection = opened(make_study(probes=[{**CHECK, "blocks": blocks}]))
     person = Person(collection)
     step = collection.do(Headphones(person.id, "tones", [1, 1, 1, 1, 2, 2], [1] * 6))
-    assert isinstance(step, ShowInstructions if goes_on else TheEnd)
+    assert isinstance(step, ShowInstructions if goes_on else SessionEnd)
     row = collection.raters().row(0, named=True)
     assert (row["headphones_correct"], row["headphones_passed"]) == (4, False)
 
@@ -149,7 +149,7 @@ def test_a_failed_headphone_check_is_kept_and_stops_only_if_told_to(
 def test_a_headphone_check_of_another_length_is_refused(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(probes=[CHECK]))
     person = Person(collection)
-    with pytest.raises(InputError, match="6 trials; 3 answers"):
+    with pytest.raises(InputError, match="6 trials, but 3 answers"):
         collection.do(Headphones(person.id, "tones", [1, 1, 1], [1, 1, 1]))
 
 
@@ -274,7 +274,7 @@ def test_a_study_with_all_its_ratings_is_full(make_study: Make, opened: Open) ->
     assert Person(collection).finish().ending == "complete"
     with pytest.raises(StudyFull):
         collection.do(Arrive())
-    assert late.begin() == TheEnd("full", collection.settings.code_full)
+    assert late.begin() == SessionEnd("full", collection.settings.code_full)
 
 
 def test_leases_alone_do_not_fill_a_study(make_study: Make, opened: Open, clock: Clock) -> None:
@@ -284,9 +284,9 @@ def test_leases_alone_do_not_fill_a_study(make_study: Make, opened: Open, clock:
     holder.begin()
     with pytest.raises(StudyBusy) as busy:
         collection.do(Arrive())
-    assert busy.value.end == TheEnd("wait", retry_seconds=20.0)
-    assert waiting.begin() == TheEnd("wait", retry_seconds=20.0)
-    assert collection.do(Next(waiting.id)) == TheEnd("wait", retry_seconds=20.0)
+    assert busy.value.end == SessionEnd("wait", retry_seconds=20.0)
+    assert waiting.begin() == SessionEnd("wait", retry_seconds=20.0)
+    assert collection.do(Next(waiting.id)) == SessionEnd("wait", retry_seconds=20.0)
     collection.do(Leave(holder.id))
     waiting.step = collection.do(Next(waiting.id))
     assert waiting.finish().ending == "complete"
@@ -296,7 +296,7 @@ def test_leases_alone_do_not_fill_a_study(make_study: Make, opened: Open, clock:
 
 def test_who_was_told_full_takes_a_place_that_opens(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(2, design={"ratings_per_item": 1}))
-    full = TheEnd("full", collection.settings.code_full)
+    full = SessionEnd("full", collection.settings.code_full)
     late, early = Person(collection), Person(collection)
     assert early.finish().ending == "complete"
     assert late.begin() == full
@@ -322,7 +322,7 @@ def test_one_late_answer_earns_no_complete_code(make_study: Make, opened: Open, 
     assert Person(collection).finish().ending == "complete"
     receipt = slow.answer()
     assert receipt.status == "late"
-    assert slow.step == TheEnd("partial", collection.settings.code_partial)
+    assert slow.step == SessionEnd("partial", collection.settings.code_partial)
     states = dict(collection.raters().select("rater", "state").iter_rows())
     assert states[slow.id] == "partial"
 
@@ -352,11 +352,11 @@ def test_codes_come_from_the_study(make_study: Make, opened: Open) -> None:
     assert (settings.code_full, settings.code_no_consent, settings.cap) == ("F", "D", 7)
     person = Person(collection)
     person.begin()
-    assert collection.do(Leave(person.id)) == TheEnd("left", "P", "https://example.org/?cc=P")
+    assert collection.do(Leave(person.id)) == SessionEnd("left", "P", "https://example.org/?cc=P")
     collection.do(Change({"code_partial": "P2", "open": False}))
     with pytest.raises(StudyClosed) as closed:
         collection.do(Arrive())
-    assert closed.value.end == TheEnd("closed", "F", "https://example.org/?cc=F")
+    assert closed.value.end == SessionEnd("closed", "F", "https://example.org/?cc=F")
     collection.close()
     again = opened(folder)
     assert again.settings.code_partial == "P2", (
@@ -373,7 +373,7 @@ def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
     person.answer()
     assert collection.coverage().leased == 3
     end = collection.do(Leave(person.id))
-    assert end == TheEnd("left", collection.settings.code_partial)
+    assert end == SessionEnd("left", collection.settings.code_partial)
     assert collection.coverage().leased == 0
     assert collection.coverage().complete == 1
     assert collection.do(Next(person.id)) == end
@@ -403,7 +403,7 @@ def test_settings_are_held_to_what_they_mean(
 def test_the_end_leads_back_to_the_recruiter(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(1, design={"ratings_per_item": 1}))
     collection.do(Change({"return_url": "https://example.org/done?cc={code}", "code_complete": "C1"}))
-    assert Person(collection).finish() == TheEnd("complete", "C1", "https://example.org/done?cc=C1")
+    assert Person(collection).finish() == SessionEnd("complete", "C1", "https://example.org/done?cc=C1")
 
 
 def test_strangers_are_told_so(make_study: Make, opened: Open) -> None:

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from heartfelt.collect.assign import Fact, State
-from heartfelt.collect.assign.adaptive import Errors, Tally
-from heartfelt.collect.assign.layout import Layout
-from heartfelt.collect.assign.plan import Plan, probes_each_session, session_plan
+from heartfelt.collect.assign import Event, State
+from heartfelt.collect.assign.model import Layout, Plan, probes_each_session, session_plan
+from heartfelt.collect.assign.pool import Errors, Tally
 from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe, RepeatProbe
 
 UNITS = 7
@@ -29,14 +28,14 @@ class Assigning(RuleBasedStateMachine):
         super().__init__()
         self.layout = Layout(UNITS + 1, tuple(range(1, UNITS + 1)), QUOTA, cell=CELLS, lease=10.0)
         self.state = State(self.layout)
-        self.facts: list[Fact] = []
+        self.events: list[Event] = []
         self.now = 0.0
         self.rng = Random(1)
 
     def tell(self, kind: str, **more: object) -> None:
-        fact = Fact(self.state.seq + 1, self.now, kind, **more)  # type: ignore[arg-type]  # fields of a fact by name
-        self.state.apply(fact)
-        self.facts.append(fact)
+        event = Event(self.state.seq + 1, self.now, kind, **more)  # type: ignore[arg-type]  # fields of a event by name
+        self.state.apply(event)
+        self.events.append(event)
 
     @rule()
     def arrive(self) -> None:
@@ -104,9 +103,9 @@ class Assigning(RuleBasedStateMachine):
         leases: Counter[int] = Counter()
         for rater in self.state.raters.values():
             if not rater.excluded:
-                valid.update(rater.done)
+                valid.update(rater.rated_units)
             leases.update(trial.unit for trial in rater.queue if trial.live and trial.unit is not None)
-            assert len(rater.done) == len(set(rater.done)), "a unit twice for one rater"
+            assert len(rater.rated_units) == len(set(rater.rated_units)), "a unit twice for one rater"
             met = [CELLS[unit] for unit in rater.seen]
             assert len(met) == len(set(met)), "a cell twice for one rater"
         for unit in self.layout.units:
@@ -126,16 +125,20 @@ class Assigning(RuleBasedStateMachine):
             assert not held or rater.live
 
     def teardown(self) -> None:
-        """A second state made from the facts alone is the same."""
+        """A second state made from the events alone is the same."""
         again = State(self.layout)
-        again.replay(self.facts)
+        again.replay(self.events)
         assert again.pool.valid == self.state.pool.valid
         assert again.pool.leases == self.state.pool.leases
         assert again.seq == self.state.seq
         for number, rater in self.state.raters.items():
             other = again.raters[number]
             assert [trial.id for trial in other.queue] == [trial.id for trial in rater.queue]
-            assert (other.seen, other.cells, other.done) == (rater.seen, rater.cells, rater.done)
+            assert (other.seen, other.cells, other.rated_units) == (
+                rater.seen,
+                rater.cells,
+                rater.rated_units,
+            )
             assert (len(other.plan), other.positions, other.until) == (
                 len(rater.plan),
                 rater.positions,
@@ -175,10 +178,10 @@ def test_plans(ordinary: int) -> None:
 def test_a_plan_is_taken_slot_by_slot() -> None:
     plan = Plan(3, [(1, ("anchor", "a", -1))])
     taken = []
-    plan.once_more()
+    plan.repeat_ordinary()
     while plan:
         taken.append(plan.head[0])
-        plan.take()
+        plan.advance()
     assert taken == ["rating", "rating", "anchor", "rating"]
 
 

@@ -17,12 +17,12 @@ import yaml
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import Answer, Arrive, Command, Next, Ready, ShowTrial
-from heartfelt.collect.errors import NotYourTrial, StoreAway, StoreDamaged
-from heartfelt.collect.session import dispatch
+from heartfelt.collect.errors import StoreDamaged, StoreUnavailable, TrialNotFound
+from heartfelt.collect.session.transaction import Transaction
 from heartfelt.collect.store import Database
-from heartfelt.collect.store.database import STORE_FILE, schema_name
-from heartfelt.collect.store.migrate import HEAD, revision
+from heartfelt.collect.store.database import HEAD, STORE_FILE, revision, schema_name
 from heartfelt.collect.store.tables import metadata
+from heartfelt.collect.writer import HANDLERS
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.study import load_study
 from tests.collect.people import Clock, Person
@@ -98,11 +98,11 @@ def test_opening_together_makes_one_store(make_study: Make, database: str | None
 def test_kept_values(make_study: Make, opened: Open) -> None:
     folder = make_study()
     collection = opened(folder)
-    assert collection.kept("password") is None
-    collection.keep("password", "one")
-    collection.keep("password", "two")
+    assert collection.value("password") is None
+    collection.set_value("password", "one")
+    collection.set_value("password", "two")
     collection.close()
-    assert opened(folder).kept("password") == "two"
+    assert opened(folder).value("password") == "two"
 
 
 def test_a_refused_command_spoils_nothing_for_the_others(make_study: Make, opened: Open) -> None:
@@ -119,7 +119,7 @@ def test_a_refused_command_spoils_nothing_for_the_others(make_study: Make, opene
         return await asyncio.gather(*(collection.ask(one) for one in commands), return_exceptions=True)
 
     answers = asyncio.run(all_at_once())
-    assert [isinstance(one, NotYourTrial) for one in answers] == [False, True] * 3
+    assert [isinstance(one, TrialNotFound) for one in answers] == [False, True] * 3
     assert collection.ratings().height == 3
 
 
@@ -131,13 +131,13 @@ def test_a_fault_in_one_command_is_its_own(
     class Broken(Command[None]):
         pass
 
-    def breaks(work: object, command: Broken) -> None:
+    def breaks(work: Transaction, command: Broken) -> None:
         del command
-        work.store("raters", 99, "rx", 0.0, "open", None, "{}", "en", "{}")  # type: ignore[attr-defined]  # the work a command is given
-        work.tell("arrived", 99, words="rx")  # type: ignore[attr-defined]  # the work a command is given
+        work.insert("raters", number=99, rater="rx", person=None, facts="{}", language="en")
+        work.record("arrived", 99, words="rx")
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setitem(dispatch.DO, Broken, breaks)
+    monkeypatch.setitem(HANDLERS, Broken, breaks)
     collection = opened(make_study(5))
     person = Person(collection)
     person.begin()
@@ -172,8 +172,8 @@ def test_many_at_once_share_a_transaction(make_study: Make, opened: Open) -> Non
             done = 0
             while isinstance(step, ShowTrial) and done < 5:
                 receipt = await collection.ask(Answer(rater, step.trial, f"{rater}{done}", {"valence": 5}))
-                assert receipt.then is not None
-                step, done = receipt.then, done + 1
+                assert receipt.next_step is not None
+                step, done = receipt.next_step, done + 1
             return done
 
         return sum(await asyncio.gather(*(one() for _ in range(40))))
@@ -203,7 +203,7 @@ def test_a_closed_collection_says_so(make_study: Make, opened: Open) -> None:
     collection = opened(make_study())
     collection.close()
     collection.close()
-    with pytest.raises(StoreAway, match="closed"):
+    with pytest.raises(StoreUnavailable, match="closed"):
         collection.do(Arrive())
 
 
@@ -219,11 +219,11 @@ def test_the_database_goes_away_and_comes_back(make_study: Make, postgres_server
         postgres_server.stop()
         try:
             for _ in range(2):
-                with pytest.raises(StoreAway, match=r"cannot store anything now.*\n.*Try again"):
+                with pytest.raises(StoreUnavailable, match=r"cannot store anything now.*\n.*Try again"):
                     collection.do(waiting)
-            with pytest.raises(StoreAway):
+            with pytest.raises(StoreUnavailable):
                 collection.ratings()
-            with pytest.raises(StoreAway):
+            with pytest.raises(StoreUnavailable):
                 collection.coverage()
         finally:
             postgres_server.start()
@@ -248,19 +248,19 @@ def test_a_server_that_was_started_again_in_the_meantime(
 
 
 def test_a_database_that_is_not_there(make_study: Make) -> None:
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         Collection.open(make_study(), database="postgresql://nobody@127.0.0.1:1/none")
 
 
 def test_somebody_else_holds_the_lock(
     make_study: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heartfelt.collect.store.database._WAIT", 0.2)
+    monkeypatch.setattr("heartfelt.collect.store.database._WAIT_SECONDS", 0.2)
     folder = make_study()
     with Collection.open(folder, clock=clock) as collection:
         holder = sqlite3.connect(folder / STORE_FILE, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreAway, match="locked"):
+        with pytest.raises(StoreUnavailable, match="locked"):
             collection.do(Arrive())
         holder.execute("ROLLBACK")
         holder.close()
@@ -276,7 +276,7 @@ def test_a_full_disk(make_study: Make) -> None:
         import resource, signal, sys
         from heartfelt.collect import Collection
         from heartfelt.collect.commands import Answer
-        from heartfelt.collect.errors import StoreAway
+        from heartfelt.collect.errors import StoreUnavailable
         from tests.collect.people import Person
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         with Collection.open(sys.argv[1]) as collection:
@@ -292,7 +292,7 @@ def test_a_full_disk(make_study: Make) -> None:
                     person.answer(2, comment="x" * 3000)
                     stored += 1
                     assert stored < 30, "the limit was never met"
-            except StoreAway as error:
+            except StoreUnavailable as error:
                 print("refused", error.problem)
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
             assert collection.ratings().height == stored

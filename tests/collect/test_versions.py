@@ -16,8 +16,7 @@ import yaml
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Next
 from heartfelt.collect.store import Database
-from heartfelt.collect.store.database import STORE_FILE
-from heartfelt.collect.store.migrate import HEAD, revision
+from heartfelt.collect.store.database import HEAD, STORE_FILE, revision
 from heartfelt.collect.store.tables import metadata
 from heartfelt.collect.versions import edits
 from heartfelt.errors import StudyError

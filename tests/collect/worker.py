@@ -13,15 +13,15 @@ from heartfelt.collect import Collection
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
-    Beat,
     Flag,
+    Heartbeat,
     Leave,
     Next,
     Ready,
     ShowInstructions,
     ShowTrial,
 )
-from heartfelt.collect.errors import StoreAway, StudyClosed
+from heartfelt.collect.errors import StoreUnavailable, StudyClosed
 
 
 async def rate(collection: Collection, name: str, rng: random.Random) -> None:
@@ -41,7 +41,7 @@ async def rate(collection: Collection, name: str, rng: random.Random) -> None:
             step = await collection.ask(Flag(rater, step.trial, "noise", skip=True))
             continue
         if draw < 0.05:
-            await collection.ask(Beat(rater, step.trial))
+            await collection.ask(Heartbeat(rater, step.trial))
         if draw > 0.985:
             await collection.ask(Leave(rater))
             return
@@ -51,14 +51,14 @@ async def rate(collection: Collection, name: str, rng: random.Random) -> None:
             try:
                 receipt = await collection.ask(command)
                 break
-            except StoreAway:
+            except StoreUnavailable:
                 await asyncio.sleep(0.05)
         print(f"{receipt.status} {rater} {step.trial} {value}", flush=True)
         if rng.random() < 0.05:
             again = await collection.ask(command)
             assert again.status == "already"
-        assert receipt.then is not None
-        step = receipt.then
+        assert receipt.next_step is not None
+        step = receipt.next_step
 
 
 async def main(folder: str, database: str, raters: int, seed: int) -> None:

@@ -46,7 +46,7 @@ class Scripted(Predictor):
         self.calls: list[tuple[str, ...]] = []
 
     @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Predictor:
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Scripted:
         raise NotImplementedError
 
     @property

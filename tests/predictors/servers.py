@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from heartfelt.predictors.sham import similarity
+from heartfelt.predictors.baselines import similarity
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,11 @@ def test_what_functions_may_return(module: str, tmp_path: Path) -> None:
     [
         ("some", [None, "the function left this question out", "the function left this question out"]),
         ("strange", ["the function answered 'arousal', which was not asked"] * 3),
-        ("worse", ["the function's answer has a part 'size', which a prediction has not"] * 3),
+        ("worse", ["the function's answer has a part 'size', which predictions do not have"] * 3),
         ("single", ["the function gave one answer to 3 questions"] * 3),
         ("raises", ["RuntimeError: out of memory"] * 3),
         ("nothing", ["the function gave no answer"] * 3),
-        ("odd", ["the function gave object, which is no prediction"] * 3),
+        ("odd", ["the function gave object, which is not a prediction"] * 3),
     ],
 )
 def test_what_functions_do_wrong_is_told(
@@ -105,7 +105,7 @@ def test_without_media_a_function_that_wants_them_is_not_called(module: str, tmp
     data = snapshot(tmp_path / "s", 2)
     (tmp_path / "s" / "media" / "clip_000.wav").unlink()
     done = run(predictor_from(f"{module}:size"), cases(data, ["valence"]))
-    assert done.table["problem"].to_list() == ["the media file is not at hand: clip_000.wav", None]
+    assert done.table["problem"].to_list() == ["the media file is missing: clip_000.wav", None]
     assert run(predictor_from(f"{module}:flexible"), cases(data, ["valence"])).counts["answered"] == 2
 
 
@@ -114,10 +114,10 @@ def test_the_identity_follows_the_source_and_a_function_travels(module: str, tmp
     assert one.identity != two.identity
     again = pickle.loads(pickle.dumps(one))
     assert again.identity == one.identity
-    assert not one.lasting
+    assert not one.cacheable
 
 
 def test_calls_may_run_at_the_same_time(module: str) -> None:
     assert predictor_from(f"call[at_once=4]:{module}:size").at_once == 4
-    with pytest.raises(HeartfeltError, match="'0' calls at once"):
+    with pytest.raises(HeartfeltError, match="at_once must be"):
         predictor_from(f"call[at_once=0]:{module}:size")

@@ -25,12 +25,12 @@ from heartfelt.predictors import (
     Prediction,
     Retry,
     RunOptions,
-    Transient,
+    TransientError,
     predictor_from,
     run,
 )
 from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat.form import read
+from heartfelt.predictors.chat_form import read_form
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
 from tests.predictors.servers import Reply, Served, serving
 
@@ -241,7 +241,7 @@ def test_newer_models_are_given_what_they_take(tmp_path: Path) -> None:
     ],
 )
 def test_an_answer_off_the_scale_is_a_problem_in_words(name: str, answer: Any, problem: str) -> None:
-    (found,) = read(json.dumps({"q1": {"answer": answer}}), asks(name))
+    (found,) = read_form(json.dumps({"q1": {"answer": answer}}), asks(name))
     assert found.value is None
     assert found.answer is None
     assert problem in (found.problem or "")
@@ -258,11 +258,11 @@ def test_one_bad_answer_leaves_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        (completion("I see a lake."), "no filled-in form: 'I see a lake.'"),
+        (completion("I see a lake."), "not a filled-in form: 'I see a lake.'"),
         (completion(""), "the model answered with nothing"),
         (completion("", refusal="I will not look at this."), "the model refused: I will not look"),
-        (Reply(body=b'{"choices": []}'), "no chat completion"),
-        (Reply(body=b"<html>"), "no chat completion"),
+        (Reply(body=b'{"choices": []}'), "not a chat completion"),
+        (Reply(body=b"<html>"), "not a chat completion"),
         (
             Reply(body=b'{"choices": [{"message": {"content": "{"}, "finish_reason": "length"}]}'),
             "cut off at 2000",
@@ -298,7 +298,7 @@ def test_bad_weather_is_waited_out(tmp_path: Path) -> None:
 def test_the_time_to_wait_is_the_servers(tmp_path: Path) -> None:
     with (
         serving(lambda *_: Reply(429, b"", {"retry-after": "7"})) as served,
-        pytest.raises(Transient, match="429") as told,
+        pytest.raises(TransientError, match="429") as told,
     ):
         chat(served).predict([Case("a", asks("mood"), picture(tmp_path))])
     assert told.value.after == 7.0
@@ -307,7 +307,7 @@ def test_the_time_to_wait_is_the_servers(tmp_path: Path) -> None:
 def test_an_answer_that_does_not_come_is_bad_weather(tmp_path: Path) -> None:
     with (
         serving(lambda *_: Reply(wait=1.0)) as served,
-        pytest.raises(Transient, match=r"did not answer within 0\.1 s"),
+        pytest.raises(TransientError, match=r"did not answer within 0\.1 s"),
     ):
         chat(served, timeout="0.1").predict([Case("a", asks("mood"), picture(tmp_path))])
 
@@ -369,8 +369,8 @@ def test_the_identity_is_model_server_prompt_and_settings() -> None:
         ("m@http://user:word@host/v1", {}, "holds a password"),
         ("m@http://host", {"form": "xml"}, "no form 'xml'"),
         ("m@http://host", {"reasons": "some"}, "neither yes nor no"),
-        ("m@http://host", {"temperature": "hot"}, "no temperature"),
-        ("m@http://host", {"max_tokens": "0"}, "no max_tokens"),
+        ("m@http://host", {"temperature": "hot"}, "not a valid temperature"),
+        ("m@http://host", {"max_tokens": "0"}, "not a valid max_tokens"),
         ("m@http://host", {"timeout": "0"}, "timeout"),
     ],
 )

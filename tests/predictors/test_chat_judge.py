@@ -13,12 +13,11 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predictors import Case, Prediction, Retry, RunOptions, cases, predictor_from, run
+from heartfelt.predictors import Case, Prediction, Retry, RunOptions, cases, chat_form, predictor_from, run
+from heartfelt.predictors import chat as chat_module
+from heartfelt.predictors.calls import CALLS
 from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat import message as message_module
-from heartfelt.predictors.chat.form import read
-from heartfelt.predictors.chat.thoughts import without_thoughts
-from heartfelt.predictors.model_call import CALLS
+from heartfelt.predictors.chat_form import read_form, without_thoughts
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import snapshot
 
@@ -161,7 +160,7 @@ DRAFT = '{"q1": {"answer": 2}}'
 )
 def test_a_draft_is_not_the_answer(tmp_path: Path, content: str) -> None:
     valence = [ask for ask in study_cases(tmp_path, 1)[0].asks if ask.question == "valence"]
-    assert [one.value for one in read(content, valence)] == [7.0]
+    assert [one.value for one in read_form(content, valence)] == [7.0]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_a_draft_is_not_the_answer(tmp_path: Path, content: str) -> None:
 )
 def test_a_draft_without_an_answer_is_a_problem(tmp_path: Path, content: str) -> None:
     valence = [ask for ask in study_cases(tmp_path, 1)[0].asks if ask.question == "valence"]
-    (prediction,) = read(content, valence)
+    (prediction,) = read_form(content, valence)
     assert prediction.value is None
     assert "still reasoning when its answer ended" in (prediction.problem or "")
 
@@ -349,9 +348,8 @@ def test_the_prompt_hash_covers_everything_that_is_sent(monkeypatch: pytest.Monk
     }
     for name, value in changed.items():
         with monkeypatch.context() as patch:
-            patch.setattr(message_module, name, value)
-            if hasattr(__import__("heartfelt.predictors.chat.chat", fromlist=["chat"]), name):
-                patch.setattr(f"heartfelt.predictors.chat.chat.{name}", value)
+            for module in (chat_module, chat_form):
+                patch.setattr(module, name, value, raising=False)
             assert Chat.make("m@http://host/v1").identity != before, name
     assert Chat.make("m@http://host/v1", {"input_price": "1", "output_price": "2"}).identity == before
 
@@ -373,9 +371,9 @@ def test_a_paid_answer_is_kept_when_the_next_request_meets_an_error(tmp_path: Pa
 
 
 def test_a_prediction_travels_through_the_journal_unchanged() -> None:
-    from heartfelt.predictors.model_call import Call
-    from heartfelt.predictors.record import from_plain, plain
+    from heartfelt.predictors.calls import Call
+    from heartfelt.predictors.store import _plain, _prediction
 
     call = Call("a", "b", "c", ("q",), "m", "plain", completion="{}", input_tokens=3, cost=0.1)
     prediction = Prediction(value=1.0, shares={"a": 1.0}, flag="odd", call=call)
-    assert from_plain(json.loads(json.dumps(plain(prediction)))) == prediction
+    assert _prediction(json.loads(json.dumps(_plain(prediction)))) == prediction

@@ -17,12 +17,11 @@ import soundfile
 
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
-from heartfelt.predictors.clap import Clap, cut_windows
-from heartfelt.predictors.matching import Vector
-from heartfelt.predictors.sentences import general_text
-from heartfelt.predictors.tiny import write_tiny_clap
+from heartfelt.predictors.contrastive import Clap, Vector, cut_windows
+from heartfelt.predictors.texts import general_text
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, FreeText, Points, YesNo
+from tests.predictors.tiny import write_tiny_clap
 
 pytest.importorskip("transformers", exc_type=ImportError)
 
@@ -207,7 +206,7 @@ def test_it_travels_and_answers_the_same(clap: Clap, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.6)
     ask = Ask("q", YES, "Rain.")
     away = pickle.loads(pickle.dumps(clap))
-    assert away.asked == clap.asked
+    assert away.spec == clap.spec
     assert asked(away, media, ask) == asked(clap, media, ask)
     assert len(pickle.dumps(clap)) < 1_000
 
@@ -223,7 +222,7 @@ def test_a_relative_folder_is_found_from_elsewhere(
 
 @pytest.mark.parametrize("temperature", ["0", "-1", "nan", "warm"])
 def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
-    with pytest.raises(InputError, match="is no temperature"):
+    with pytest.raises(InputError, match="is not a valid temperature"):
         Clap.make(str(tiny), {"temperature": temperature})
 
 

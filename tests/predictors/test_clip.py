@@ -13,10 +13,10 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, RunOptions, predictor_from, run
-from heartfelt.predictors.clip import Clip
-from heartfelt.predictors.tiny import write_tiny_clip
+from heartfelt.predictors.contrastive import Clip
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, YesNo
+from tests.predictors.tiny import write_tiny_clip
 
 pytest.importorskip("transformers", exc_type=ImportError)
 
@@ -104,7 +104,7 @@ def test_it_travels(clip: Clip, tmp_path: Path) -> None:
 
 
 def test_a_clap_folder_is_no_clip(tmp_path: Path) -> None:
-    from heartfelt.predictors.tiny import write_tiny_clap
+    from tests.predictors.tiny import write_tiny_clap
 
     folder = write_tiny_clap(tmp_path / "clap")
     with pytest.raises(InputError, match="model of type 'clap', not 'clip'"):
@@ -124,8 +124,8 @@ TEXTS = [
 @pytest.mark.parametrize("kind", ["clip", "clap"])
 def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
     """Texts that differ by a few letters, wherever these stand, give other vectors; the same text gives the same one."""
-    from heartfelt.predictors.matching import Matcher
-    from heartfelt.predictors.tiny import write_tiny_clap
+    from heartfelt.predictors.contrastive import Matcher
+    from tests.predictors.tiny import write_tiny_clap
 
     folder = (write_tiny_clip if kind == "clip" else write_tiny_clap)(tmp_path / "model")
     made = predictor_from(f"{kind}:{folder}")

@@ -25,6 +25,7 @@ from heartfelt.predictors import (
     run,
 )
 from heartfelt.snapshot import Snapshot
+from tests.predictors.examples import example
 from tests.predictors.servers import serving
 from tests.predictors.studies import snapshot
 
@@ -47,7 +48,7 @@ def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     data = snapshot(folder / "study", 4)
     (folder / "example").mkdir()
     with serving() as server:
-        argument = server.url if name == "endpoint" else PREDICTORS[name].example(folder / "example")
+        argument = server.url if name == "endpoint" else example(name, folder / "example")
         with predictor_from(f"{name}:{argument}" if argument else name) as predictor:
             predictor.learn(data, labels(data).table)
             yield Subject(predictor, data, run(predictor, cases(data), None, QUICK))
@@ -98,7 +99,7 @@ def test_it_survives_travelling(subject: Subject) -> None:
     with pickle.loads(pickle.dumps(subject.predictor)) as again:
         assert isinstance(again, Predictor)
         assert again.identity == subject.predictor.identity
-        assert again.asked == subject.predictor.asked
+        assert again.spec == subject.predictor.spec
         assert said(run(again, cases(subject.data), None, QUICK)).equals(said(subject.first))
 
 
@@ -109,7 +110,7 @@ def test_it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
     ]
     done = run(subject.predictor, bare, None, QUICK)
     if subject.predictor.needs_media:
-        assert set(done.table["problem"].str.slice(0, 29)) == {"the media file is not at hand"}
+        assert set(done.table["problem"].str.slice(0, 29)) == {"the media file is missing"}
         assert done.table["attempts"].sum() == 0
     else:
         assert said(done).equals(said(subject.first))

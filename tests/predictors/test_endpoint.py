@@ -17,8 +17,8 @@ import heartfelt
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import Case, Prediction, Retry, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.exchange import wait_of
-from heartfelt.predictors.sham import similarity
+from heartfelt.predictors.baselines import similarity
+from heartfelt.predictors.http import wait_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from tests.predictors.servers import Reply, batching, good, serving
@@ -154,7 +154,7 @@ def test_bad_weather_is_to_be_asked_again(reply: Reply, problem: str, after: flo
     with serving(lambda *_: reply) as server:
         timeout = 0.3 if reply.wait else 60
         [prediction] = said(f"endpoint[timeout={timeout}]:{server.url}", texts_case(clip, ["calm"]))
-    assert prediction == Prediction(problem=problem, again=after)
+    assert prediction == Prediction(problem=problem, retry_after=after)
 
 
 def test_a_server_that_speaks_something_else(clip: Path) -> None:
@@ -174,7 +174,10 @@ def test_a_server_that_speaks_something_else(clip: Path) -> None:
         thread.start()
         url = f"http://127.0.0.1:{door.getsockname()[1]}/"
         [prediction] = said(f"endpoint:{url}", texts_case(clip, ["calm"]))
-    assert prediction.problem == "the server cannot be reached: it does not speak HTTP (BadStatusLine)"
+    assert (
+        prediction.problem
+        == "the server cannot be reached: it does not speak HTTP (illegal status line: bytearray(b'SSH-2.0-OpenSSH'))"
+    )
 
 
 def test_retry_after_may_be_a_date() -> None:
@@ -257,7 +260,7 @@ def test_a_category_whose_text_fails_leaves_no_answer(tmp_path: Path) -> None:
 
     with serving(grief) as server, predictor_from(f"endpoint[batch=never]:{server.url}") as predictor:
         assert predictor.predict([case])[0][0] == Prediction(
-            problem="the server answered 503 Service Unavailable", again=0.0
+            problem="the server answered 503 Service Unavailable", retry_after=0.0
         )
         problem = "the server's answer has no similarity, score or logit; it has nothing"
         assert predictor.predict([case])[0][0] == Prediction.failed(problem)

@@ -13,7 +13,7 @@ from heartfelt.datasets.emolia.emo import EMO
 from heartfelt.errors import HeartfeltError
 from heartfelt.labels import freeze, labels
 from heartfelt.predictors import Run, cases, predictor_from, run
-from heartfelt.predictors.left_out import half_of
+from heartfelt.predictors.baselines import half_of
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import WORDS, emo
 from tests.predictors.studies import snapshot, study

@@ -17,7 +17,7 @@ import pytest
 import soundfile
 
 from heartfelt.predictors import Ask, Case, Media, Retry, RunOptions, predictor_from, run
-from heartfelt.predictors.exchange import LONGEST_ANSWER, is_transient, wait_of
+from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, wait_of
 from heartfelt.study.scale import YesNo
 from tests.predictors.hostile import OK, Script, answer, drip, endless, hostile
 from tests.predictors.servers import Reply, serving
@@ -61,13 +61,13 @@ HOSTILE: dict[str, tuple[Script, str]] = {
         answer(b"", b"location: /v1", status=b"307 Temporary Redirect"),
         "redirects are not followed; it points to /v1",
     ),
-    "not JSON": (answer(b"{"), "no chat completion|not JSON"),
-    "half characters": (answer(b'{"similarity": "\xff\xfe"}'), "no chat completion|not JSON"),
-    "nested without end": (answer(b"[" * 200_000), "no chat completion|not JSON"),
-    "NaN": (answer(b'{"similarity": NaN, "choices": [NaN]}'), "no chat completion|similarity is nan"),
+    "not JSON": (answer(b"{"), "not a chat completion|not JSON"),
+    "half characters": (answer(b'{"similarity": "\xff\xfe"}'), "not a chat completion|not JSON"),
+    "nested without end": (answer(b"[" * 200_000), "not a chat completion|not JSON"),
+    "NaN": (answer(b'{"similarity": NaN, "choices": [NaN]}'), "not a chat completion|similarity is nan"),
     "a number without end": (
         answer(b'{"similarity": %s, "choices": 1}' % (b"9" * 400)),
-        "no chat completion|similarity is 999",
+        "not a chat completion|similarity is 999",
     ),
     "no HTTP": (answer(b"", status=b"x"), "does not speak HTTP"),
 }

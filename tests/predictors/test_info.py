@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.predictors import PREDICTORS, cases, parse_spec, predictor_from, run
-from heartfelt.predictors.info import PredictorInfo, distinct_names
+from heartfelt.predictors import cases, parse_spec, predictor_from, run
+from heartfelt.predictors.predictor import PredictorInfo, distinct_names
+from tests.predictors.examples import example
 from tests.predictors.studies import snapshot
 
 
@@ -65,7 +66,7 @@ def test_alike_names_are_told_apart() -> None:
 
 @pytest.mark.parametrize("name", ["chat", "endpoint", "trained", "clip"])
 def test_what_stands_behind_a_predictor_is_named(name: str, tmp_path: Path) -> None:
-    argument = "http://host:1/sim" if name == "endpoint" else PREDICTORS[name].example(tmp_path)
+    argument = "http://host:1/sim" if name == "endpoint" else example(name, tmp_path)
     with predictor_from(f"{name}:{argument}") as made:
         info = made.info
     assert info.predictor == name

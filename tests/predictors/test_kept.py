@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from heartfelt.predictors.kept import Kept
+from heartfelt.predictors.store import Recent
 
 
 def test_a_thing_is_made_once_and_the_oldest_goes() -> None:
     made: list[str] = []
-    kept: Kept[str] = Kept(most=2)
+    kept: Recent[str] = Recent(most=2)
 
     def get(key: str) -> str:
         def make() -> str:

@@ -15,13 +15,21 @@ from typing import Any
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predictors import Ask, Case, Interrupted, Media, Prediction, Retry, RunOptions, Transient, run
-from heartfelt.predictors.cache import Cache, asked_digest, cache_key, user_cache
-from heartfelt.predictors.journal import NAME, Journal
-from heartfelt.predictors.model_call import Call, usage_of
-from heartfelt.predictors.record import Entry
+from heartfelt.predictors import (
+    Ask,
+    Case,
+    Interrupted,
+    Media,
+    Prediction,
+    Retry,
+    RunOptions,
+    TransientError,
+    run,
+)
+from heartfelt.predictors.asking import Work
+from heartfelt.predictors.calls import Call, usage_of
 from heartfelt.predictors.running import NETWORK_TIMEOUT
-from heartfelt.predictors.work import Work
+from heartfelt.predictors.store import JOURNAL, Cache, Entry, Journal, cache_key, question_digest, user_cache
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points, YesNo
 from tests.predictors.runs import Scripted
@@ -130,10 +138,10 @@ def test_every_part_of_the_cache_key_matters() -> None:
         keys.add(cache_key(*(f"{part}!" if at == place else part for at, part in enumerate(base))))
     assert len(keys) == 6
     assert len(cache_key(*base)) == 64
-    digests = {asked_digest(BASE_ASK, None), asked_digest(BASE_ASK, "prompt")}
-    digests |= {asked_digest(ask, None) for ask in ASKS.values()}
+    digests = {question_digest(BASE_ASK, None), question_digest(BASE_ASK, "prompt")}
+    digests |= {question_digest(ask, None) for ask in ASKS.values()}
     assert len(digests) == 2 + len(ASKS)
-    assert asked_digest(BASE_ASK, None) == asked_digest(replace(BASE_ASK, shown="shown"), None)
+    assert question_digest(BASE_ASK, None) == question_digest(replace(BASE_ASK, shown="shown"), None)
 
 
 @pytest.mark.parametrize("part", ["content", "identity", "question", "prompt", "request"])
@@ -174,7 +182,7 @@ def test_the_cache_file_is_in_the_users_folder(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_damaged_row_in_the_cache_is_asked_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache.sqlite")
-    cache.keep({"good": Prediction(score=0.5)})
+    cache.add({"good": Prediction(score=0.5)})
     with sqlite3.connect(cache.path) as connection:
         connection.execute("INSERT INTO answers VALUES ('bad', '{\"score\": 1, \"nonsense\": 2}')")
         connection.execute("INSERT INTO answers VALUES ('torn', '{\"score\": ')")
@@ -188,7 +196,7 @@ def test_a_damaged_row_in_the_cache_is_asked_again(tmp_path: Path) -> None:
 def test_a_call_from_the_cache_is_marked_and_costs_nothing(tmp_path: Path) -> None:
     call = Call("id", "digest", "now", ("q",), "m", "plain", input_tokens=10, output_tokens=5, cost=0.25)
     cache = Cache(tmp_path / "cache.sqlite")
-    cache.keep({"key": Prediction(score=0.5, call=call)})
+    cache.add({"key": Prediction(score=0.5, call=call)})
     found = cache.find(["key"])["key"].call
     cache.close()
     assert found == replace(call, cached=True)
@@ -222,7 +230,7 @@ def test_a_transient_error_is_slept_on_and_asked_four_times_more(
     clips: list[Path], sleeps: list[float]
 ) -> None:
     def say(case: Case, call: int) -> list[Prediction]:
-        raise Transient("busy", after=3.0 if call == 2 else None)
+        raise TransientError("busy", after=3.0 if call == 2 else None)
 
     predictor = Scripted(say)
     done = run(predictor, [texts_case(clips[0], ["a"])])
@@ -262,7 +270,7 @@ def lost_until(good: Sequence[int], *, transient: bool) -> Scripted:
         if int(case.stimulus[1:3]) in good:
             return SURE
         if transient:
-            raise Transient("busy")
+            raise TransientError("busy")
         return [Prediction.failed("no")]
 
     return Scripted(say)
@@ -338,7 +346,7 @@ def test_a_batch_has_the_time_of_all_its_cases(clips: list[Path], monkeypatch: p
         limits.append(seconds)
         raise queue.Empty
 
-    monkeypatch.setattr("heartfelt.predictors.work.waited", hung)
+    monkeypatch.setattr("heartfelt.predictors.asking.next_from", hung)
     cases = [texts_case(path, ["a"]) for path in clips[:3]]
     outcomes = Work(Scripted(lambda *_: SURE), Retry(retries=0), timeout=2.0)(cases)
     assert limits == [6.0, 2.0, 2.0, 2.0]
@@ -403,14 +411,14 @@ def test_later_lines_of_the_journal_replace_earlier_ones_and_a_torn_one_is_dropp
     journal.add("a", {"k1": entry(0.1), "k2": entry(0.2)}, 0.5)
     journal.add("a", {"k1": entry(0.3, 2)}, 0.5)
     journal.close()
-    whole = (tmp_path / NAME).read_bytes()
-    (tmp_path / NAME).write_bytes(whole + whole[:40])
+    whole = (tmp_path / JOURNAL).read_bytes()
+    (tmp_path / JOURNAL).write_bytes(whole + whole[:40])
     again = Journal(tmp_path)
     assert again.dropped == 1
     assert again.entries == {"k1": entry(0.3, 2), "k2": entry(0.2)}
     again.add("b", {"k3": entry(0.4)}, 0.5)
     again.close()
-    assert (tmp_path / NAME).read_bytes().startswith(whole)
+    assert (tmp_path / JOURNAL).read_bytes().startswith(whole)
     last = Journal(tmp_path)
     assert (last.dropped, sorted(last.entries)) == (0, ["k1", "k2", "k3"])
     last.close()
@@ -420,8 +428,8 @@ def test_a_line_that_is_whole_but_not_a_case_is_dropped(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add("a", {"k1": entry(0.1)}, 0.5)
     journal.close()
-    whole = (tmp_path / NAME).read_bytes()
-    (tmp_path / NAME).write_bytes(b"\n" + b'{"crc":"zzzzzzzz","row":{}}\n' + whole + b"not a line\n")
+    whole = (tmp_path / JOURNAL).read_bytes()
+    (tmp_path / JOURNAL).write_bytes(b"\n" + b'{"crc":"zzzzzzzz","row":{}}\n' + whole + b"not a line\n")
     again = Journal(tmp_path)
     assert (again.dropped, again.entries) == (3, {"k1": entry(0.1)})
     again.close()
@@ -448,7 +456,7 @@ def test_a_line_of_the_journal_has_this_layout(tmp_path: Path) -> None:
     journal.add("a", {"k": Entry(said, 3)}, 0.25)
     assert journal.calls == {"id": ("a", call)}
     journal.close()
-    line = json.loads((tmp_path / NAME).read_bytes())
+    line = json.loads((tmp_path / JOURNAL).read_bytes())
     assert sorted(line) == ["crc", "row"]
     (key, attempts, plain) = line["row"]["answers"][0]
     assert (line["row"]["stimulus"], line["row"]["seconds"], key, attempts) == ("a", 0.25, "k", 3)
@@ -466,7 +474,7 @@ def test_outputs_of_an_earlier_run_go_only_when_something_is_asked(clips: list[P
     asked, folder = [texts_case(path, ["a"]) for path in clips[:2]], tmp_path / "run"
     run(Scripted(lambda *_: SURE), asked, folder)
     assert {path.name for path in folder.iterdir()} == {
-        NAME,
+        JOURNAL,
         "predictions.csv",
         "predictions.parquet",
         "run.json",
@@ -478,7 +486,7 @@ def test_outputs_of_an_earlier_run_go_only_when_something_is_asked(clips: list[P
     run(Scripted(broken), asked, folder)
     with pytest.raises(Interrupted, match="Stopped with 2 of 3"):
         run(Scripted(broken), [*asked, texts_case(clips[2], ["a"])], folder)
-    assert {path.name for path in folder.iterdir()} == {NAME}
+    assert {path.name for path in folder.iterdir()} == {JOURNAL}
 
 
 def test_checked_predictions_keep_their_flag_and_call_though_they_failed(clips: list[Path]) -> None:

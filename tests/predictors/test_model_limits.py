@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.analysis.conveyance import Asked, KnownError, predicted_conveyance
+from heartfelt.conveyance import Evidence, KnownError, predicted_conveyance
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.models import MODELS
 from heartfelt.models.mel import is_silent, mono
@@ -21,10 +21,10 @@ from heartfelt.models.store import difference_from_reference, is_offline, refere
 from heartfelt.predictors import Ask
 from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
-from heartfelt.predictors.trained.head import Head, softmax
-from heartfelt.predictors.trained.model import Kept, Output, TrainedModel, growth
+from heartfelt.predictors.trained.model import Head, OutOfFold, Output, TrainedModel, growth, softmax
 from heartfelt.predictors.trained.predictor import Doubt, doubt_of, interval
-from heartfelt.predictors.valence_arousal.files import expanded, from_features
+from heartfelt.predictors.valence_arousal import expanded, from_features
+from heartfelt.serialization import to_json
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
 
@@ -91,7 +91,7 @@ def model(**more: Any) -> TrainedModel:
 
 
 def test_doubts_have_their_flags() -> None:
-    silent = "the clip is silent; what is predicted of it says nothing"
+    silent = "the clip is silent; its prediction is meaningless"
     short = "the clip lasts 1.00 s; the model was made from clips of ten seconds"
     assert doubt_of(model(), features()).flag is None
     assert doubt_of(model(), features((silent,))).flag == "silent"
@@ -100,17 +100,17 @@ def test_doubts_have_their_flags() -> None:
 
 
 def test_a_training_stimulus_is_known_by_content_or_by_all_three_names() -> None:
-    kept = Kept("a.wav", {"valence": 7.0}, "A", "happy")
+    kept = OutOfFold("a.wav", {"valence": 7.0}, "A", "happy")
     known = model(out_of_fold={"hash": kept})
-    assert known.kept("hash") is kept
-    assert known.kept("other", "a.wav", "A", "happy") is kept
+    assert known.out_of_fold_of("hash") is kept
+    assert known.out_of_fold_of("other", "a.wav", "A", "happy") is kept
     for names in (
         ("a.wav", "A", "sad"),
         ("a.wav", "B", "happy"),
         ("b.wav", "A", "happy"),
         ("a.wav", None, None),
     ):
-        assert known.kept("other", *names) is None
+        assert known.out_of_fold_of("other", *names) is None
     assert known.output("VALENCE") is known.outputs[0]
     assert known.output("arousal") is None
 
@@ -240,7 +240,7 @@ def test_a_reference_is_met_up_to_its_tolerance(name: str) -> None:
 ERROR = KnownError(0.5, 0.3, 0.8, 6)
 
 
-def conveyed(errors: dict[str, KnownError] | None = None) -> dict[str, Any]:
+def conveyed(errors: dict[str, KnownError] | None = None) -> Any:
     """Two systems, two intents, three clips a cell, predictions that are easy to add up."""
     stimuli, predictions = [], []
     for system, shift in (("A", 0.0), ("B", 1.0)):
@@ -251,14 +251,14 @@ def conveyed(errors: dict[str, KnownError] | None = None) -> dict[str, Any]:
                 predictions.append(
                     {"stimulus": name, "question": "valence", "value": reference_ + shift + gap}
                 )
-    asked = Asked(
+    asked = Evidence(
         pl.DataFrame(stimuli),
         pl.DataFrame(predictions),
         {"valence": {"happy": 8.0, "sad": 2.0}},
         {"valence": 5.0},
         errors={"valence": ERROR} if errors is None else errors,
     )
-    return predicted_conveyance(asked)
+    return to_json(predicted_conveyance(asked))
 
 
 def test_the_interval_of_a_deviation_is_the_textbooks() -> None:

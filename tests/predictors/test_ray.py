@@ -16,7 +16,7 @@ import pytest
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.predictors import ENGINES, Ask, Case, Media, Run, RunOptions, predictor_from, run
-from heartfelt.predictors.engines.ray import Ray, SentMedia
+from heartfelt.predictors.ray import Ray, SentMedia
 from heartfelt.study.scale import Points, YesNo
 
 pytest.importorskip("ray", exc_type=ImportError)
@@ -30,7 +30,7 @@ MODULE = """
 import os, time
 from pathlib import Path
 import ray
-from heartfelt.predictors.sham import Sham
+from heartfelt.predictors.baselines import Sham
 
 LOG = Path(os.environ["HEARTFELT_TEST_LOG"])
 

@@ -16,26 +16,17 @@ import soundfile
 from heartfelt.errors import InputError
 from heartfelt.media.sound import LEAST_SHARE, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
-from heartfelt.predictors.chat.chat import Chat
-from heartfelt.predictors.chat.form import read, schema
-from heartfelt.predictors.chat.message import allowed, groups
-from heartfelt.predictors.chat.reply import Prices, completion_of
+from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.baselines import Group, similarity
+from heartfelt.predictors.chat import Chat
+from heartfelt.predictors.chat_form import Prices, allowed, completion_of, groups, read_form, schema
+from heartfelt.predictors.contrastive import temperature_of
 from heartfelt.predictors.endpoint import Endpoint
-from heartfelt.predictors.exchange import (
-    LONGEST_ANSWER,
-    is_transient,
-    refusal,
-    shortened,
-    timeout_of,
-    wait_of,
-)
-from heartfelt.predictors.kept import Kept
-from heartfelt.predictors.left_out import Group
-from heartfelt.predictors.matching import temperature_of
-from heartfelt.predictors.names import Names, file_name_of, stem_of
-from heartfelt.predictors.server import Refused, ServerOptions, read_request
-from heartfelt.predictors.sham import similarity
+from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, timeout_of, wait_of
+from heartfelt.predictors.server import RefusedRequest, ServerOptions, read_request
 from heartfelt.predictors.speech_mos import on_scale
+from heartfelt.predictors.store import Recent
+from heartfelt.predictors.texts import Names, file_name_of, stem_of
 from heartfelt.study.scale import Categories, Numeric, Points, YesNo
 
 YES = YesNo(type="yes-no")
@@ -112,14 +103,14 @@ def test_requests_up_to_their_limits(change: dict[str, Any], status: int | None)
     if status is None:
         assert read_request(body).texts
         return
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedRequest) as caught:
         read_request(body)
     assert caught.value.status == status
 
 
 @pytest.mark.parametrize(("body", "status"), [(b"{", 400), (b"[" * 100_000, 400), (b"[]", 422), (b"3", 422)])
 def test_what_is_no_object_is_refused(body: bytes, status: int) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedRequest) as caught:
         read_request(body)
     assert caught.value.status == status
 
@@ -222,7 +213,7 @@ def test_what_is_no_completion(text: str) -> None:
 )
 def test_numbers_must_lie_on_the_scale_ends_included(answer: Any, value: float | None) -> None:
     ask = Ask("q", NINE, "text", "words", {})
-    (found,) = read(json.dumps({"q1": {"answer": answer}}), [ask])
+    (found,) = read_form(json.dumps({"q1": {"answer": answer}}), [ask])
     assert found.value == value
     assert (found.problem is None) == (value is not None)
 
@@ -232,8 +223,10 @@ def test_the_fullest_and_last_form_counts() -> None:
     text = (
         'first {"q1": {"answer": 2}} then {"q1": 3, "q2": 4} and {"q1": 5, "q2": 6} and {"q2": 7} [{"q1": 8}'
     )
-    assert [one.value for one in read(text, asks)] == [5.0, 6.0]
-    (found, other) = read('{"q1": {"answer": 2, "reason": " why "}, "q2": {"answer": 3, "reason": ""}}', asks)
+    assert [one.value for one in read_form(text, asks)] == [5.0, 6.0]
+    (found, other) = read_form(
+        '{"q1": {"answer": 2, "reason": " why "}, "q2": {"answer": 3, "reason": ""}}', asks
+    )
     assert (found.reason, other.reason) == ("why", None)
 
 
@@ -262,7 +255,7 @@ def test_questions_with_something_shown_have_requests_of_their_own() -> None:
 def test_only_a_versioned_server_that_hears_the_media_is_cached(audio: str, version: str) -> None:
     options = {"audio": audio, **({"version": version} if version else {})}
     made = Endpoint("http://host", options)
-    assert made.lasting == (audio == "send" and version == "2")
+    assert made.cacheable == (audio == "send" and version == "2")
     assert made.needs_media == (audio == "send")
 
 
@@ -356,7 +349,7 @@ def test_only_the_last_few_answers_are_remembered() -> None:
         made.append(key)
         return key
 
-    known: Kept[str] = Kept(most=2)
+    known: Recent[str] = Recent(most=2)
     for key in ("a", "b", "a", "c", "a", "b"):
         assert known.get(key, partial(make, key)) == key
     assert made == ["a", "b", "c", "b"]

@@ -22,8 +22,8 @@ from heartfelt.predictors import (
     predictor_from,
     run,
 )
-from heartfelt.predictors.journal import NAME
-from heartfelt.predictors.sham import similarity
+from heartfelt.predictors.baselines import similarity
+from heartfelt.predictors.store import JOURNAL
 from tests.predictors.runs import Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, texts_case
@@ -49,7 +49,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_pat
         process = subprocess.Popen(
             [sys.executable, "-c", code, server.url, str(clips[0].parent), str(tmp_path / "run")], cwd=root
         )
-        journal = tmp_path / "run" / NAME
+        journal = tmp_path / "run" / JOURNAL
         wait_for_lines(journal, 5)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -72,9 +72,9 @@ def test_a_damaged_line_in_the_journal_is_asked_again(clips: list[Path], tmp_pat
     asked = [texts_case(path, ["one"]) for path in clips[:4]]
     with serving() as server:
         ran(f"endpoint[batch=never]:{server.url}", asked, tmp_path, RunOptions(at_once=1))
-        lines = (tmp_path / NAME).read_text().splitlines(keepends=True)
+        lines = (tmp_path / JOURNAL).read_text().splitlines(keepends=True)
         lines[1] = lines[1].replace('"score":', '"score":1')
-        (tmp_path / NAME).write_text("".join(lines))
+        (tmp_path / JOURNAL).write_text("".join(lines))
         server.requests.clear()
         done = ran(f"endpoint[batch=never]:{server.url}", asked, tmp_path)
         assert [request["audio_filename"] for request in server.requests] == ["c01.wav"]
@@ -154,7 +154,7 @@ def test_problems_are_never_cached(clips: list[Path], tmp_path: Path) -> None:
 def test_what_a_run_leaves_behind(clips: list[Path], tmp_path: Path) -> None:
     done = ran("sham", [texts_case(path, ["a"]) for path in clips], tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        NAME, "predictions.csv", "predictions.parquet", "run.json",
+        JOURNAL, "predictions.csv", "predictions.parquet", "run.json",
     ]  # fmt: skip
     said = json.loads((tmp_path / "run" / "run.json").read_text())
     assert said["model"] == "sham"
@@ -215,11 +215,11 @@ def test_wherever_the_journal_is_cut_nothing_wrong_comes_back(clips: list[Path],
         lambda case, _: [Prediction(score=len(case.stimulus) + place) for place in (0.5, 0.25)]
     )
     whole = run(predictor, asked, tmp_path / "whole").table.drop("seconds")
-    journal = (tmp_path / "whole" / NAME).read_bytes()
+    journal = (tmp_path / "whole" / JOURNAL).read_bytes()
     for cut in range(0, len(journal), 41):
         folder = tmp_path / f"{cut}"
         folder.mkdir()
-        (folder / NAME).write_bytes(journal[:cut])
+        (folder / JOURNAL).write_bytes(journal[:cut])
         predictor.calls.clear()
         done = run(predictor, asked, folder)
         assert done.table.drop("seconds").equals(whole), cut
@@ -230,13 +230,13 @@ def test_a_flipped_bit_in_the_journal_never_changes_an_answer(clips: list[Path],
     asked = [texts_case(path, ["a"]) for path in clips[:3]]
     predictor = Scripted(lambda case, _: [Prediction(score=float(case.stimulus[1:3]))])
     whole = run(predictor, asked, tmp_path / "whole").table.drop("seconds", "attempts")
-    journal = (tmp_path / "whole" / NAME).read_bytes()
+    journal = (tmp_path / "whole" / JOURNAL).read_bytes()
     for place in range(0, len(journal), 17):
         folder = tmp_path / f"{place}"
         folder.mkdir()
         flipped = bytearray(journal)
         flipped[place] ^= 1 << (place % 8)
-        (folder / NAME).write_bytes(flipped)
+        (folder / JOURNAL).write_bytes(flipped)
         assert run(predictor, asked, folder).table.drop("seconds", "attempts").equals(whole), place
 
 

@@ -25,14 +25,14 @@ from heartfelt.predictors import (
     Prediction,
     Retry,
     RunOptions,
-    Transient,
+    TransientError,
     cases,
     predictor_from,
     run,
 )
-from heartfelt.predictors.journal import NAME
-from heartfelt.predictors.sham import similarity
-from heartfelt.predictors.work import Work
+from heartfelt.predictors.asking import Work
+from heartfelt.predictors.baselines import similarity
+from heartfelt.predictors.store import JOURNAL
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, snapshot, texts_case
@@ -206,12 +206,12 @@ def test_putting_off_for_ever_ends(clips: list[Path]) -> None:
         None,
         RunOptions(retry=QUICK),
     )
-    assert done.table["problem"].to_list() == ["the predictor put the question off again and again"]
+    assert done.table["problem"].to_list() == ["the predictor kept postponing the question"]
 
 
 def test_transient_errors_are_retried_and_then_told(clips: list[Path]) -> None:
     def say(case: Case, call: int) -> list[Prediction]:
-        raise Transient("the model is loading")
+        raise TransientError("the model is loading")
 
     done = run(Scripted(say), [texts_case(clips[0], ["a"])], None, RunOptions(retry=QUICK))
     assert done.table.select("problem", "attempts").row(0) == ("the model is loading", 3)
@@ -235,8 +235,8 @@ def test_a_case_that_hangs_is_left(clips: list[Path]) -> None:
         ([Prediction()], "the predictor gave no answer"),
         ([Prediction(value=float("nan"))], "the predictor's value is nan"),
         ([Prediction(score=float("inf"))], "the predictor's score is inf"),
-        ([Prediction(answer="perhaps")], "the predictor answered 'perhaps', which is no category"),
-        ([Prediction(shares={"maybe": 1.0})], "the predictor's shares name 'maybe', which is no category"),
+        ([Prediction(answer="perhaps")], "the predictor answered 'perhaps', which is not a category"),
+        ([Prediction(shares={"maybe": 1.0})], "the predictor's shares name 'maybe', which is not a category"),
         ([Prediction(shares={"yes": -0.1})], "the predictor's share of 'yes' is -0.1"),
     ],
 )
@@ -265,7 +265,7 @@ def test_missing_media_is_a_row_for_those_who_need_them(tmp_path: Path) -> None:
     with serving() as server:
         done = ran(f"endpoint:{server.url}", cases(data, ["fits"]))
         assert done.table["problem"].to_list() == [
-            None, "the media file is not at hand: clip_001.wav", None, None
+            None, "the media file is missing: clip_001.wav", None, None
         ]  # fmt: skip
         assert ran("sham", cases(data, ["fits"])).counts["answered"] == 4
         assert ran(f"endpoint[audio=stem]:{server.url}", cases(data, ["fits"])).counts["answered"] == 4
@@ -286,10 +286,10 @@ def test_interrupted_it_says_so_in_two_lines_and_goes_on(
     predictor.reach = "network"
     with pytest.raises(Interrupted) as caught:
         run(predictor, asked, tmp_path, RunOptions(at_once=at_once), stop)
-    assert caught.value.problem == "Stopped with 10 of 24 questions answered by scripted; they are kept."
-    assert caught.value.fix == "Run the same command again to go on from there."
+    assert caught.value.problem == "Stopped with 10 of 24 questions answered by scripted; they are saved."
+    assert caught.value.fix == "Run the same command again to continue from there."
     assert caught.value.exit_code == 130
-    assert sorted(path.name for path in tmp_path.glob("*.*") if path.is_file()) == [NAME]
+    assert sorted(path.name for path in tmp_path.glob("*.*") if path.is_file()) == [JOURNAL]
     done = run(predictor, asked, tmp_path, RunOptions(at_once=at_once))
     assert done.counts["kept"] == 10
     assert done.counts["asked"] == 14
@@ -331,7 +331,7 @@ def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(
         while time.monotonic() < deadline and len(server.requests) < 10:
             assert process.poll() is None
             time.sleep(0.01)
-        wait_for_lines(tmp_path / "run" / NAME, 6)
+        wait_for_lines(tmp_path / "run" / JOURNAL, 6)
         process.send_signal(signal.SIGINT)
         try:
             said, _ = process.communicate(timeout=50)
@@ -341,8 +341,8 @@ def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(
             process.communicate()
     assert process.returncode == 130
     assert said.splitlines() == [
-        f"Stopped with 6 of 24 questions answered by endpoint:{server.url}; they are kept.",
-        "Run the same command again to go on from there.",
+        f"Stopped with 6 of 24 questions answered by endpoint:{server.url}; they are saved.",
+        "Run the same command again to continue from there.",
     ]
 
 

@@ -8,7 +8,7 @@ from itertools import product
 import polars as pl
 import pytest
 
-from heartfelt.predictors.sampling import balanced_sample
+from heartfelt.predictors.task import balanced_sample
 
 QUESTIONS, SYSTEMS, INTENTS = ("valence", "arousal"), ("A", "B", "C"), ("calm", "sad", "happy", "angry")
 

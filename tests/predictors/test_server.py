@@ -29,14 +29,14 @@ from heartfelt.predictors import (
     Predictor,
     Retry,
     RunOptions,
-    Transient,
+    TransientError,
     cases,
     predictor_from,
     run,
 )
+from heartfelt.predictors.baselines import Sham, similarity
 from heartfelt.predictors.endpoint import Endpoint
 from heartfelt.predictors.server import ServerOptions, predictor_app, serve_predictor
-from heartfelt.predictors.sham import Sham, similarity
 from tests.predictors.studies import snapshot, texts_case
 
 pytest.importorskip("uvicorn", exc_type=ImportError)
@@ -120,7 +120,7 @@ class Listening(Predictor):
         self.sizes.append(len(cases))
         time.sleep(self.seconds)
         if any(ask.text == "storm" for case in cases for ask in case.asks):
-            raise Transient("it storms")
+            raise TransientError("it storms")
         return [[self._one(case, ask.text) for ask in case.asks] for case in cases]
 
     def _one(self, case: Case, text: str) -> Prediction:
@@ -200,7 +200,7 @@ def test_what_the_predictor_cannot_say_is_told() -> None:
         assert some == (200, {"similarities": [1.0, None], "problems": [None, "it cannot say"]})
         status, said = post(url, {**good, "text": "storm"})
         assert (status, said["problem"]) == (503, "it storms")
-        assert post(url, {"text": "x", "audio_stem": "a"})[1]["problem"] == "the media file is not at hand"
+        assert post(url, {"text": "x", "audio_stem": "a"})[1]["problem"] == "the media file is missing"
 
 
 def test_media_that_are_not_sent_are_looked_up(tmp_path: Path) -> None:
@@ -218,20 +218,20 @@ def test_media_that_are_not_sent_are_looked_up(tmp_path: Path) -> None:
     [
         (b"{", 400, "not JSON"),
         (b"\xff\xfe", 400, "not JSON"),
-        (b"[1]", 422, "no JSON object"),
+        (b"[1]", 422, "not a JSON object"),
         ({}, 422, "text is missing"),
-        ({"text": 5, "audio_stem": "a"}, 422, "no text"),
+        ({"text": 5, "audio_stem": "a"}, 422, "not a text"),
         ({"text": "  ", "audio_stem": "a"}, 422, "empty"),
-        ({"texts": [], "audio_stem": "a"}, 422, "no list of texts"),
-        ({"texts": "x", "audio_stem": "a"}, 422, "no list of texts"),
-        ({"texts": ["a"] * 1_001, "audio_stem": "a"}, 422, "no list of texts"),
+        ({"texts": [], "audio_stem": "a"}, 422, "not a list of texts"),
+        ({"texts": "x", "audio_stem": "a"}, 422, "not a list of texts"),
+        ({"texts": ["a"] * 1_001, "audio_stem": "a"}, 422, "not a list of texts"),
         ({"text": "x"}, 422, "no name"),
         ({"text": "x", "audio_filename": ["a"]}, 422, "no name"),
         ({"text": "x", "audio_filename": "a.wav", "audio_base64": "%%"}, 422, "not base64"),
         ({"text": "x", "audio_filename": "a.wav", "audio_base64": 7}, 422, "not base64"),
         ({"text": "x", "audio_filename": "a.wav", "audio_base64": ""}, 422, "not base64, or empty"),
-        ({"text": "x", "audio_stem": "a", "scale": {"type": "points"}}, 422, "no scale"),
-        ({"text": "x", "audio_stem": "a", "scale": "nine"}, 422, "no scale"),
+        ({"text": "x", "audio_stem": "a", "scale": {"type": "points"}}, 422, "not a scale"),
+        ({"text": "x", "audio_stem": "a", "scale": "nine"}, 422, "not a scale"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_told(

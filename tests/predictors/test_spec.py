@@ -24,7 +24,7 @@ def test_names_arguments_and_options() -> None:
 
 
 def test_a_predictor_knows_what_it_was_asked_for_with() -> None:
-    assert predictor_from("constant:3").asked == "constant:3"
+    assert predictor_from("constant:3").spec == "constant:3"
     assert predictor_from("human", {"seed": "4"}).identity.startswith("human any seed 4")
     assert predictor_from("human[seed=1]", {"seed": "4"}).identity.startswith("human any seed 4")
 
@@ -33,22 +33,22 @@ def test_a_predictor_knows_what_it_was_asked_for_with() -> None:
     ("spec", "problem", "fix"),
     [
         ("shame", "There is no predictor called 'shame'.", "Did you mean 'sham'?"),
-        ("", "names no predictor", "Write NAME"),
+        ("", "does not name a predictor", "Write NAME"),
         ("endpont:http://x", "no predictor called 'endpont'", "Did you mean 'endpoint'?"),
         ("shame:on_you", "There is no predictor called 'shame', and there is no module 'shame'.", "Did you mean 'sham'?"),
         ("call:nowhere:run", "There is no module 'nowhere'.", "working folder"),
         ("json:dump5", "The module 'json' has no function 'dump5'.", "Did you mean 'dump'?"),
-        ("json:dumps", "has a parameter 'obj'", "Parameters it may have"),
-        ("call:json", "'json' names no function.", "module:function"),
+        ("json:dumps", "has an unknown parameter 'obj'", "Parameters it may have"),
+        ("call:json", "'json' does not name a function.", "module:function"),
         ("sham:3", "takes no argument", "Ask for 'sham'."),
         ("sham[x=1]", "has no option 'x'", "Options: none."),
         ("human[sede=1]", "has no option 'sede'", "Did you mean 'seed'?"),
-        ("human[seed]", "'seed' in 'human[seed]' is no option.", "option=value"),
-        ("human[seed=x]", "The seed 'x' is no whole number.", "such as 0"),
+        ("human[seed]", "'seed' in 'human[seed]' is not an option.", "option=value"),
+        ("human[seed=x]", "The seed 'x' is not a whole number.", "such as 0"),
         ("endpoint", "The endpoint has no address.", "endpoint:http://"),
-        ("endpoint:localhost", "'localhost' is no address of a server.", "endpoint:http://"),
+        ("endpoint:localhost", "'localhost' is not the address of a server.", "endpoint:http://"),
         ("endpoint[audio=maybe]:http://x", "The option 'audio' of the endpoint is 'maybe'.", "send, stem"),
-        ("endpoint[timeout=0]:http://x", "A timeout of '0' seconds", "above 0"),
+        ("endpoint[timeout=0]:http://x", "The timeout '0'", "above 0"),
         ("endpoint:http://me:secret@x", "holds a password", "token_from"),
         ("file", "has no file", "file:predictions.csv"),
         ("file:nowhere.csv", "There is no file nowhere.csv.", "Check the path."),
@@ -86,7 +86,7 @@ def test_other_packages_may_offer_predictors(tmp_path: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[heartfelt.predictors]\nother = other_predictor:Other\n")
     (home / "other_predictor.py").write_text(
-        "from heartfelt.predictors.sham import Sham\nclass Other(Sham):\n    name = 'other'\n"
+        "from heartfelt.predictors.baselines import Sham\nclass Other(Sham):\n    name = 'other'\n"
     )
     code = (
         "from heartfelt.predictors import PREDICTORS, predictor_from\n"

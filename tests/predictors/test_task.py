@@ -126,7 +126,7 @@ def test_a_case_travels_with_its_path_and_without_its_bytes(tmp_path: Path) -> N
     assert len(media.base64) == 1_333_336
     assert CountedMedia.reads == {"large.wav": 2}
     assert len(pickle.dumps(media)) < 1000
-    media.forget()
+    media.release()
     assert set(vars(media)) == {"path", "hash"}
 
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heartfelt.predictors.pretrained import quiet, transformers_library
-from heartfelt.predictors.tiny import byte_tokenizer, seeded
+from heartfelt.predictors.contrastive import quiet, transformers_library
 from tests.predictors.servers import Reply
+from tests.predictors.tiny import byte_tokenizer, seeded
 
 
 def write_tiny_chat(folder: Path) -> Path:

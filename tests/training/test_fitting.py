@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from heartfelt.predictors.trained.embeddings import Block
-from heartfelt.predictors.trained.head import KINDS, Head
+from heartfelt.predictors.trained.model import KINDS, Head
 from heartfelt.streams import stream
 from heartfelt.training.choosing import choose, folds
 from heartfelt.training.fitting import SETTINGS, Rows, View, fit, predictions

@@ -11,7 +11,7 @@ import pytest
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.embeddings import FeatureCache
 from heartfelt.predictors.trained.model import MODEL, WEIGHTS, load_trained
 from heartfelt.report.training import write_evaluation
 from heartfelt.training import RECIPES, Trained, TrainOptions, gather, train
@@ -93,10 +93,10 @@ def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
 def test_an_id_alone_is_no_training_stimulus(made: Trained) -> None:
     name = made.material.stimuli[0]
     system, intent = made.material.system[0], made.material.intent[0]
-    assert made.model.kept("another hash", name, system, intent) is not None
-    assert made.model.kept("another hash", name, "another system", intent) is None
-    assert made.model.kept("another hash", name) is None
-    assert made.model.kept(made.material.hashes[0]) is not None
+    assert made.model.out_of_fold_of("another hash", name, system, intent) is not None
+    assert made.model.out_of_fold_of("another hash", name, "another system", intent) is None
+    assert made.model.out_of_fold_of("another hash", name) is None
+    assert made.model.out_of_fold_of(made.material.hashes[0]) is not None
 
 
 def test_embeddings_are_made_once(tmp_path: Path) -> None:

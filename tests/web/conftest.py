@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.passwords import hash_password
+from heartfelt.web.security.signing import hash_password
 from tests.web.studies import write_study
 
 SECRET = b"a secret for tests, long enough"

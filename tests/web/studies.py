@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, Arrive, Consent, Heard, Next, Ready, ShowTrial, Step, TheEnd
+from heartfelt.collect.commands import (
+    Answer,
+    Arrive,
+    Consent,
+    Next,
+    Ready,
+    SessionEnd,
+    ShowTrial,
+    Step,
+    TrialLog,
+)
 from heartfelt.streams import stream
 
 SYSTEMS = ("Quillbox", "Marrowtone")
@@ -63,11 +73,11 @@ def rate(
     rater, done = arrived.rater, 0
     step: Step | None = collection.do(Next(rater))
     truth = stream(7, "small", person or rater)
-    while done < most and step is not None and not isinstance(step, TheEnd):
+    while done < most and step is not None and not isinstance(step, SessionEnd):
         if isinstance(step, ShowTrial):
             given = values or _answers(collection, step, truth)
-            heard = Heard(seconds=2.0 + float(truth.random()), plays=1, first_play=0.4, device="computer")
-            step = collection.do(Answer(rater, step.trial, f"{rater}-{done}", given, heard=heard)).then
+            heard = TrialLog(seconds=2.0 + float(truth.random()), plays=1, first_play=0.4, device="computer")
+            step = collection.do(Answer(rater, step.trial, f"{rater}-{done}", given, log=heard)).next_step
             done += 1
         elif type(step).__name__ == "AskConsent":
             step = collection.do(Consent(rater, True))

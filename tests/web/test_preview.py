@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from heartfelt.web.preview import preview
+from heartfelt.web.serve import preview
 from tests.web.rater.studies import small_study
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from heartfelt.collect import Collection
+from heartfelt.collect.simulation import Visit
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.simulate import RaterMix
 from heartfelt.snapshot import Snapshot
 from heartfelt.web.rehearsal import RehearsalOptions, rehearse
-from heartfelt.web.security.keys import keys_of
-from heartfelt.web.visitors import Visit
+from heartfelt.web.security.signing import load_keys
 
 TRIALS, PEOPLE = 10, 6
 STARTER = StarterOptions(design={"ratings_per_item": 8, "stimuli_per_rater": TRIALS}, seed=3)
@@ -39,7 +39,7 @@ def test_everybody_comes_to_the_end_and_every_answer_is_there(
     visits, snapshot = rehearsed
     practice = snapshot.study.design.practice
     assert {visit.ending for visit in visits} == {"complete"}
-    assert {visit.kept for visit in visits} == {TRIALS + practice}
+    assert {visit.answers for visit in visits} == {TRIALS + practice}
     assert snapshot.found.ratings == PEOPLE * TRIALS * len(snapshot.study.asked)
     assert snapshot.raters.height == PEOPLE
 
@@ -77,4 +77,4 @@ def test_the_same_seed_gives_the_same_snapshot(
 @pytest.mark.usefixtures("rehearsed")
 def test_whoever_serves_the_study_first_is_still_told_the_password(folder: Path) -> None:
     with Collection.open(folder) as collection:
-        assert keys_of(collection).made
+        assert load_keys(collection).new_password

@@ -1,8 +1,7 @@
-"""Commands on what is being collected: ``snapshot``, ``participants``, ``erase``, ``quota``, ``simulate-collection``."""
+"""Commands on a collection: ``snapshot``, ``participants``, ``erase``, ``quota``, ``simulate-collection``."""
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,41 +22,38 @@ def snapshot(
     """Freeze what a study has collected so far, without stopping it."""
     from heartfelt.cli.overview import print_overview
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.collect.frozen import collected_snapshot
+    from heartfelt.collect.collection import collected_snapshot
 
     with progress_bar(f"reading {folder}") as report:
-        frozen = collected_snapshot(folder, report)
+        result = collected_snapshot(folder, report)
         stamp = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
-        target = frozen.write(out or folder / "snapshots" / stamp)
-    print_overview(frozen, target)
+        target = result.write(out or folder / "snapshots" / stamp)
+    print_overview(result, target)
 
 
 def simulate_collection(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A study folder; its media need not be there.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; its media are not needed.")],
     raters: Annotated[
-        int | None, typer.Option(min=1, help="People who come; as many as the design needs if left out.")
+        int | None, typer.Option(min=1, help="Raters who come; as many as the design needs if left out.")
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Trials each gets; what the design says if left out.")
+        int | None, typer.Option(min=1, help="Trials per rater; as in the design if left out.")
     ] = None,
-    dropout: Annotated[
-        float, typer.Option(min=0, max=0.99, help="Share of people who leave before they are through.")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of all that is left to chance.")] = 0,
+    dropout: Annotated[float, typer.Option(min=0, max=0.99, help="Share of raters who leave early.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Try a design before anybody is paid: simulated people, the real assignment, the coverage it ends with."""
+    """Try a design before anybody is paid: simulated raters, the real assignment, and the resulting coverage."""
     from heartfelt.cli import screen
     from heartfelt.collect.simulation import SimulationOptions
     from heartfelt.collect.simulation import simulate_collection as simulate
+    from heartfelt.serialization import dumps
 
     with screen.progress_bar("simulating raters") as report:
         options = SimulationOptions(raters=raters, trials=trials, dropout=dropout, seed=seed)
         outcome = simulate(folder, options, report)
     if as_json:
-        print(json.dumps(outcome.to_json(), indent=2))
+        print(dumps(outcome))
         return
     gone = f", {outcome.turned_away} turned away" if outcome.turned_away else ""
     screen.out.print(
@@ -94,7 +90,7 @@ def participants(
     ] = None,
     database: Database = None,
 ) -> None:
-    """List recruiters' participant ids with the raters they are, as CSV: to pay, reject or match people."""
+    """List recruiters' participant ids with their raters as CSV: to pay, reject or match people."""
     from heartfelt.files import write_text
     from heartfelt.formats.delimited import csv_text
 
@@ -110,23 +106,23 @@ def erase(
     folder: Study,
     participant: Annotated[str | None, typer.Option(help="The recruiter's id of the person.")] = None,
     rater: Annotated[str | None, typer.Option(help="The rater's id in this study.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     database: Database = None,
 ) -> None:
-    """Delete everything one person said, for good. A count is left; their places open again."""
+    """Delete everything about one person, for good. Only a count is left; their slots open again."""
     from heartfelt.cli import screen
-    from heartfelt.collect.frozen import snapshots_holding
+    from heartfelt.collect.collection import snapshots_holding
     from heartfelt.errors import InputError
 
     if (participant is None) == (rater is None):
-        raise InputError("erase needs one person.", "Give --participant ID or --rater ID.")
+        raise InputError("erase needs exactly one person.", "Give --participant ID or --rater ID.")
     if not yes:
-        typer.confirm(f"Delete everything {participant or rater} said, for good?", abort=True)
+        typer.confirm(f"Delete everything about {participant or rater}, for good?", abort=True)
     with _open(folder, database) as collection:
         done = collection.erase(rater=rater, participant=participant)
     screen.out.print(f"Erased rater {done.rater}: {done.trials} answered trials.", markup=False)
     for path in snapshots_holding(folder, done.rater):
-        screen.out.print(f"  {path} was frozen before and still holds them: delete it.", markup=False)
+        screen.out.print(f"  {path} was frozen earlier and still contains them: delete it.", markup=False)
 
 
 def quota(
@@ -134,7 +130,7 @@ def quota(
     ratings: Annotated[int, typer.Argument(min=1, help="Ratings wanted for each item.")],
     database: Database = None,
 ) -> None:
-    """Raise the number of ratings each item is to get, while the study runs; recorded as a version of the study."""
+    """Raise the number of ratings per item while the study runs; recorded as a version of the study."""
     from heartfelt.cli import screen
     from heartfelt.collect.commands import Change
 

@@ -114,18 +114,18 @@ def analyse(demo: Demo) -> str:
 def predict(demo: Demo) -> str:
     """What a model trained on real ratings hears in the same clips, beside what the raters said."""
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.predictors.valence_arousal.conveyed import conveyed
+    from heartfelt.conveyance import convey
     from heartfelt.report.conveyance import write_conveyance
 
     try:
         with progress_bar("listening to the clips") as report:
-            found = conveyed(demo.folder / "snapshot", progress=report)
+            conveyed = convey(demo.folder / "snapshot", progress=report)
     except HeartfeltError as error:
         # Its weights come over the network; everything else of the demo does without.
         return f"left out: {error.problem} {error.fix}"
     demo.predictors = (*demo.predictors, "valence-arousal")
-    write_conveyance(found, demo.folder / "predicted")
-    return f"{found.run.counts['answered']:,} predictions; {demo.folder / 'predicted' / 'report.html'}"
+    write_conveyance(conveyed, demo.folder / "predicted")
+    return f"{conveyed.run.counts['answered']:,} predictions; {demo.folder / 'predicted' / 'report.html'}"
 
 
 def score(demo: Demo) -> str:

@@ -76,7 +76,7 @@ def tags(
 def _each(files: list[Path], as_json: bool, hear: Callable[[Path], Any], most: int | None = None) -> None:
     """Ask of every file; one that fails is an answer too."""
     from heartfelt.cli import screen
-    from heartfelt.predictors.valence_arousal.files import expanded
+    from heartfelt.predictors.valence_arousal import expanded
     from heartfelt.serialization import to_json
 
     out: list[Any] = []

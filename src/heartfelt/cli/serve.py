@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from heartfelt.web.security.keys import Keys
+    from heartfelt.web.security.signing import Keys
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A study folder.")]
 Database = Annotated[
@@ -19,7 +19,7 @@ Database = Annotated[
 
 def serve(
     folder: Folder,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every one.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes.")] = 1,
     prefix: Annotated[str, typer.Option(help="Path under which a proxy shows the study, such as /one.")] = "",
@@ -30,17 +30,17 @@ def serve(
     proxy: Annotated[
         str | None,
         typer.Option(
-            metavar="IPS", help="Believe forwarded headers from these addresses, with commas between."
+            metavar="IPS", help="Trust forwarded headers from these addresses, separated by commas."
         ),
     ] = None,
     database: Database = None,
     address_limit: Annotated[
-        int, typer.Option(min=0, help="Requests a minute from one address; 0 for no limit.")
+        int, typer.Option(min=0, help="Requests per minute from one address; 0 for no limit.")
     ] = 3000,
     rater_limit: Annotated[
-        int, typer.Option(min=0, help="Requests a minute of one rater; 0 for no limit.")
+        int, typer.Option(min=0, help="Requests per minute of one rater; 0 for no limit.")
     ] = 240,
-    access_log: Annotated[bool, typer.Option(help="Log a line a request, without query strings.")] = True,
+    access_log: Annotated[bool, typer.Option(help="Log one line per request, without query strings.")] = True,
     browser: Annotated[bool, typer.Option("--open", help="Open the dashboard in a browser.")] = False,
 ) -> None:
     """Open a study to raters, with a dashboard for the researcher at /study."""
@@ -53,7 +53,7 @@ def serve(
     )
     with screen.progress_bar(f"opening {folder}") as report:
         keys = prepare(folder, options, report)
-    _say(folder, options.address, keys)
+    _print_addresses(folder, options.address, keys)
     if browser:
         _open_soon(f"http://{host}:{port}{options.path}/study/login", f"{options.address}/study")
     run(folder, options)
@@ -64,16 +64,16 @@ def preview(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; any free one if 0.")] = 0,
     browser: Annotated[bool, typer.Option("--open", help="Open the first page in a browser.")] = False,
 ) -> None:
-    """Walk through a study as a rater would, on this machine; nothing is stored in the study."""
+    """Try a study as a rater, on this machine; nothing is stored in the study."""
     import time
     import webbrowser
 
     from heartfelt.cli import screen
-    from heartfelt.web.preview import preview as previewed
+    from heartfelt.web.serve import preview as serve_preview
 
     with (
         screen.progress_bar(f"opening {folder}") as report,
-        previewed(folder, port, report) as address,
+        serve_preview(folder, port, report) as address,
     ):
         screen.out.print(f"[bold]{folder}[/bold] can be previewed at {address}/", soft_wrap=True)
         screen.out.print("  Every visit to this address starts again. Nothing is stored. Stop with Ctrl-C.")
@@ -87,7 +87,7 @@ def preview(
 
 
 def _open_soon(probe: str, address: str) -> None:
-    """Open a browser as soon as the server answers."""
+    """Open a browser as soon as the server responds."""
     import threading
     import time
     import webbrowser
@@ -107,16 +107,16 @@ def _open_soon(probe: str, address: str) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _say(folder: Path, address: str, keys: Keys) -> None:
+def _print_addresses(folder: Path, address: str, keys: Keys) -> None:
     from heartfelt.cli import screen
 
     screen.out.print(f"[bold]{folder}[/bold] is served")
     screen.out.print(f"  raters      {address}/", markup=False)
     screen.out.print(f"  dashboard   {address}/study", markup=False)
     screen.out.print(f"  API         {address}/api/v1/docs", markup=False)
-    if keys.made:
-        screen.out.print(f"  password    {keys.made}", markup=False)
-        screen.out.print("              made just now and shown only this once: write it down", markup=False)
+    if keys.new_password:
+        screen.out.print(f"  password    {keys.new_password}", markup=False)
+        screen.out.print("              made just now and shown only once: write it down", markup=False)
 
 
 def token(
@@ -125,15 +125,15 @@ def token(
     database: Database = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="Days until it expires.")] = 365,
 ) -> None:
-    """Make a token with which a program may use the API; it is printed once and only its hash is kept."""
+    """Make a token for a program that uses the API; it is printed once, and only its hash is stored."""
     from heartfelt.cli import screen
     from heartfelt.collect import Collection
-    from heartfelt.web.security.tokens import Tokens
+    from heartfelt.web.security.access import Tokens
 
     with screen.progress_bar(f"opening {folder}") as report:
         collection = Collection.open(folder, database=database, progress=report)
     with collection:
-        print(Tokens(collection).make(name, days).token)
+        print(Tokens(collection).make(name, days).text)
 
 
 def add_to(app: typer.Typer) -> None:

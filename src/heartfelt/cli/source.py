@@ -21,7 +21,7 @@ def read_source(
     from heartfelt.formats.reading import candidates, read_with
 
     if format is None and source.is_dir() and is_study(source) and not candidates(source):
-        from heartfelt.collect.frozen import collected_snapshot, has_collected
+        from heartfelt.collect.collection import collected_snapshot, has_collected
 
         if has_collected(source):
             return collected_snapshot(source, progress)

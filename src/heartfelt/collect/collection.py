@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
-from heartfelt.collect.books import Books
-from heartfelt.collect.commands import Command, Erase, Erased, Settings
+from heartfelt.collect.commands import CollectOptions, Command, Erase, Erased, Settings
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
-from heartfelt.collect.options import CollectOptions
-from heartfelt.collect.reading import coverage as covering
-from heartfelt.collect.reading import frames
-from heartfelt.collect.reading.coverage import Coverage
-from heartfelt.collect.reading.freeze import freeze
-from heartfelt.collect.reading.progress import progress_in, progress_of
-from heartfelt.collect.reading.versions import versions
-from heartfelt.collect.session.people import hashed
-from heartfelt.collect.session.researching import Keep, Refresh, Settle, Standing, standing_of
+from heartfelt.collect.reading import tables
+from heartfelt.collect.reading.coverage import Coverage, measure_coverage
+from heartfelt.collect.reading.freeze import freeze, versions
+from heartfelt.collect.session.participants import person_hash
+from heartfelt.collect.session.researcher import (
+    ApplyStudySettings,
+    Refresh,
+    SetValue,
+    StateSummary,
+    summarize,
+)
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import find_database
+from heartfelt.collect.store_state import StoreState, named_value
 from heartfelt.collect.writer import Writer
-from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.errors import InputError
+from heartfelt.formats.manifest import OpenStudy, is_study, open_study
 from heartfelt.progress import Progress
-from heartfelt.study import Study
+from heartfelt.study import Study, load_study
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -46,19 +48,9 @@ class Collection:
         self.folder: Path = opened.folder
         self._database = database
         self._clock = clock
-        self._books = Books(database, opened, options)
-        self._writer = Writer(self._books, clock)
-        self._watches = False
-
-    @property
-    def opened(self) -> OpenStudy:
-        """The study folder as it was read, with the quota as it is now."""
-        return self._books.context.material.opened
-
-    @property
-    def study(self) -> Study:
-        """The study, with the quota as it is now."""
-        return self._books.context.material.study
+        self._store = StoreState(database, opened, options)
+        self._writer = Writer(self._store, clock)
+        self._read_only = False
 
     @classmethod
     def open(
@@ -70,10 +62,10 @@ class Collection:
         options: CollectOptions | None = None,
         progress: Progress | None = None,
     ) -> Collection:
-        """Open the collection of a study folder; its store is made if there is none.
+        """Open the collection of a study folder; its store is created if there is none.
 
         ``database`` is a URL; else ``HEARTFELT_DATABASE``, else ``database`` in ``study.yaml``, else a SQLite file in
-        the folder. ``progress`` is told how many media files have been probed.
+        the folder. ``progress`` counts the media files that have been probed.
         """
         return cls.of(open_study(folder, progress), database=database, clock=clock, options=options)
 
@@ -93,125 +85,130 @@ class Collection:
         collection = cls(opened, store, clock, options)
         try:
             store.prepare()
-            collection._begin()
+            collection._start()
         except BaseException:  # closed, and raised again
             store.close()
             raise
         return collection
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         try:
             with self._database.connect() as connection, self._database.writing(connection):
-                self._books.found(connection, self._clock())
+                self._store.initialize(connection, self._clock())
         except self._database.failures as error:
-            raise self._database.trouble(error) from error
-        self._books.lay_out()
-        self._books.read()
+            raise self._database.explain(error) from error
+        self._store.load_material()
+        self._store.read()
         self._writer.start()
-        self._writer.do(Settle())
+        self._writer.do(ApplyStudySettings())
 
     @classmethod
     def watch(cls, folder: Path | str, *, database: str | None = None) -> Collection:
-        """Open a collection that another process serves, to read it: no lock is taken and no command can be given."""
+        """Open a collection that another process serves, read-only: no lock is taken and no command accepted."""
         opened = open_study(folder)
         store = Database(find_database(opened.folder, database, opened.study.database), opened.study.name)
         collection = cls(opened, store, time.time, CollectOptions())
         try:
             with store.reading() as connection:
-                collection._books.found(connection, time.time())
-            collection._books.lay_out()
-            collection._watches = True
+                collection._store.initialize(connection, time.time())
+            collection._store.load_material()
+            collection._read_only = True
         except BaseException:  # closed, and raised again
             store.close()
             raise
         return collection
 
-    def _standing(self) -> Standing:
-        """How the collection stands; whoever only watches reads what the journal has beyond what they know."""
-        if not self._watches:
+    @property
+    def opened(self) -> OpenStudy:
+        """The study folder as it was read, with the quota as it is now."""
+        return self._material.opened
+
+    @property
+    def study(self) -> Study:
+        """The study, with the quota as it is now."""
+        return self._material.study
+
+    @property
+    def _material(self) -> Material:
+        return self._store.context.material
+
+    def _summary(self) -> StateSummary:
+        """The counts now; a read-only collection first reads what the journal has beyond its state."""
+        if not self._read_only:
             return self.do(Refresh())
         with self._database.reading() as connection:
-            news = connection.exec_driver_sql(self._books.news)
-            return standing_of(self._books.catch_up(connection, news))
+            rows = connection.exec_driver_sql(self._store.journal_query)
+            return summarize(self._store.catch_up(connection, rows))
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
     def do(self, command: Command[R]) -> R:
-        """Do a command and wait for it; what it answers is stored for good."""
-        answer: R = self._writer.do(command)
-        return answer
+        """Do a command and wait for it; its effects are durable when this returns."""
+        result: R = self._writer.do(command)
+        return result
 
     async def ask(self, command: Command[R]) -> R:
         """The same for a coroutine."""
-        answer: R = await self._writer.ask(command)
-        return answer
+        result: R = await self._writer.ask(command)
+        return result
+
+    def erase(self, *, rater: str | None = None, participant: str | None = None) -> Erased:
+        """Delete everything about one person, from the database's files too; earlier snapshots keep it."""
+        erased = self.do(Erase(rater, participant))
+        self._database.scrub()
+        return erased
 
     @property
     def settings(self) -> Settings:
-        """How the study takes raters now."""
+        """How the study admits raters now."""
         return self.do(Refresh()).settings
 
-    def keep(self, name: str, value: str) -> None:
-        """Keep a value under a name, in the place of an older one."""
-        self.do(Keep(name, value))
+    def set_value(self, name: str, value: str) -> None:
+        """Store a value under a name, replacing an older one."""
+        self.do(SetValue(name, value))
 
-    def kept(self, name: str) -> str | None:
-        """The value kept under a name."""
+    def value(self, name: str) -> str | None:
+        """The value stored under a name."""
+        with self._database.reading() as connection:
+            return named_value(connection, name)
+
+    def values_with_prefix(self, prefix: str) -> dict[str, str]:
+        """Every stored value whose name begins so."""
         from sqlalchemy import select
 
-        from heartfelt.collect.store.tables import kept
+        from heartfelt.collect.store.tables import named_values
 
+        query = select(named_values).where(named_values.c.name.startswith(prefix, autoescape=True))
         with self._database.reading() as connection:
-            return connection.execute(select(kept.c.value).where(kept.c.name == name)).scalar()
+            return {row.name: row.value for row in connection.execute(query)}
 
-    def kept_under(self, beginning: str) -> dict[str, str]:
-        """Every value whose name begins so."""
-        from sqlalchemy import select
-
-        from heartfelt.collect.store.tables import kept
-
-        with self._database.reading() as connection:
-            query = select(kept.c.name, kept.c.value).where(
-                kept.c.name.startswith(beginning, autoescape=True)
-            )
-            return {str(row[0]): str(row[1]) for row in connection.execute(query)}
+    # --- reading ------------------------------------------------------------------------------------------------------
 
     def media(self, opaque: str) -> MediaFile | None:
-        """The media file raters know by this id."""
+        """The media file with this opaque id."""
         return self._material.media.get(opaque)
 
-    def media_ids(self) -> dict[str | None, str]:
-        """The id raters know the media file of every stimulus by."""
+    def media_ids(self) -> dict[str, str]:
+        """The opaque id of every stimulus's media file."""
         return {file.stimulus: opaque for opaque, file in self._material.media.items()}
-
-    # --- the read side ------------------------------------------------------------------------------------------------
-
-    @property
-    def _material(self) -> Material:
-        return self._books.context.material
 
     def coverage(self) -> Coverage:
         """How far the study is."""
-        standing = self._standing()
-        now = self._clock()
-        rough = covering.coverage(self._material, standing, covering.Forecast(None, None))
+        summary = self._summary()
         with self._database.reading() as connection:
-            forecast = covering.forecast(connection, rough.wanted - rough.complete, now)
-        return replace(rough, forecast=forecast)
+            return measure_coverage(connection, self._material, summary, self._clock())
 
     def ratings(self) -> pl.DataFrame:
         """Every answer to every question, practice and probes included (``kind``)."""
+        quota = None if self.study.design.adaptive else self._material.layout.quota
         with self._database.reading() as connection:
-            return frames.ratings(
-                connection, None if self.study.design.adaptive else self._material.layout.quota
-            )
+            return tables.ratings(connection, quota)
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
-        standing = self._standing()
-        here = {rater.number: progress_of(rater, self.study) for rater in standing.raters}
+        progress = {rater.number: tables.progress_of(rater, self.study) for rater in self._summary().raters}
         with self._database.reading() as connection:
-            return frames.raters(connection, here)
+            return tables.raters(connection, progress)
 
     def trials(self, rater: str) -> pl.DataFrame:
         """Every trial of a rater with everything that was logged."""
@@ -219,12 +216,12 @@ class Collection:
 
         from heartfelt.collect.store.tables import raters
 
-        units = {n: (unit.stimulus, "") for n, unit in self._material.units.items()}
+        stimuli = {number: unit.stimulus for number, unit in self._material.units.items()}
         with self._database.reading() as connection:
             number = connection.execute(select(raters.c.number).where(raters.c.rater == rater)).scalar()
             if number is None:
-                raise UnknownRater(f"There is no rater '{rater}'.", "See the list of raters for their ids.")
-            return frames.trials(connection, number, units)
+                raise unknown_rater(rater)
+            return tables.trials(connection, number, stimuli)
 
     def versions(self) -> pl.DataFrame:
         """Every version of the study that was served, with what changed."""
@@ -232,50 +229,36 @@ class Collection:
             return versions(connection)
 
     def flags(self) -> pl.DataFrame:
-        """What raters found wrong with stimuli."""
+        """Problems with stimuli that raters reported."""
         with self._database.reading() as connection:
-            return frames.flags(connection)
+            return tables.flags(connection)
 
     def problems(self) -> pl.DataFrame:
         """Media that could not be shown."""
         with self._database.reading() as connection:
-            return frames.problems(connection, self._material.missing)
+            return tables.problems(connection, self._material.missing)
 
     def participants(self) -> pl.DataFrame:
-        """Who is who: the recruiter's id of every rater who came with one. For the researcher alone."""
+        """The recruiter's id of every rater who came with one. For the researcher alone."""
         with self._database.reading() as connection:
-            return frames.participants(connection, progress_in(connection))
-
-    def erase(self, *, rater: str | None = None, participant: str | None = None) -> Erased:
-        """Delete everything one person said, from the database's files too; snapshots taken before keep it."""
-        done = self.do(Erase(rater, participant))
-        self._database.scrub()
-        return done
+            return tables.participants(connection)
 
     def invitations(self) -> pl.DataFrame:
         """Every personal invitation, and who came by it."""
+        secret = self._store.context.secret
         with self._database.reading() as connection:
-            made = connection.exec_driver_sql("SELECT invitation FROM invitations").scalars().all()
-            people = connection.exec_driver_sql("SELECT person, rater FROM raters WHERE recruiter = 'link'")
-            by_person = {row[0]: row[1] for row in people}
-            secret = self._books.context.secret
-            came = {one: by_person[p] for one in made if (p := hashed(secret, "link", one)) in by_person}
-            return frames.invitations(connection, came)
+            return tables.invitations(connection, lambda name: person_hash(secret, "link", name))
 
     def change(self) -> int:
-        """The number of the newest change; the same number means that nothing has changed."""
+        """The number of the latest change; the same number means that nothing has changed."""
         with self._database.reading() as connection:
             return int(connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() or 0)
 
-    def changes_since(self, seq: int) -> int:
-        """How many changes there were since the one of this number."""
-        return self.change() - seq
-
     def snapshot(self, *, excluded: bool = True) -> Snapshot:
-        """The study as it stands at one moment. Raters go on while it is taken.
+        """The study as it is now. Raters continue while it is taken.
 
-        Raters who were left out are in the ledger and in the table of raters; ``excluded`` says whether their ratings
-        are among the ratings too.
+        Excluded raters are in the ledger and in the table of raters; ``excluded`` says whether their ratings are among
+        the ratings too.
         """
         with self._database.reading() as connection:
             return freeze(connection, self._material, excluded=excluded)
@@ -283,8 +266,8 @@ class Collection:
     # --- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Finish what is waiting and let go of the store."""
-        if not self._watches:
+        """Finish what is waiting and close the store."""
+        if not self._read_only:
             self._writer.close()
         self._database.close()
 
@@ -295,3 +278,38 @@ class Collection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def unknown_rater(rater: str) -> UnknownRater:
+    """The error for an id that no rater has."""
+    return UnknownRater(f"There is no rater '{rater[:80]}'.", "See the list of raters for their ids.")
+
+
+def has_collected(folder: Path | str) -> bool:
+    """Whether a folder is a study with a store: a file in it, or a database it names."""
+    home = Path(folder)
+    if not is_study(home):
+        return False
+    source = find_database(home, None, load_study(home).database)
+    return source.exists() if isinstance(source, Path) else True
+
+
+def collected_snapshot(folder: Path | str, progress: Progress | None = None) -> Snapshot:
+    """Freeze what has been collected for the study in ``folder``. A running server is not disturbed.
+
+    The ratings of excluded raters stay in the store; the snapshot's ledger lists them.
+    """
+    home = Path(folder)
+    if is_study(home) and not has_collected(home):
+        raise InputError(f"{home} has no ratings yet.", "Collect some with 'heartfelt serve DIR'.")
+    with Collection.of(open_study(home, progress)) as collection:
+        return collection.snapshot(excluded=False)
+
+
+def snapshots_holding(folder: Path | str, rater: str) -> list[Path]:
+    """Snapshots in the study's folder that still contain a rater: frozen before they were erased."""
+    return [
+        path.parent
+        for path in sorted(Path(folder).glob("snapshots/*/raters.parquet"))
+        if pl.scan_parquet(path).filter(pl.col("rater") == rater).select(pl.len()).collect().item()
+    ]

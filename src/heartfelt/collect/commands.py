@@ -1,8 +1,8 @@
-"""What may be asked of a running collection, and what it answers.
+"""The commands a running collection takes, and their results.
 
-A command is one transaction: it is done whole and durably, or not at all. ``Collection.do`` takes one and waits;
-``Collection.ask`` takes one and can be awaited. Raters are known here by their own id only: who may speak for a rater is
-decided by whoever holds the door (the web application signs a cookie).
+A command is one transaction: it is done completely and durably, or not at all. ``Collection.do`` takes one and waits;
+``Collection.ask`` takes one and can be awaited. Raters are identified by their own id only: authentication is the
+caller's job (the web application signs a cookie).
 """
 
 from __future__ import annotations
@@ -11,25 +11,131 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+from heartfelt.errors import InputError
+
 R = TypeVar("R", covariant=True)
 Recruiter: TypeAlias = Literal["open", "link", "prolific", "mturk", "simulated"]
+Verdict: TypeAlias = Literal["accepted", "fixed", "rejected"]
 Ending: TypeAlias = Literal[
     "complete", "partial", "screened-out", "no-consent", "full", "closed", "left", "wait"
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class CollectOptions:
+    """How a collection runs, beyond what the study's design says."""
+
+    ahead: int = 2
+    """Trials reserved for a rater beyond the one shown, so that their media can be fetched ahead."""
+    least_lease: float = 180.0
+    """Minimum duration of a lease in seconds; longer if four times the expected duration of a trial is longer."""
+    hidden: float = 0.1
+    """Share of machine values that are withheld, to see what people answer without them."""
+    planted: float = 0.05
+    """Share of machine values that are wrong on purpose, to see who accepts anything."""
+    seed: int | None = None
+    """Seed of every draw, for simulations and tests; from the operating system if None."""
+    durable: bool = True
+    """Whether a commit waits for the disk. Turn it off only for a store that may be lost."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hidden <= 1 or not 0 <= self.planted <= 1 or self.hidden + self.planted > 1:
+            raise InputError(
+                f"The shares of hidden ({self.hidden:g}) and planted ({self.planted:g}) values are invalid.",
+                "Give two shares between 0 and 1 that sum to at most 1.",
+            )
+        if self.ahead < 0 or self.least_lease <= 0:
+            raise InputError(
+                f"Invalid options: ahead = {self.ahead}, least_lease = {self.least_lease:g} s.",
+                "ahead must be at least 0, and least_lease must be positive.",
+            )
+
+
 class Command(Generic[R]):
-    """Something to do in one transaction, answered with an ``R``."""
+    """Something to do in one transaction, with a result of type ``R``."""
 
     __slots__ = ()
 
 
-# --- what raters ask -------------------------------------------------------------------------------------------------
+# --- steps: what a rater is to do next --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskConsent:
+    """The rater has to agree or decline before anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskDemographics:
+    """The rater has to answer the study's demographic questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskHeadphones:
+    """The rater has to take the probe's headphone check."""
+
+    probe: str
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowInstructions:
+    """The rater has to read the instructions; ``Ready`` continues."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTrial:
+    """One stimulus and the questions about it. It does not say whether it is a probe."""
+
+    trial: str
+    kind: Literal["practice", "rating", "attention"]
+    media: str | None
+    """The opaque id under which the media file is served."""
+    questions: tuple[str, ...]
+    number: int
+    """Which trial this is for the rater, from 1, not counting practice."""
+    of: int
+    lease_seconds: float
+    prompt: str | None = None
+    """The text the stimulus was made from, where a question shows it."""
+    words: str | None = None
+    """What an attention trial tells the rater to answer, in the rater's language."""
+    machine: Mapping[str, str | None] = field(default_factory=dict)
+    """Machine-filled values to verify, by question; a value withheld on purpose is None."""
+    following: tuple[ShowTrial, ...] = ()
+    """The next trials, to be fetched ahead; a rater who is offline can answer them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBreak:
+    """Time for a break after ``done`` of ``of`` trials; ``Ready`` continues."""
+
+    done: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnd:
+    """Nothing is left to do for this rater: why, and the code that reports it to the recruiter."""
+
+    ending: Ending
+    code: str | None = None
+    url: str | None = None
+    """Where the recruiter wants the rater to go."""
+    retry_seconds: float | None = None
+    """For ``wait``: when to ask again."""
+
+
+Step: TypeAlias = (
+    AskConsent | AskDemographics | AskHeadphones | ShowInstructions | ShowTrial | TakeBreak | SessionEnd
+)
+
+# --- commands of raters -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A person at the door: who they are from now on, and whether they have been here before."""
+    """Who the person is from now on, and whether they have been here before."""
 
     rater: str
     resumed: bool
@@ -37,10 +143,10 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Arrive(Command[Arrived]):
-    """Somebody comes. The same recruiter's id is the same rater, if whoever brings it can show that they are.
+    """Somebody comes. The same recruiter's id is the same rater, provided the person can prove it.
 
-    An id alone is no proof, since others may know it: going on needs the cookie of that rater, the recruiter's own
-    session (which only the person's own link carries), or that nothing has been said under this id yet.
+    An id alone is no proof, since others may know it: continuing needs the cookie of that rater, the recruiter's own
+    session (which only the person's own link carries), or that nothing has been answered under this id yet.
     """
 
     recruiter: Recruiter = "open"
@@ -50,92 +156,19 @@ class Arrive(Command[Arrived]):
     language: str = "en"
     device: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     proven: tuple[str, ...] = ()
-    """The raters this browser has shown to be, by its signed cookies."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskConsent:
-    """The rater has to agree, or not, before anything else."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskDemographics:
-    """The study's questions about the rater are to be answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskHeadphones:
-    """The headphone check of the probe is to be taken."""
-
-    probe: str
-    trials: int
-
-
-@dataclass(frozen=True, slots=True)
-class ShowInstructions:
-    """The instructions are to be read; ``Ready`` goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShowTrial:
-    """One stimulus and the questions about it. Whether it is a probe is not told."""
-
-    trial: str
-    kind: Literal["practice", "rating", "attention"]
-    media: str | None
-    """The opaque id under which the media file is served."""
-    questions: tuple[str, ...]
-    number: int
-    """Which trial this is for the rater, from 1, practice aside."""
-    of: int
-    lease_seconds: float
-    prompt: str | None = None
-    """The text the stimulus was made from, where a question shows it."""
-    words: str | None = None
-    """What an attention trial tells the rater to answer, in the rater's language."""
-    machine: Mapping[str, str | None] = field(default_factory=dict)
-    """Machine-filled values to verify, by question; a value held back on purpose is None."""
-    upcoming: tuple[str, ...] = ()
-    """Media ids of the next trials, to be fetched ahead."""
-    following: tuple[ShowTrial, ...] = ()
-    """The next trials themselves, which a rater who is offline can answer; they are shown when they are answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class TakeBreak:
-    """Time for a break after ``done`` of ``of`` trials; ``Ready`` goes on."""
-
-    done: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True)
-class TheEnd:
-    """Nothing more to do for this rater: why, and the code that says so to the recruiter."""
-
-    ending: Ending
-    code: str | None = None
-    url: str | None = None
-    """Where the recruiter wants the rater back."""
-    retry_seconds: float | None = None
-    """For ``wait``: when to ask again."""
-
-
-Step: TypeAlias = (
-    AskConsent | AskDemographics | AskHeadphones | ShowInstructions | ShowTrial | TakeBreak | TheEnd
-)
+    """The raters this browser is proven to be, by its signed cookies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Next(Command[Step]):
-    """Where the rater is. Asking again gives the same trial again, with its lease renewed."""
+    """The rater's current step. Asking again returns the same trial, with its lease renewed."""
 
     rater: str
 
 
 @dataclass(frozen=True, slots=True)
 class Consent(Command[Step]):
-    """The rater agrees or does not."""
+    """The rater agrees or declines."""
 
     rater: str
     agreed: bool
@@ -151,7 +184,7 @@ class Demographics(Command[Step]):
 
 @dataclass(frozen=True, slots=True)
 class Headphones(Command[Step]):
-    """What the rater answered in the headphone check, and what would have been right."""
+    """The rater's answers in the headphone check, and the correct ones."""
 
     rater: str
     probe: str
@@ -161,14 +194,14 @@ class Headphones(Command[Step]):
 
 @dataclass(frozen=True, slots=True)
 class Ready(Command[Step]):
-    """The rater has read the instructions, or had their break."""
+    """The rater has read the instructions, or finished their break."""
 
     rater: str
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """How a trial went: kept with every answer."""
+class TrialLog:
+    """How a trial went: stored with every answer."""
 
     seconds: float | None = None
     """Time to answer, net of the clip's own length."""
@@ -176,7 +209,7 @@ class Heard:
     """Seconds from the trial's start to the first play."""
     plays: int = 0
     intervals: tuple[tuple[float, float], ...] = ()
-    """Stretches of the clip that were heard, in seconds of the clip."""
+    """Parts of the clip that were played, in seconds of the clip."""
     focus_losses: int = 0
     changes: tuple[tuple[float, str, str], ...] = ()
     """Every change of an answer: seconds from the trial's start, question, value."""
@@ -188,11 +221,11 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of an answer. Only ``stored``, ``already`` and ``late`` mean it is kept."""
+    """What became of an answer. It is stored in every case; ``late`` means after its lease expired."""
 
     trial: str
     status: Literal["stored", "already", "late"]
-    then: Step | None = None
+    next_step: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,17 +236,17 @@ class Answer(Command[Receipt]):
     trial: str
     key: str
     values: Mapping[str, Any]
-    verdicts: Mapping[str, Literal["accepted", "fixed", "rejected"]] = field(default_factory=dict)
-    """For questions a machine filled in first: what the rater made of its value."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """For questions a machine filled in first: the rater's verdict on its value."""
     comment: str | None = None
-    heard: Heard = Heard()
-    go_on: bool = True
-    """Whether the receipt brings the next step, in the same transaction."""
+    log: TrialLog = TrialLog()
+    wants_next: bool = True
+    """Whether the receipt carries the next step, from the same transaction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beat(Command[float]):
-    """The rater is still there; answered with the seconds the lease now lasts."""
+class Heartbeat(Command[float]):
+    """The rater is still there; the result is the remaining seconds of the lease."""
 
     rater: str
     trial: str
@@ -221,7 +254,7 @@ class Beat(Command[float]):
 
 @dataclass(frozen=True, slots=True)
 class Flag(Command[Step]):
-    """The rater finds something wrong with a stimulus. With ``skip`` the trial is given back and the next one comes."""
+    """The rater reports a problem with a stimulus. With ``skip`` the trial is given back and the next one comes."""
 
     rater: str
     trial: str
@@ -232,7 +265,7 @@ class Flag(Command[Step]):
 
 @dataclass(frozen=True, slots=True)
 class MediaProblem(Command[Step]):
-    """The media would not load or play: skipped for this rater, shown to the researcher, the slot given back."""
+    """The media would not load or play: skipped for this rater, reported to the researcher, the slot given back."""
 
     rater: str
     trial: str
@@ -240,18 +273,18 @@ class MediaProblem(Command[Step]):
 
 
 @dataclass(frozen=True, slots=True)
-class Leave(Command[TheEnd]):
+class Leave(Command[SessionEnd]):
     """The rater stops for good; open slots are given back at once."""
 
     rater: str
 
 
-# --- what researchers ask --------------------------------------------------------------------------------------------
+# --- commands of researchers ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Exclude(Command[int]):
-    """Leave a rater out; their slots open again. Answered with the number of slots reopened."""
+    """Exclude a rater; their slots open again. The result is the number of slots reopened."""
 
     rater: str
     reason: str
@@ -260,7 +293,7 @@ class Exclude(Command[int]):
 
 @dataclass(frozen=True, slots=True)
 class Restore(Command[int]):
-    """Take a rater back in; answered with the number of ratings that count again."""
+    """Restore an excluded rater; the result is the number of ratings that count again."""
 
     rater: str
     by: str = "researcher"
@@ -268,22 +301,22 @@ class Restore(Command[int]):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the study takes raters now."""
+    """How the study admits raters now."""
 
     open: bool
     cap: int | None
-    """The most raters it takes; no limit if None."""
+    """The most raters it admits; no limit if None."""
     code_complete: str
     code_screened_out: str
     code_no_consent: str
     code_full: str | None = None
-    """For people who were turned away because the study is full or closed."""
+    """For people turned away because the study is full or closed."""
     code_partial: str | None = None
     """For people who left, or who found too little left to rate."""
     return_url: str | None = None
-    """Where raters go at the end; ``{code}`` stands for the code."""
+    """Where raters go at the end; ``{code}`` is replaced by the code."""
     ratings_per_item: int | None = None
-    """A quota that was raised while the study runs; what ``study.yaml`` says if None or higher there."""
+    """A quota that was raised while the study runs; that of ``study.yaml`` if None or higher there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +332,12 @@ class Erased:
 
     rater: str
     trials: int
-    """Answered trials, practice aside."""
+    """Answered trials, not counting practice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Erase(Command[Erased]):
-    """Delete everything one person said, by the rater's id or the recruiter's; their places open again."""
+    """Delete everything about one person, by the rater's id or the recruiter's; their slots open again."""
 
     rater: str | None = None
     participant: str | None = None
@@ -312,7 +345,7 @@ class Erase(Command[Erased]):
 
 @dataclass(frozen=True, slots=True)
 class Invite(Command[tuple[str, ...]]):
-    """Make ``count`` personal invitations; answered with their ids, to be signed into links."""
+    """Make ``count`` personal invitations; the result is their ids, to be signed into links."""
 
     count: int
     note: str | None = None

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.collect.assign.layout import Layout
-from heartfelt.collect.options import CollectOptions
+from heartfelt.collect.assign.model import Layout
+from heartfelt.collect.commands import CollectOptions
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
@@ -21,8 +21,8 @@ from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.question import fill
 
 _PROBED_ONLY = frozenset(PROBED) - {"duration"}
-WHOLE = ""
-"""In the place of a question, for a unit that is a stimulus with all its questions."""
+ALL_QUESTIONS = ""
+"""In place of a question, for a unit that is a stimulus with all its questions."""
 _NONE: Mapping[str, str] = {}
 _TYPES = {".wav": "audio/wav", ".flac": "audio/flac", ".opus": "audio/ogg", ".webp": "image/webp"}
 
@@ -94,7 +94,7 @@ def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
     """The (stimulus, question) names of all units, in the order of the manifest."""
     if opened.study.design.questions_per_page == "all":
         asked = set(opened.items["stimulus"].to_list())
-        return [(name, WHOLE) for name in opened.stimuli["stimulus"].to_list() if name in asked]
+        return [(name, ALL_QUESTIONS) for name in opened.stimuli["stimulus"].to_list() if name in asked]
     return [(s, q) for s, q in opened.items.select("stimulus", "question").iter_rows()]
 
 
@@ -113,7 +113,7 @@ def make_material(
     prompts: dict[tuple[str, ...], bool] = {}
     units: dict[int, Unit] = {}
     for stimulus, question in unit_names(opened):
-        questions = asked[stimulus] if question == WHOLE else (question,)
+        questions = asked[stimulus] if question == ALL_QUESTIONS else (question,)
         if questions not in prompts:
             prompts[questions] = _shows_prompt(study, questions)
         units[numbers[stimulus, question]] = Unit(

@@ -1,8 +1,13 @@
-"""A collection with simulated people: the real assignment and the real store, a clock that runs ahead.
+"""Simulated raters: the one client that plays a rater, against a collection in this process or over HTTP.
 
-People come at random moments, several at a time. Each trial takes about as long as the study expects. Some leave before
-they are through: half of those say so, the others just vanish, and their leases run out. What comes out is how many
-ratings every stimulus has at the end, which is what a design stands or falls by.
+``visit`` walks through a session step by step; what the rater answers comes from a ``SimulatedRater``, and where commands go
+is up to a ``SessionClient``. ``run_visits`` schedules many visits on a simulated clock, so that the same seed gives the same
+history every time.
+
+``simulate_collection`` tries out a design before anybody is paid: the real assignment and the real store, a clock that runs
+ahead. People come at random moments, several at a time. Each trial takes about as long as the study expects. Some leave
+early: half of those say so, the others just vanish, and their leases expire. The result is how many ratings every stimulus
+has in the end.
 """
 
 from __future__ import annotations
@@ -10,10 +15,11 @@ from __future__ import annotations
 import heapq
 import math
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -24,21 +30,21 @@ from heartfelt.collect.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
+    CollectOptions,
+    Command,
     Consent,
     Demographics,
     Headphones,
-    Heard,
     Leave,
     Next,
     Ready,
-    ShowInstructions,
+    Receipt,
+    SessionEnd,
     ShowTrial,
     Step,
-    TakeBreak,
-    TheEnd,
+    TrialLog,
 )
 from heartfelt.collect.errors import StudyClosed
-from heartfelt.collect.options import CollectOptions
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.media.probe import AT_HAND
@@ -49,89 +55,14 @@ from heartfelt.study import Scale, Study
 _START = 1_767_225_600.0
 _TOGETHER = 6.0
 _SPREAD = 0.35
+_PAGE_SECONDS = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationOptions:
-    """Who comes, for how long, and how many of them leave early."""
-
-    raters: int | None = None
-    """People who come; as many as the design needs if None."""
-    trials: int | None = None
-    """Trials each of them gets; what the design says if None."""
-    dropout: float = 0.0
-    """Share of the people who leave before they are through, at any trial alike."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.dropout < 1:
-            raise InputError(
-                f"A dropout of {self.dropout:g} cannot be.", "Give a share from 0 to below 1, such as 0.2."
-            )
-        if (self.raters is not None and self.raters < 1) or (self.trials is not None and self.trials < 1):
-            raise InputError("A simulation needs raters and trials.", "Give at least 1 of each.")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a simulated collection came to. Counts are complete ratings per stimulus, or per item where asked singly."""
-
-    stimuli: int
-    ratings: int
-    lost_stimuli: int
-    """Stimuli with fewer ratings than the study needs for a label."""
-    min: int
-    max: int
-    histogram: dict[int, int]
-    raters: int
-    left: int
-    """Raters who left before they were through."""
-    turned_away: int
-    """People who came when nothing was left to do."""
-    days: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        names = ("stimuli", "ratings", "lost_stimuli", "min", "max", "raters", "left", "turned_away")
-        out: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return {**out, "histogram": {str(key): value for key, value in self.histogram.items()}}
-
-
-def simulate_collection(
-    folder: Path | str,
-    options: SimulationOptions | None = None,
-    progress: Progress | None = None,
-) -> Outcome:
-    """Collect for the study in ``folder`` with simulated people, in a store that is thrown away. Media need not be there."""
-    return simulate(open_study(folder), options, progress)
-
-
-def simulate(
-    opened: OpenStudy,
-    options: SimulationOptions | None = None,
-    progress: Progress | None = None,
-) -> Outcome:
-    """The same for a study that was read already."""
-    options = options or SimulationOptions()
-    study = opened.study
-    if options.trials is not None:
-        design = study.design.model_copy(update={"stimuli_per_rater": options.trials})
-        study = study.changed(design=design)
-    # The paths are taken away, so that a design can be tried before its media are made.
-    bare = opened.stimuli.drop([name for name in AT_HAND if name in opened.stimuli.columns])
-    with tempfile.TemporaryDirectory(prefix="heartfelt-") as room:
-        now = Clock(_START)
-        with Collection.of(
-            replace(opened, study=study, stimuli=bare),
-            database=f"sqlite:///{room}/simulated.sqlite",
-            clock=now,
-            options=CollectOptions(seed=options.seed, durable=False),
-        ) as collection:
-            return _Town(collection, options, now).run(progress)
+# --- one visit --------------------------------------------------------------------------------------------------------
 
 
 class Clock:
-    """A clock that shows the time it was set to, for simulated people."""
+    """A clock that shows the time it was set to."""
 
     def __init__(self, now: float) -> None:
         self.now = now
@@ -141,125 +72,302 @@ class Clock:
         return self.now
 
 
-class _Town:
-    """The people around a collection, each at their own pace."""
+@dataclass(frozen=True, slots=True)
+class TrialReply:
+    """A simulated rater's answers to one trial."""
 
-    def __init__(self, collection: Collection, options: SimulationOptions, clock: Clock) -> None:
+    values: Mapping[str, Any]
+    seconds: float
+    """Time to answer, net of the clip's own length."""
+    duration: float
+    """Simulated time from the trial's start until the answer is sent."""
+
+
+Departure: TypeAlias = Literal["leave", "vanish"]
+"""``leave`` tells the study; ``vanish`` just closes the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRater:
+    """A rater to be."""
+
+    name: str
+    answer: Callable[[ShowTrial], TrialReply | Departure]
+    about: Mapping[str, Any]
+    """Answers to the study's demographic questions."""
+    page_seconds: float = _PAGE_SECONDS
+    """Simulated time on a page that is not a trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The outcome of a visit: how many answers were stored, and how it ended (None for a rater who vanished)."""
+
+    name: str
+    answers: int
+    ending: str | None
+
+
+class SessionClient(Protocol):
+    """Where a simulated rater's commands go."""
+
+    rater: str
+
+    def arrive(self) -> Step:
+        """Arrive, and return the first step; raises ``StudyClosed`` if the study admits nobody."""
+
+    def send(self, command: Command[Any]) -> Step:
+        """Do a command of the rater, and return the next step."""
+
+    def close(self) -> None:
+        """Release what the client holds."""
+
+
+class CollectionClient:
+    """A client of a collection in this process."""
+
+    def __init__(self, collection: Collection, name: str) -> None:
+        self.rater = ""
         self._collection = collection
-        self._study = collection.study
-        self._clock = clock
-        self._options = options
-        self._rng = stream(options.seed, "collect", "simulation")
-        layout = collection.coverage()
-        per_rater = min(self._study.design.stimuli_per_rater or layout.units, layout.units) or 1
-        self._trials = per_rater
-        self._raters = options.raters or math.ceil(layout.wanted / per_rater / (1 - options.dropout / 2))
-        self._hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
-        self.left = self.turned_away = 0
+        self._name = name
 
-    def run(self, progress: Progress | None) -> Outcome:
-        """Let everybody come, rate and go."""
-        expected = self._study.design.expected_seconds
-        gaps = self._rng.exponential(self._trials * expected / _TOGETHER, self._raters)
-        moments = _START + np.cumsum(gaps)
-        waiting: list[tuple[float, int, Iterator[float]]] = [
-            (float(at), number, self._person(number)) for number, at in enumerate(moments)
-        ]
-        heapq.heapify(waiting)
-        gone = 0
-        while waiting:
-            at, number, person = heapq.heappop(waiting)
-            self._clock.now = max(self._clock.now, at)
-            wait = next(person, None)
-            if wait is None:
-                gone += 1
-                if progress is not None:
-                    progress("simulating raters", gone, self._raters)
-            else:
-                heapq.heappush(waiting, (self._clock.now + wait, number, person))
-        days = (self._clock.now - _START) / 86400
-        self._clock.now += 1e6
-        return self._outcome(days)
+    def arrive(self) -> Step:
+        """Arrive under the simulated rater's name."""
+        self.rater = self._collection.do(Arrive(recruiter="simulated", person=self._name)).rater
+        return self.send(Next(self.rater))
 
-    def _person(self, number: int) -> Iterator[float]:
-        """One person, step by step; yields the seconds until they act again."""
-        do = self._collection.do
-        rng = stream(self._options.seed, "collect", "person", number)
+    def send(self, command: Command[Any]) -> Step:
+        """Do a command."""
+        result = self._collection.do(command)
+        return cast(Step, result.next_step if isinstance(result, Receipt) else result)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], None]) -> Iterator[float]:
+    """One visit, command by command; yields the simulated seconds until the next one."""
+    answers = 0
+    try:
         try:
-            rater = do(Arrive(recruiter="simulated", person=str(number))).rater
+            step = client.arrive()
         except StudyClosed:
-            self.turned_away += 1
+            done(Visit(rater.name, 0, "turned away"))
             return
-        step: Step = do(Next(rater))
-        while not isinstance(step, TheEnd):
+        while not isinstance(step, SessionEnd):
             if not isinstance(step, ShowTrial):
-                yield 20.0
-                step = self._before(rater, step)
+                yield rater.page_seconds
+                step = client.send(page_reply(client.rater, step, rater.about))
                 continue
-            if rng.random() < self._hazard:
-                self.left += 1
-                if rng.random() < 0.5:
-                    do(Leave(rater))
+            reply = rater.answer(step)
+            if not isinstance(reply, TrialReply):
+                if reply == "leave":
+                    client.send(Leave(client.rater))
+                done(Visit(rater.name, answers, None))
                 return
-            took = self._study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
-            yield took
-            values = {q: simulated_answer(self._study.scale_of(q), rng) for q in step.questions}
-            receipt = do(
-                Answer(rater, step.trial, f"{number}-{step.trial}", values, heard=Heard(seconds=took))
+            yield reply.duration
+            log = TrialLog(seconds=reply.seconds, plays=1, device="computer")
+            key = f"{rater.name}-{step.trial}"
+            step = client.send(Answer(client.rater, step.trial, key, reply.values, log=log))
+            answers += 1
+        done(Visit(rater.name, answers, step.ending))
+    finally:
+        client.close()
+
+
+def page_reply(rater: str, step: Step, about: Mapping[str, Any]) -> Command[Step]:
+    """How a cooperative rater continues from a page that is not a trial."""
+    if isinstance(step, AskConsent):
+        return Consent(rater, True)
+    if isinstance(step, AskDemographics):
+        return Demographics(rater, dict(about))
+    if isinstance(step, AskHeadphones):
+        right = [1] * step.trials
+        return Headphones(rater, step.probe, right, right)
+    return Ready(rater)
+
+
+def run_visits(
+    visits: Sequence[Iterator[float]],
+    clock: Clock,
+    *,
+    starts: Sequence[float] | None = None,
+    at_once: int = 8,
+    done: Callable[[], None] = lambda: None,
+) -> None:
+    """Run visits on a simulated clock: from given moments, or in order with ``at_once`` of them at a time."""
+    waiting = list(enumerate(visits))[::-1]
+    present: list[tuple[float, int, Iterator[float]]] = []
+    while waiting or present:
+        while waiting and (starts is not None or len(present) < at_once):
+            place, each = waiting.pop()
+            start = clock.now + place % at_once if starts is None else starts[place]
+            heapq.heappush(present, (start, place, each))
+        at, place, each = heapq.heappop(present)
+        clock.now = max(clock.now, at)
+        pause = next(each, None)
+        if pause is None:
+            done()
+        else:
+            heapq.heappush(present, (clock.now + pause, place, each))
+
+
+# --- trying out a design ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationOptions:
+    """How many raters come, for how long, and how many of them leave early."""
+
+    raters: int | None = None
+    """Raters who come; as many as the design needs if None."""
+    trials: int | None = None
+    """Trials per rater; as in the design if None."""
+    dropout: float = 0.0
+    """Share of the raters who leave early, equally likely at any trial."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropout < 1:
+            raise InputError(
+                f"dropout must be at least 0 and below 1, not {self.dropout:g}.", "Give a share such as 0.2."
             )
-            assert receipt.then is not None
-            step = receipt.then
+        if (self.raters is not None and self.raters < 1) or (self.trials is not None and self.trials < 1):
+            raise InputError("A simulation needs raters and trials.", "Give at least 1 of each.")
 
-    def _before(self, rater: str, step: Step) -> Step:
-        if isinstance(step, AskConsent):
-            return self._collection.do(Consent(rater, True))
-        if isinstance(step, AskDemographics):
-            return self._collection.do(Demographics(rater, simulated_demographics(self._study)))
-        if isinstance(step, AskHeadphones):
-            right = [0] * step.trials
-            return self._collection.do(Headphones(rater, step.probe, right, right))
-        assert isinstance(step, ShowInstructions | TakeBreak)
-        return self._collection.do(Ready(rater))
 
-    def _outcome(self, days: float) -> Outcome:
-        coverage = self._collection.coverage()
-        rated = coverage.items.with_columns(all=coverage.items["complete"] + coverage.items["extra"])
-        counts = rated.select("stimulus", "question", "all")
-        if self._study.design.questions_per_page == "all":
-            counts = counts.unique("stimulus", keep="first", maintain_order=True)
-        numbers = counts["all"].to_list()
-        least = self._study.design.minimum_ratings
-        histogram: dict[int, int] = {}
-        for number in numbers:
-            histogram[number] = histogram.get(number, 0) + 1
-        lost = counts.filter(counts["all"] < least)["stimulus"].n_unique()
-        return Outcome(
-            stimuli=counts["stimulus"].n_unique(),
-            ratings=sum(numbers),
-            lost_stimuli=lost,
-            min=min(numbers, default=0),
-            max=max(numbers, default=0),
-            histogram=dict(sorted(histogram.items())),
-            raters=coverage.raters,
-            left=self.left,
-            turned_away=self.turned_away,
-            days=days,
-        )
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a simulated collection. Counts are complete ratings per stimulus, or per item where asked singly."""
+
+    stimuli: int
+    ratings: int
+    lost_stimuli: int
+    """Stimuli with fewer ratings than the study needs for a label."""
+    min: int
+    max: int
+    raters: int
+    left: int
+    """Raters who left early."""
+    turned_away: int
+    """People who came when nothing was left to do."""
+    histogram: dict[int, int]
+    days: float = field(metadata={"skip": True})
+
+
+def simulate_collection(
+    folder: Path | str, options: SimulationOptions | None = None, progress: Progress | None = None
+) -> Outcome:
+    """Collect for the study in ``folder`` with simulated raters, in a temporary store. Media are not needed."""
+    return simulate(open_study(folder), options, progress)
+
+
+def simulate(
+    opened: OpenStudy, options: SimulationOptions | None = None, progress: Progress | None = None
+) -> Outcome:
+    """The same for a study that was read already."""
+    options = options or SimulationOptions()
+    study = opened.study
+    if options.trials is not None:
+        design = study.design.model_copy(update={"stimuli_per_rater": options.trials})
+        study = study.changed(design=design)
+    # Without paths, so that a design can be tried before its media are made.
+    bare = opened.stimuli.drop([name for name in AT_HAND if name in opened.stimuli.columns])
+    clock = Clock(_START)
+    with (
+        tempfile.TemporaryDirectory(prefix="heartfelt-") as temporary,
+        Collection.of(
+            replace(opened, study=study, stimuli=bare),
+            database=f"sqlite:///{temporary}/simulated.sqlite",
+            clock=clock,
+            options=CollectOptions(seed=options.seed, durable=False),
+        ) as collection,
+    ):
+        return _run(collection, options, clock, progress)
+
+
+def _run(
+    collection: Collection, options: SimulationOptions, clock: Clock, progress: Progress | None
+) -> Outcome:
+    study, coverage = collection.study, collection.coverage()
+    per_rater = min(study.design.stimuli_per_rater or coverage.units, coverage.units) or 1
+    raters = options.raters or math.ceil(coverage.wanted / per_rater / (1 - options.dropout / 2))
+    hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
+    rng = stream(options.seed, "collect", "simulation")
+    gaps = rng.exponential(per_rater * study.design.expected_seconds / _TOGETHER, raters)
+    visits: list[Visit] = []
+
+    def report() -> None:
+        if progress is not None:
+            progress("simulating raters", len(visits), raters)
+
+    run_visits(
+        [
+            visit(
+                CollectionClient(collection, str(number)),
+                _random_rater(study, number, hazard, options.seed),
+                visits.append,
+            )
+            for number in range(raters)
+        ],
+        clock,
+        starts=(_START + np.cumsum(gaps)).tolist(),
+        done=report,
+    )
+    days = (clock.now - _START) / 86400
+    clock.now += 1e6
+    return _outcome(collection, Counter(visit.ending for visit in visits), days)
+
+
+def _random_rater(study: Study, number: int, hazard: float, seed: int) -> SimulatedRater:
+    """A rater who gives random answers and leaves with a constant hazard."""
+    rng = stream(seed, "collect", "person", number)
+
+    def answer(trial: ShowTrial) -> TrialReply | Departure:
+        if rng.random() < hazard:
+            return "leave" if rng.random() < 0.5 else "vanish"
+        took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
+        values = {name: simulated_answer(study.scale_of(name), rng) for name in trial.questions}
+        return TrialReply(values, took, took)
+
+    return SimulatedRater(str(number), answer, simulated_demographics(study))
+
+
+def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> Outcome:
+    coverage = collection.coverage()
+    items = coverage.items.with_columns(all=coverage.items["complete"] + coverage.items["extra"])
+    counts = items.select("stimulus", "question", "all")
+    if collection.study.design.questions_per_page == "all":
+        counts = counts.unique("stimulus", keep="first", maintain_order=True)
+    numbers = counts["all"].to_list()
+    lost = counts.filter(counts["all"] < collection.study.design.minimum_ratings)
+    return Outcome(
+        stimuli=counts["stimulus"].n_unique(),
+        ratings=sum(numbers),
+        lost_stimuli=lost["stimulus"].n_unique(),
+        min=min(numbers, default=0),
+        max=max(numbers, default=0),
+        raters=coverage.raters,
+        left=endings[None],
+        turned_away=endings["turned away"],
+        histogram=dict(sorted(Counter(numbers).items())),
+        days=days,
+    )
 
 
 def simulated_demographics(study: Study) -> dict[str, Any]:
-    """Answers about a person that let them in."""
+    """Demographic answers that are not screened out."""
     out: dict[str, Any] = {}
-    for one in study.demographics:
-        if one.type == "number":
-            out[one.id] = max(30.0, one.at_least or 0.0)
+    for fact in study.demographics:
+        if fact.type == "number":
+            out[fact.id] = max(30.0, fact.at_least or 0.0)
         else:
-            out[one.id] = one.choices[0] if one.choices else "simulated"
+            out[fact.id] = fact.choices[0] if fact.choices else "simulated"
     return out
 
 
 def simulated_answer(scale: Scale, rng: np.random.Generator) -> Any:
-    """Any answer the scale takes."""
+    """A random answer that the scale accepts."""
     labels, bounds = scale.labels(), scale.bounds()
     if labels:
         return float(rng.choice(sorted(labels)))

@@ -1,4 +1,4 @@
-"""Edits to a study that people have already answered: which go through, and which would spoil what was collected.
+"""Edits to a study that has answers: which are allowed, and which would invalidate what was collected.
 
 Two versions of a study are compared key by key. An edit is harmless when ratings given before and after it mean the
 same: instructions, help, translations, further stimuli, a higher quota. Everything that changes what a rater saw of a
@@ -45,9 +45,9 @@ class Edit:
     advice: str | None = None
     """What to do instead, for a breaking edit; None for a harmless one."""
     question: str | None = None
-    """The question whose answers mean something else since."""
+    """The question whose answers have a different meaning since."""
     place: Place = ()
-    """Where the key stands in ``study.yaml``."""
+    """Where the key is in ``study.yaml``."""
 
     @property
     def breaking(self) -> bool:
@@ -70,13 +70,13 @@ def changed_questions(old: Study, new: Study) -> dict[str, str]:
 
 
 def removed_stimuli(names: Sequence[str], manifest: str) -> Edit:
-    """The edit that took stimuli out which people had rated."""
-    shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    """The edit that removed stimuli with ratings."""
+    examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     return Edit(
         "stimuli",
-        f"{len(names)} stimuli with ratings were removed from {manifest} ({shown})",
+        f"{len(names)} stimuli with ratings were removed from {manifest} ({examples})",
         "Put them back. To stop showing a stimulus, move its media file out of the media folder: its ratings are kept and"
-        f" nobody new gets it. Or {_NEW_STUDY}.",
+        f" no new rater gets it. Or {_NEW_STUDY}.",
         place=("stimuli",),
     )
 
@@ -89,13 +89,13 @@ def refuse(folder: Path, breaking: Sequence[Edit]) -> StudyError:
     more = f" ({len(breaking) - 1} more edits of this kind)" if len(breaking) > 1 else ""
     where = f"{path}, line {line}, {first.key}" if line else f"{path}, {first.key}"
     return StudyError(
-        f"{where}: {first.problem}, but people have already answered{more}.", first.advice or _NEW_QUESTION
+        f"{where}: {first.problem}, but the study already has answers{more}.", first.advice or _NEW_QUESTION
     )
 
 
-def edits_text(found: Sequence[Edit]) -> str:
-    """Edits as the store keeps them: a JSON list of sentences."""
-    return json.dumps([f"{edit.key}: {edit.problem}" for edit in found], ensure_ascii=False)
+def edits_text(changes: Sequence[Edit]) -> str:
+    """Edits as they are stored: a JSON list of sentences."""
+    return json.dumps([f"{edit.key}: {edit.problem}" for edit in changes], ensure_ascii=False)
 
 
 def _line(path: Path, place: Place) -> int | None:
@@ -127,7 +127,7 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
 
 
 def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:
-    """A prompt that raters read beside the stimulus must stay as it was; other prompts are only records."""
+    """A prompt that raters read next to the stimulus must not change; other prompts are only records."""
     shown = any("prompt" in question.shows for question in old.asked)
     before = {prompt.id: prompt for prompt in old.prompts}
     for place, prompt in enumerate(new.prompts):
@@ -170,19 +170,19 @@ def _probe_edits(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, An
 def _question_edits(old: Study, new: Study) -> Iterator[Edit]:
     before = {question.id: question for question in old.asked}
     after = {question.id: question for question in new.asked}
-    places = {one.id: place for place, question in enumerate(new.questions) for one in question.spread()}
+    places = {each.id: place for place, question in enumerate(new.questions) for each in question.spread()}
     for name, question in before.items():
         if name not in after:
             yield Edit(f"questions.{name}", "the question was removed", _NEW_QUESTION, name, ("questions",))
             continue
         place: Place = ("questions", places[name])
-        yield from _one_question(question, after[name], place)
+        yield from _changes_of_question(question, after[name], place)
         yield from _scale_edits(name, old.scale_of(name), new.scale_of(name), after[name].scale)
     for name in (name for name in after if name not in before):
         yield Edit(f"questions.{name}", "added", place=("questions", places[name]))
 
 
-def _one_question(old: Question, new: Question, place: Place) -> Iterator[Edit]:
+def _changes_of_question(old: Question, new: Question, place: Place) -> Iterator[Edit]:
     before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
     for name in dict.fromkeys((*before, *after)):
         if name == "scale" or before.get(name) == after.get(name):

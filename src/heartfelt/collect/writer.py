@@ -1,8 +1,8 @@
-"""The one writer of a process: takes what is waiting as one transaction, commits once, then answers everyone.
+"""The one writer of a process (group commit): takes what is waiting as one transaction, commits once, then replies.
 
 The more raters come at a time, the more of them share one wait for the disk. A command that is refused leaves nothing
-behind and does not hold up the others. When the database fails, nothing of the transaction is stored, everyone in it is
-told so, and the state is made again from the journal before the next.
+behind and does not hold up the others. When the database fails, nothing of the transaction is stored, every caller gets
+the error, and the state is rebuilt from the journal before the next transaction.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from copy import copy
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from heartfelt.collect import commands
 from heartfelt.collect.assign import State
-from heartfelt.collect.books import Books
 from heartfelt.collect.commands import Command
-from heartfelt.collect.errors import StoreAway
-from heartfelt.collect.session.dispatch import carry_out
-from heartfelt.collect.session.work import Work
-from heartfelt.errors import HeartfeltError
+from heartfelt.collect.errors import StoreUnavailable
+from heartfelt.collect.session import answers, participants, researcher
+from heartfelt.collect.session.transaction import Mark, Transaction
+from heartfelt.collect.store_state import StoreState
+from heartfelt.errors import HeartfeltError, InputError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -31,29 +32,52 @@ MOST_AT_ONCE = 256
 """Commands in one transaction."""
 
 
-class Job:
-    """A command, and where its answer goes."""
+HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
+    commands.Arrive: participants.arrive,
+    commands.Next: participants.current_step,
+    commands.Consent: participants.consent,
+    commands.Demographics: participants.demographics,
+    commands.Headphones: participants.headphones,
+    commands.Ready: participants.ready,
+    commands.Leave: participants.leave,
+    commands.Erase: participants.erase,
+    commands.Answer: answers.answer,
+    commands.Heartbeat: answers.heartbeat,
+    commands.Flag: answers.flag,
+    commands.MediaProblem: answers.media_problem,
+    commands.Exclude: researcher.exclude,
+    commands.Restore: researcher.restore,
+    commands.Change: researcher.change,
+    commands.Invite: researcher.invite,
+    researcher.ApplyStudySettings: researcher.apply_study_settings,
+    researcher.SetValue: researcher.set_value,
+    researcher.Refresh: researcher.refresh,
+}
 
-    __slots__ = ("answer", "command", "error", "future", "loop")
+
+class Job:
+    """A command, and where its result goes."""
+
+    __slots__ = ("command", "error", "future", "loop", "result")
 
     def __init__(self, command: Command[Any], future: Any, loop: asyncio.AbstractEventLoop | None) -> None:
         self.command = command
         self.future = future
         self.loop = loop
-        self.answer: Any = None
+        self.result: Any = None
         self.error: Exception | None = None
 
 
 class Writer:
     """A thread that alone decides and stores, for as long as the collection is open."""
 
-    def __init__(self, books: Books, clock: Callable[[], float]) -> None:
-        self._books = books
+    def __init__(self, store: StoreState, clock: Callable[[], float]) -> None:
+        self._store = store
         self._clock = clock
         self._waiting: SimpleQueue[Job | None] = SimpleQueue()
         self._connection: Connection | None = None
         self._closed = False
-        self._door = threading.Lock()
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="heartfelt-writer", daemon=True)
 
     def start(self) -> None:
@@ -61,7 +85,7 @@ class Writer:
         self._thread.start()
 
     def do(self, command: Command[Any]) -> Any:
-        """Put a command in and wait for its answer."""
+        """Queue a command and wait for its result."""
         future: Future[Any] = Future()
         self._put(Job(command, future, None))
         return future.result()
@@ -74,14 +98,14 @@ class Writer:
         return await future
 
     def _put(self, job: Job) -> None:
-        with self._door:
+        with self._lock:
             if self._closed:
-                raise StoreAway("The collection is closed.", "Open it again.")
+                raise StoreUnavailable("The collection is closed.", "Open it again.")
             self._waiting.put(job)
 
     def close(self) -> None:
         """Finish what is waiting and stop."""
-        with self._door:
+        with self._lock:
             if not self._closed:
                 self._closed = True
                 self._waiting.put(None)
@@ -102,50 +126,50 @@ class Writer:
                         jobs.append(job)
             if jobs:
                 self._transaction(jobs)
-                _tell(jobs)
+                _reply(jobs)
         self._disconnect()
 
     def _transaction(self, jobs: list[Job]) -> None:
         """All jobs or none: a failing database fails every one of them."""
-        database = self._books.database
+        database = self._store.database
         for attempt in (1, 2):
             decided = False
             fresh = self._connection is None
             try:
-                if self._books.state is None:
-                    self._books.read()
+                if self._store.state is None:
+                    self._store.read()
                 if self._connection is None:
                     self._connection = database.connect()
-                with database.writing(self._connection, self._books.news) as news:
-                    state = self._books.catch_up(self._connection, news)
+                with database.writing(self._connection, self._store.journal_query) as rows:
+                    state = self._store.catch_up(self._connection, rows)
                     decided = True
                     work = self._carry_out(self._connection, state, jobs)
-                    if not work.empty:
-                        self._books.write(self._connection, work)
+                    if work.mark() != (0, 0, 0, 0):
+                        self._store.write(self._connection, work)
                 return
             except database.failures as failure:
-                error = database.trouble(failure)
-                cut = self._connection is not None and database.is_cut(self._connection)
-                self._forget()
-                # A connection that was cut while nobody used it is no reason to turn anybody away.
-                if attempt == 1 and cut and not decided and not fresh:
+                error = database.explain(failure)
+                disconnected = self._connection is not None and database.is_disconnected(self._connection)
+                self._reset()
+                # A connection that was lost while it was idle is no reason to fail the callers.
+                if attempt == 1 and disconnected and not decided and not fresh:
                     continue
                 _fail(jobs, error)
                 return
-            except Exception as error:  # noqa: BLE001 - whatever it was, every caller must get an answer
-                self._forget()
+            except Exception as error:  # noqa: BLE001 - whatever it was, every caller must get a reply
+                self._reset()
                 _fail(jobs, error)
                 return
 
-    def _carry_out(self, connection: Connection, state: State, jobs: list[Job]) -> Work:
-        work = Work(self._books.context, state, self._clock())
+    def _carry_out(self, connection: Connection, state: State, jobs: list[Job]) -> Transaction:
+        work = Transaction(self._store.context, state, self._clock())
         for number in state.expired(work.now):
-            work.tell("lapsed", number)
+            work.record("lapsed", number)
         for job in jobs:
             mark = work.mark()
-            job.answer = job.error = None
+            job.result = job.error = None
             try:
-                job.answer = carry_out(work, job.command)
+                job.result = _handler(job.command)(work, job.command)
             except HeartfeltError as error:
                 job.error = error
                 if work.mark() != mark:
@@ -155,19 +179,19 @@ class Writer:
                 self._undo(connection, work, mark)
         return work
 
-    def _undo(self, connection: Connection, work: Work, mark: Any) -> None:
-        """Take back what a failed command did: make the state again from the journal and what came before it."""
-        work.back_to(mark)
-        self._books.state = None
-        news = connection.exec_driver_sql(self._books.news)
-        work.state = self._books.catch_up(connection, news, work.facts)
+    def _undo(self, connection: Connection, work: Transaction, mark: Mark) -> None:
+        """Undo a failed command: rebuild the state from the journal and the events before it."""
+        work.roll_back(mark)
+        self._store.state = None
+        rows = connection.exec_driver_sql(self._store.journal_query)
+        work.state = self._store.catch_up(connection, rows, work.events)
         for table, row in work.rows:
             if table == "raters":
-                self._books.know(row[1], row[4], row[6], row[5])
+                self._store.recognize(row)
 
-    def _forget(self) -> None:
-        """Hold nothing for true that the store may not have: the next transaction connects and reads anew."""
-        self._books.state = None
+    def _reset(self) -> None:
+        """Drop everything the store may not have: the next transaction connects and reads again."""
+        self._store.state = None
         self._disconnect()
 
     def _disconnect(self) -> None:
@@ -179,24 +203,31 @@ class Writer:
                 connection.close()
 
 
+def _handler(command: object) -> Callable[[Transaction, Any], Any]:
+    handler = HANDLERS.get(type(command))
+    if handler is None:
+        raise InputError(
+            f"Unknown command {type(command).__name__}.", "Use the commands of heartfelt.collect.commands."
+        )
+    return handler
+
+
 def _fail(jobs: list[Job], error: Exception) -> None:
-    """Nobody's command was done. Everyone gets an error of their own; a refusal for other reasons stays what it was."""
+    """No command was done. Every caller gets an error of their own; a refusal for other reasons stays as it was."""
     for job in jobs:
-        job.answer, job.error = None, job.error or copy(error)
+        job.result, job.error = None, job.error or copy(error)
 
 
-def _tell(jobs: list[Job]) -> None:
-    """Give every caller their answer; those of one event loop together."""
+def _reply(jobs: list[Job]) -> None:
+    """Give every caller their result; those of one event loop together."""
     loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         if job.loop is not None:
             loops.setdefault(job.loop, []).append(job)
-        elif job.error is not None:
-            job.future.set_exception(job.error)
         else:
-            job.future.set_result(job.answer)
+            _resolve([job])
     for loop, theirs in loops.items():
-        with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nobody is waiting
             loop.call_soon_threadsafe(_resolve, theirs)
 
 
@@ -207,4 +238,4 @@ def _resolve(jobs: list[Job]) -> None:
         if job.error is not None:
             job.future.set_exception(job.error)
         else:
-            job.future.set_result(job.answer)
+            job.future.set_result(job.result)

@@ -1,20 +1,19 @@
 """A server that speaks EmoLia's contract: POST a text and an audio file, get a similarity.
 
-One request is ``{"text", "audio_filename", "audio_base64"}``, or ``audio_stem`` in place of the last two where audio is not to
+A request is ``{"text", "audio_filename", "audio_base64"}``, or ``audio_stem`` in place of the last two where audio is not to
 be sent; the answer is ``{"similarity"}``, ``{"score"}`` or ``{"logit"}``. heartfelt's own variant sends all texts of a
-stimulus at once: the same request with ``"texts"`` beside ``"text"`` (the first of them), answered with
-``{"similarities": [...]}``. A server that does not know it answers the first text as ever, or refuses; the rest is then asked
-one by one, and so is everything after.
+stimulus at once: the same request with ``"texts"`` next to ``"text"`` (the first of them), answered with
+``{"similarities": [...]}``. A server that does not know it answers the first text as usual, or refuses; the rest is then asked
+one at a time, and so is everything after.
 
-The number is the score of the question's text. Of categories without an order each gets a text of its own, and the one with the
-highest number is the answer.
+The number is the score of the question's text. Unordered categories get a text each, and the one with the highest number is the
+answer.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,26 +22,39 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.exchange import (
-    Exchange,
+from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.http import (
+    Connections,
     UnusableAnswer,
     is_transient,
     refusal,
-    shortened,
+    secret,
     timeout_of,
     wait_of,
 )
-from heartfelt.predictors.info import PredictorInfo
-from heartfelt.predictors.names import file_name_of, stem_of
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, Transient
-from heartfelt.predictors.sentences import asked_texts, matched
+from heartfelt.predictors.predictor import (
+    PREDICTORS,
+    Ask,
+    Case,
+    Prediction,
+    Predictor,
+    PredictorInfo,
+    TransientError,
+)
+from heartfelt.predictors.texts import best_match, file_name_of, stem_of, texts_to_match
 
 KEYS = ("similarity", "score", "logit")
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
-_MAKING = threading.Lock()
+_CHOICES = {
+    "audio": ("send", "stem"),
+    "names": ("unique", "plain"),
+    "batch": ("auto", "never"),
+}
+_CONNECTING = threading.Lock()
 
 
+@PREDICTORS.register("endpoint")
 class Endpoint(Predictor):
     """A server behind a URL."""
 
@@ -50,23 +62,19 @@ class Endpoint(Predictor):
     about: ClassVar[str] = "a server that answers a text and a media file with a similarity by HTTP POST"
     argument: ClassVar[str] = "the URL to post to"
     options: ClassVar[Mapping[str, str]] = {
-        "audio": "'send' the media (the usual), or only the 'stem' of their name",
-        "names": "'unique' file names (the usual), or 'plain' ones without their folders",
-        "batch": "'auto' tries all texts of a stimulus at once (the usual), 'never' sends one text a request",
-        "timeout": "seconds a request may take from start to end, 60 if left out",
+        "audio": "'send' the media (default), or only the 'stem' of their name",
+        "names": "'unique' file names (default), or 'plain' ones without their folders",
+        "batch": "'auto' tries all texts of a stimulus at once (default), 'never' sends one text per request",
+        "timeout": "seconds a request may take from start to end, by default 60",
         "token_from": "the environment variable that holds a bearer token",
-        "version": "the version of what answers; with it, answers may be kept between runs",
+        "version": "the version of what answers; with it, answers may be cached between runs",
     }
     reach = "network"
     at_once = 8
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         given = {"audio": "send", "names": "unique", "batch": "auto", "timeout": "60", **(options or {})}
-        for name, words in (
-            ("audio", ("send", "stem")),
-            ("names", ("unique", "plain")),
-            ("batch", ("auto", "never")),
-        ):
+        for name, words in _CHOICES.items():
             if given[name] not in words:
                 raise InputError(
                     f"The option '{name}' of the endpoint is '{given[name]}'.",
@@ -79,9 +87,9 @@ class Endpoint(Predictor):
         self._timeout = timeout_of(given["timeout"])
         self._token_from = given.get("token_from")
         self._version = given.get("version", "")
-        self.lasting = bool(self._version) and self._sends
+        self.cacheable = bool(self._version) and self._sends
         self.needs_media = self._sends
-        self._exchange: Exchange | None = None
+        self._connections: Connections | None = None
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Endpoint:
@@ -89,7 +97,7 @@ class Endpoint(Predictor):
         return cls(argument, options)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_exchange": None}
+        return {**self.__dict__, "_connections": None}
 
     @property
     def identity(self) -> str:
@@ -101,45 +109,41 @@ class Endpoint(Predictor):
         """The server's address, without the scheme."""
         parts = urlsplit(self._url)
         shown = f"{parts.netloc}{parts.path}".rstrip("/")
-        return PredictorInfo(self.asked or self.name, shown, self.name, self._url, self._version or None)
+        return PredictorInfo(self.spec or self.name, shown, self.name, self._url, self._version or None)
 
     @property
-    def exchange(self) -> Exchange:
+    def connections(self) -> Connections:
         """The connections, kept open between requests; made when first needed."""
-        with _MAKING:
-            if self._exchange is None:
-                headers = {"content-type": "application/json", "accept": "application/json"}
-                if self._token_from:
-                    headers["authorization"] = f"Bearer {_token(self._token_from)}"
-                self._exchange = Exchange(self._url, headers, self._timeout)
-            return self._exchange
+        with _CONNECTING:
+            if self._connections is None:
+                token = {"authorization": f"Bearer {secret(self._token_from)}"} if self._token_from else {}
+                self._connections = Connections(self._url, token, self._timeout)
+            return self._connections
 
     def expect(self, cases: Sequence[Case]) -> None:
-        """Look for the token, so that a missing one is told before anything is asked."""
+        """Look for the token, so that a missing one is reported before anything is asked."""
         del cases
-        _ = self.exchange
+        _ = self.connections
 
     def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """Ask everything of every case."""
+        """Ask everything about every case."""
         return [self._case(case) for case in cases]
 
     def close(self) -> None:
         """Close the connections."""
-        if self._exchange is not None:
-            self._exchange.close()
-            self._exchange = None
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None
 
     def _case(self, case: Case) -> list[Prediction]:
         lines = [
             _Line(place, self._name(case, ask), code, text)
             for place, ask in enumerate(case.asks)
-            for code, text in asked_texts(ask)
+            for code, text in texts_to_match(ask)
         ]
-        found = self._lines(case, lines)
+        scored = list(zip(lines, self._lines(case, lines), strict=True))
         return [
-            _folded(
-                ask, [(line.code, one) for line, one in zip(lines, found, strict=True) if line.place == place]
-            )
+            _combined(ask, [(line.code, prediction) for line, prediction in scored if line.place == place])
             for place, ask in enumerate(case.asks)
         ]
 
@@ -147,35 +151,35 @@ class Endpoint(Predictor):
         """What the stimulus is called in a request."""
         if self._sends:
             return file_name_of(case, ask, unique=self._unique)
-        return (
-            stem_of(case, ask) if self._unique else PurePosixPath(file_name_of(case, ask, unique=False)).stem
-        )
+        if self._unique:
+            return stem_of(case, ask)
+        return PurePosixPath(file_name_of(case, ask, unique=False)).stem
 
     def _lines(self, case: Case, lines: Sequence[_Line]) -> list[Prediction]:
-        """A score for every text: together where the server knows that, else one by one until it is in bad weather."""
+        """A score for every text: together where the server knows that, else one at a time until a transient error."""
         done: list[Prediction] = []
         together = len(lines) > 1 and self._batches is not False and len({line.name for line in lines}) == 1
         if together:
             done = self._together(case, lines)
         while len(done) < len(lines):
-            one = self._single(case, lines[len(done)])
-            done.append(one)
-            if together and one.problem is None:
+            prediction = self._single(case, lines[len(done)])
+            done.append(prediction)
+            if together and prediction.problem is None:
                 self._batches = False
-            if one.again is not None:
-                done += [Prediction.later(None, one.again)] * (len(lines) - len(done))
+            if prediction.retry_after is not None:
+                done += [Prediction.later(None, prediction.retry_after)] * (len(lines) - len(done))
         return done
 
     def _together(self, case: Case, lines: Sequence[_Line]) -> list[Prediction]:
         """All texts in one request; what the server's answer settles, in order, which may be nothing."""
         try:
             status, answer = self._posted(self._content(case, lines[0], [line.text for line in lines]))
-        except Transient as error:
-            if isinstance(error, _Broken) and not self._batches:
+        except TransientError as error:
+            if isinstance(error, _ServerError) and not self._batches:
                 return []
             return [Prediction.later(error.problem, error.after)] * len(lines)
-        except _Garbled as error:
-            return [Prediction.failed(str(error))] * len(lines)
+        except UnusableAnswer as error:
+            return [Prediction.failed(error.problem)] * len(lines)
         if status in _REFUSALS and not self._batches:
             return []
         if status != 200:
@@ -185,55 +189,49 @@ class Endpoint(Predictor):
             self._batches = False
             return [_read(answer)]
         if not isinstance(many, list) or len(many) != len(lines):
-            given = len(many) if isinstance(many, list) else "no"
-            return [Prediction.failed(f"the server gave {given} similarities for {len(lines)} texts")] * len(
-                lines
-            )
+            count = len(many) if isinstance(many, list) else "no"
+            wrong = f"the server gave {count} similarities for {len(lines)} texts"
+            return [Prediction.failed(wrong)] * len(lines)
         self._batches = True
-        return [_number(one, "similarities") for one in many]
+        return [_number(value, "similarities") for value in many]
 
     def _single(self, case: Case, line: _Line) -> Prediction:
         try:
             status, answer = self._posted(self._content(case, line))
-        except Transient as error:
+        except TransientError as error:
             return Prediction.later(error.problem, error.after)
-        except _Garbled as error:
-            return Prediction.failed(str(error))
+        except UnusableAnswer as error:
+            return Prediction.failed(error.problem)
         return _read(answer) if status == 200 else Prediction.failed(refusal(status, answer))
 
     def _content(self, case: Case, line: _Line, texts: Sequence[str] = ()) -> bytes:
-        """The body of a request; base64 needs no escaping, so the audio goes in as it is."""
-        said: dict[str, Any] = {"text": line.text, **({"texts": list(texts)} if texts else {})}
+        """The body of a request; base64 needs no escaping, so the audio is inserted as it is."""
+        request: dict[str, Any] = {"text": line.text, **({"texts": list(texts)} if texts else {})}
         if not self._sends:
-            return json.dumps({**said, "audio_stem": line.name}).encode()
-        head = json.dumps({**said, "audio_filename": line.name}).encode()
+            return json.dumps({**request, "audio_stem": line.name}).encode()
+        head = json.dumps({**request, "audio_filename": line.name}).encode()
         audio = case.media.base64 if case.media else ""
         return b'%s, "audio_base64": "%s"}' % (head[:-1], audio.encode("ascii"))
 
     def _posted(self, content: bytes) -> tuple[int, Any]:
-        """The status and the answer of one request; bad weather is raised."""
+        """The status and the answer of one request; a transient error is raised, and so is an answer that cannot be read."""
+        response = self.connections.post(content)
+        if is_transient(response.status):
+            kind = _ServerError if response.status == 500 else TransientError
+            raise kind(refusal(response.status, response.text), after=wait_of(response.retry_after))
+        if response.status >= 300:
+            return response.status, response.text
+        if not response.body.strip():
+            raise UnusableAnswer(f"the server answered {response.status} with nothing", "Check the server.")
         try:
-            said = self.exchange.post(content)
-        except UnusableAnswer as error:
-            raise _Garbled(error.problem) from None
-        if is_transient(said.status):
-            kind = _Broken if said.status == 500 else Transient
-            raise kind(refusal(said.status, said.text), after=wait_of(said.retry_after))
-        if said.status >= 300:
-            return said.status, said.text
-        if not said.body.strip():
-            raise _Garbled(f"the server answered {said.status} with nothing")
-        try:
-            return 200, json.loads(said.body)
+            return 200, json.loads(response.body)
         except (ValueError, RecursionError):
-            raise _Garbled(f"the server's answer is not JSON: '{shortened(said.text)}'") from None
+            raise UnusableAnswer(
+                f"the server's answer is not JSON: '{shortened(response.text)}'", "Check the server."
+            ) from None
 
 
-class _Garbled(Exception):
-    """An answer that cannot be read."""
-
-
-class _Broken(Transient):
+class _ServerError(TransientError):
     """The server failed at the request; a batch may be what it failed at."""
 
 
@@ -247,13 +245,15 @@ class _Line:
     text: str
 
 
-def _folded(ask: Ask, found: Sequence[tuple[float | None, Prediction]]) -> Prediction:
-    """One prediction from those of a question's texts: a failure goes before what is to be asked again, and that before scores."""
-    failed = [one for _, one in found if one.problem is not None and one.again is None]
-    again = sorted((one for _, one in found if one.again is not None), key=lambda one: one.problem is None)
-    if failed or again:
-        return (failed or again)[0]
-    return matched(ask, [(code, one.score or 0.0) for code, one in found])
+def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Prediction:
+    """One prediction from those of a question's texts: a failure takes precedence over a retry, and that over scores."""
+    failed = [each for _, each in scored if each.problem is not None and each.retry_after is None]
+    retried = sorted(
+        (each for _, each in scored if each.retry_after is not None), key=lambda each: each.problem is None
+    )
+    if failed or retried:
+        return (failed or retried)[0]
+    return best_match(ask, [(code, each.score or 0.0) for code, each in scored])
 
 
 def _read(answer: Any) -> Prediction:
@@ -288,7 +288,7 @@ def _checked_url(url: str) -> str:
     parts = urlsplit(url.strip())
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise InputError(
-            f"'{url}' is no address of a server." if url else "The endpoint has no address.",
+            f"'{url}' is not the address of a server." if url else "The endpoint has no address.",
             "Write endpoint:http://localhost:8000/similarity, with the address to post to.",
         )
     if "@" in parts.netloc:
@@ -297,15 +297,3 @@ def _checked_url(url: str) -> str:
             "Put a token into an environment variable, and name it: endpoint[token_from=VARIABLE]:URL.",
         )
     return url.strip()
-
-
-def _token(variable: str) -> str:
-    token = os.environ.get(variable)
-    if not token:
-        raise InputError(
-            f"The environment variable {variable} is empty.", "Set it to the token the server wants."
-        )
-    return token
-
-
-PREDICTORS.add(Endpoint.name, Endpoint)

@@ -3,28 +3,46 @@
 Long: a row for every item, with the stimulus, the question (needed where more than one is asked) and ``value``, ``score``,
 ``answer`` or ``shares``. Wide: a row for every stimulus, with a column for every question. MusicEval's answer file
 (``wavid,overall,textual`` without a header), EmoLia's ``predictions.csv`` and heartfelt's own are known. A stimulus may be named
-without its extension or its folder, where that is unmistakable. Items the file says nothing of are predictions with a problem;
+without its extension or its folder, where that is unambiguous. Items the file does not hold are predictions with a problem;
 rows that belong to no stimulus are in the ledger.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import polars as pl
 
-from heartfelt.errors import InputError
-from heartfelt.formats.columns import MISSING
-from heartfelt.predictors.file_layout import Answers, Layout, Row, answers_of, number_of, read_rows, shares_of
-from heartfelt.predictors.info import PredictorInfo
-from heartfelt.predictors.names import Names
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.columns import MISSING, read_table
+from heartfelt.formats.delimited import read_delimited
+from heartfelt.formats.format import FORMATS
+from heartfelt.formats.lines import read_jsonl
+from heartfelt.formats.tabular import SYNONYMS
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.texts import Names
 from heartfelt.tables import LEDGER
 
+Row: TypeAlias = Mapping[str, Any]
+Answers: TypeAlias = dict[tuple[str, str], Row]
+"""What a file says by (name of the stimulus, question): the parts of a prediction as the file holds them."""
 
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "stimulus": ("wavid", *SYNONYMS["stimulus"]),
+    "question": SYNONYMS["question"],
+    "value": ("value", "prediction", "predicted", "pred", "rating"),
+    "score": ("score", "similarity", "logit", "probability"),
+    "answer": ("answer", "category", "label", "caption", "text"),
+}
+_FURTHER = ("shares", "low", "high", "reason", "note", "against", "ok", "problem", "error")
+
+
+@PREDICTORS.register("file")
 class File(Predictor):
     """Predictions from a file."""
 
@@ -37,7 +55,7 @@ class File(Predictor):
         "value": "the column of values on the question's scale",
         "score": "the column of scores that are not on the scale",
         "answer": "the column of categories or texts",
-        "model": "of a file with several models, the one to take",
+        "model": "of a file with several models, the one to use",
     }
     needs_media = False
     batch = 256
@@ -66,7 +84,7 @@ class File(Predictor):
         """The file's name without its extension, or the model chosen from it."""
         chosen = self._layout.columns.get("model")
         return PredictorInfo(
-            self.asked or str(self._path),
+            self.spec or str(self._path),
             chosen or self._path.stem,
             self.name,
             str(self._path),
@@ -77,17 +95,17 @@ class File(Predictor):
     def expect(self, cases: Sequence[Case]) -> None:
         """Match the file's rows with what will be asked."""
         questions = {ask.question: None for case in cases for ask in case.asks}
-        found = answers_of(self._rows, list(questions), self._layout, str(self._path))
+        rows = answers_of(self._rows, list(questions), self._layout, str(self._path))
         names = Names(case.stimulus for case in cases)
         asked = {(case.stimulus, ask.question) for case in cases for ask in case.asks}
         matched: Answers = {}
-        left: list[tuple[str, str, str]] = []
-        for (name, question), row in found.items():
+        unmatched: list[tuple[str, str, str]] = []
+        for (name, question), row in rows.items():
             stimulus = names.find(name)
             if stimulus is None:
-                left.append((name, question, "no stimulus that is asked about has this name"))
+                unmatched.append((name, question, "no stimulus that is asked about has this name"))
             elif (stimulus, question) not in asked:
-                left.append((name, question, "this question is not asked of this stimulus"))
+                unmatched.append((name, question, "this question is not asked of this stimulus"))
             elif (stimulus, question) in matched:
                 raise InputError(
                     f"{self._path}: the stimulus '{stimulus}' has two predictions for '{question}'.",
@@ -96,40 +114,34 @@ class File(Predictor):
             else:
                 matched[stimulus, question] = row
         self._answers = matched
-        self._ledger = _ledger(left, self._path)
+        self._ledger = _ledger(unmatched, self._path)
 
     def ledger(self) -> pl.DataFrame:
         """The rows that belong to nothing that is asked."""
         return self._ledger
 
     def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """What the file says."""
+        """What the file holds."""
         if self._answers is None:
             self.expect(cases)
         answers = self._answers or {}
         return [
-            [_one(answers.get((case.stimulus, ask.question)), ask) for ask in case.asks] for case in cases
+            [_prediction(answers.get((case.stimulus, ask.question)), ask) for ask in case.asks]
+            for case in cases
         ]
 
-    @classmethod
-    def example(cls, folder: Path) -> str:
-        """A file that answers nothing that is asked."""
-        path = folder / "predictions.csv"
-        path.write_text("stimulus,question,value\nnobody,nothing,1\n", encoding="utf-8")
-        return str(path)
 
-
-def _one(row: Row | None, ask: Ask) -> Prediction:
+def _prediction(row: Row | None, ask: Ask) -> Prediction:
     """One row of the file, read on the question's scale."""
     if row is None:
         return Prediction.failed("the file holds no prediction for this item")
-    said = row.get("problem") or row.get("error")
-    if said or str(row.get("ok", True)).casefold() == "false":
-        return Prediction.failed(str(said or "the file says that there is no prediction"))
+    problem = row.get("problem") or row.get("error")
+    if problem or str(row.get("ok", True)).casefold() == "false":
+        return Prediction.failed(str(problem or "the file says that there is no prediction"))
     try:
         shares = shares_of(row.get("shares"))
     except (TypeError, ValueError):
-        return Prediction.failed(f"the file's shares '{row.get('shares')}' are no object of numbers")
+        return Prediction.failed(f"the file's shares '{row.get('shares')}' are not an object of numbers")
     value, answer, problem = _cell(row.get("value", row.get("cell")), ask)
     numbers = {name: number_of(row.get(name)) for name in ("score", "low", "high", "against")}
     answer = answer if row.get("answer") is None else str(row["answer"])
@@ -170,4 +182,157 @@ def _ledger(left: Sequence[tuple[str, str, str]], path: Path) -> pl.DataFrame:
     return LEDGER.check(pl.DataFrame(rows, schema={c.name: c.dtype for c in LEDGER.columns}), str(path))
 
 
-PREDICTORS.add(File.name, File)
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns hold what, as far as the user named them."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """The layout in words, for the predictor's identity."""
+        return " ".join(f"{name}={column}" for name, column in sorted(self.columns.items()))
+
+    def column(self, part: str, header: Sequence[str], where: str) -> str | None:
+        """The column of a part: the one the user named, or the first that is called so."""
+        named = self.columns.get(part)
+        if named is not None:
+            if named not in header:
+                raise InputError(f"{where} has no column '{named}'.", suggestion(named, header, "It has"))
+            return named
+        by_case = {name.strip().casefold(): name for name in reversed(header)}
+        return next((by_case[name] for name in _NAMES[part] if name in by_case), None)
+
+
+def read_rows(path: Path, layout: Layout) -> list[dict[str, Any]]:
+    """The rows of a file as they are; of several models only the one that was asked for."""
+    if path.suffix.lower() in {".jsonl", ".ndjson"}:
+        rows = [record for _, record in read_jsonl(path)]
+    elif path.suffix.lower() in {".parquet", ".pq"}:
+        rows = read_table(path).to_dicts()
+    else:
+        rows = _delimited(path)
+    if not rows:
+        raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
+    models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
+    wanted = layout.columns.get("model")
+    if wanted is not None and wanted not in models:
+        raise InputError(f"{path} holds no model '{wanted}'.", suggestion(wanted, models, "Models"))
+    if wanted is None and len(models) > 1:
+        raise InputError(
+            f"{path} holds predictions of {len(models)} models.",
+            f"Say which: file[model={models[0]}]:{path}. Models: {', '.join(models)}.",
+        )
+    return rows if wanted is None else [row for row in rows if str(row.get("model")) == wanted]
+
+
+def _delimited(path: Path) -> list[dict[str, Any]]:
+    """A text table; one without a header is a dataset's own list of answers, if it has as many columns of numbers."""
+    frame = read_table(path)
+    if len(frame.columns) > 1 and all(_number(name) is not None for name in frame.columns[1:]):
+        for format in FORMATS.values():
+            if len(format.answer_columns) == len(frame.columns) - 1:
+                frame = read_delimited(path, names=("stimulus", *format.answer_columns))
+    return frame.to_dicts()
+
+
+def answers_of(rows: Sequence[Row], questions: Sequence[str], layout: Layout, where: str) -> Answers:
+    """What each row answers to which question. ``questions`` are those that will be asked."""
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    for format in FORMATS.values():
+        stimuli, keys = format.prediction_keys or ((), ())
+        if stimuli and {*stimuli, *keys} <= set(header):
+            return _long(rows, list(stimuli), list(keys), layout, where)
+    stimulus = layout.column("stimulus", header, where)
+    if stimulus is None:
+        raise InputError(
+            f"{where} has no column that names the stimulus.",
+            suggestion("stimulus", header, "Say which it is with file[stimulus=COLUMN]:FILE. It has"),
+        )
+    question = layout.column("question", header, where)
+    if question is not None:
+        return _long(rows, [stimulus], [question], layout, where)
+    wide = _wide_columns(header, questions)
+    if wide:
+        return _wide(rows, stimulus, wide, where)
+    if len(questions) > 1:
+        raise InputError(
+            f"{where} does not say which question a prediction answers: it has no column 'question' and none called"
+            f" {' or '.join(questions[:3])}.",
+            "Add a column 'question', or one column for every question.",
+        )
+    return _long(rows, [stimulus], [], layout, where, fixed=questions[0])
+
+
+def _wide_columns(header: Sequence[str], questions: Sequence[str]) -> dict[str, str]:
+    """The columns named like a question, or as a dataset's own lists name it."""
+    same = {name: name for name in header if name in questions}
+    known = {column: to for format in FORMATS.values() for column, to in format.answer_columns.items()}
+    return same or {name: known[name] for name in header if known.get(name) in questions}
+
+
+def _long(
+    rows: Sequence[Row], names: list[str], keys: list[str], layout: Layout, where: str, fixed: str = ""
+) -> Answers:
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {part: layout.column(part, header, where) for part in ("value", "score", "answer")}
+    used = {
+        part: column for part, column in columns.items() if column is not None and column not in names + keys
+    }
+    if not used and "shares" not in header:
+        raise InputError(
+            f"{where} has no column of predictions.",
+            suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has"),
+        )
+    further = [name for name in _FURTHER if name in header]
+    out: Answers = {}
+    for place, row in enumerate(rows):
+        key = (
+            "/".join(str(row.get(name)) for name in names),
+            "/".join(str(row.get(name)) for name in keys) or fixed,
+        )
+        if key in out:
+            raise _duplicate(where, place, key)
+        out[key] = {
+            **{part: row.get(column) for part, column in used.items()},
+            **{n: row.get(n) for n in further},
+        }
+    return out
+
+
+def _wide(rows: Sequence[Row], stimulus: str, columns: Mapping[str, str], where: str) -> Answers:
+    out: Answers = {}
+    for place, row in enumerate(rows):
+        for column, question in columns.items():
+            key = (str(row.get(stimulus)), question)
+            if key in out:
+                raise _duplicate(where, place, key)
+            out[key] = {"cell": row.get(column)}
+    return out
+
+
+def _duplicate(where: str, place: int, key: tuple[str, str]) -> InputError:
+    return InputError(
+        f"{where}, row {place + 1}: the stimulus '{key[0]}' has two predictions for '{key[1]}'.",
+        "Keep one row per stimulus and question.",
+    )
+
+
+def number_of(cell: Any) -> float | None:
+    """A cell as a number; None where it is not one, or empty."""
+    return None if cell is None or str(cell).strip() in MISSING else _number(cell)
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, bool):
+        return float(cell)
+    try:
+        return float(str(cell).strip().replace(",", "."))
+    except ValueError:
+        return None
+
+
+def shares_of(cell: Any) -> dict[str, float] | None:
+    """A cell of shares: a JSON object, or one as text."""
+    shares = json.loads(cell) if isinstance(cell, str) else cell
+    return None if shares is None else {str(name): float(share) for name, share in dict(shares).items()}

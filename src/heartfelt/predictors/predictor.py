@@ -1,28 +1,30 @@
-"""What a predictor is: something that says, for a stimulus and a question, what people would say.
+"""What a predictor is: something that predicts, for a stimulus and a question, what people would answer.
 
-A predictor is given cases (a stimulus with everything asked of it) and answers every question of every case, in order.
-What it cannot answer is a prediction with a ``problem``, never a missing one. A predictor that is passing through bad
-weather raises :class:`Transient` and is asked again later; any other error of one case becomes that case's problem. Where
-only some questions of a case met bad weather, their predictions carry ``again`` and only they are asked again.
+A predictor is given cases (a stimulus with every question about it) and answers every question of every case, in order.
+What it cannot answer is a prediction with a ``problem``, never a missing one. A predictor that meets a transient error raises
+:class:`TransientError` and is asked again later; any other error of a case becomes that case's problem. Where only some
+questions of a case met a transient error, their predictions carry ``retry_after`` and only they are asked again.
 
-A predictor must survive pickling, so that other processes and machines can have their own: what cannot travel (a session, a
-connection) is left behind and made again when it is first needed.
+A predictor must survive pickling, so that other processes and machines can have their own copy: what cannot travel (a session,
+a connection) is left behind and made again when it is first needed.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
-from heartfelt.predictors.info import PredictorInfo
-from heartfelt.predictors.model_call import Call
+from heartfelt.predictors.calls import Call
 from heartfelt.registry import Registry
 from heartfelt.tables import LEDGER, Column, Contract
 
@@ -31,11 +33,13 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Scale
 
+NO_MEDIA = "the media file is missing"
+
 PREDICTIONS = Contract(
     "predictions",
     "one row per item and predictor, whether it was answered or not",
     (
-        Column("model", pl.String, "the predictor, as it was asked for"),
+        Column("model", pl.String, "the predictor, as it was requested"),
         Column("stimulus", pl.String, "the stimulus id"),
         Column("question", pl.String, "the question id"),
         Column(
@@ -54,7 +58,7 @@ PREDICTIONS = Contract(
         Column(
             "against",
             pl.Float64,
-            "the label to hold it against, where it is not the item's own",
+            "the label to compare it with, where it is not the item's own",
             nullable=True,
         ),
         Column("ok", pl.Boolean, "whether there is a prediction"),
@@ -91,10 +95,10 @@ class Ask:
     words: str = ""
     """The question as raters read it."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """Facts about the question. ``media`` is always there: audio, speech or image. ``matches`` is ``prompt`` where the fit to
-    the prompt is asked about: ``text`` is then the prompt, and the question is how well the media match it."""
+    """Facts about the question. ``media`` is always there: audio, speech or image. ``matches`` is ``prompt`` where raters judged
+    the fit to the prompt: ``text`` is then the prompt, and the question is how well the media match it."""
     shown: str = ""
-    """What raters were shown beside the stimulus with this question: the written level or the prompt. Empty where nothing was."""
+    """What raters were shown together with the stimulus: the written level or the prompt. Empty where nothing was."""
 
 
 class Media:
@@ -114,48 +118,50 @@ class Media:
     @cached_property
     def base64(self) -> str:
         """The file's bytes as base64 text."""
-        import base64
-
         return base64.b64encode(self.content).decode("ascii")
 
     @cached_property
     def hash(self) -> str:
-        """What the file holds, as a hash: the same content under another name is the same."""
-        import hashlib
-
+        """SHA-256 of the content: the same content under another name has the same hash."""
         return hashlib.sha256(self.content).hexdigest()
 
-    def forget(self) -> None:
-        """Let go of the bytes; the hash stays."""
+    def release(self) -> None:
+        """Drop the bytes from memory; the hash stays."""
         for name in ("content", "base64"):
             self.__dict__.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A stimulus and everything asked of it."""
+    """A stimulus and every question about it."""
 
     stimulus: str
     asks: tuple[Ask, ...]
     media: Media | None = None
-    """None where the file is not at hand; ``facts['path']`` then says where it was looked for."""
+    """None where the file is missing; ``facts['path']`` then says where it was looked for."""
     system: str | None = None
     intent: str | None = None
     prompt: str | None = None
     """The text the stimulus was made from."""
     facts: Mapping[str, str] = field(default_factory=dict)
     together: tuple[Ask, ...] = ()
-    """Everything that is asked of the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
+    """Every question about the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
 
     @property
     def all_asks(self) -> tuple[Ask, ...]:
-        """Everything that is asked of the stimulus, answered already or not."""
+        """Every question about the stimulus, answered already or not."""
         return self.together or self.asks
+
+    def only(self, places: Sequence[int]) -> Case:
+        """The case with only some of its questions, by their places."""
+        if len(places) == len(self.asks):
+            return self
+        return replace(self, asks=tuple(self.asks[place] for place in places), together=self.all_asks)
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a predictor says of one question; with a ``problem``, why it says nothing."""
+    """What a predictor answers to one question; with a ``problem``, why there is no answer."""
 
     value: float | None = None
     score: float | None = None
@@ -171,8 +177,8 @@ class Prediction:
     """What makes it doubtful, in a word or two that can be filtered by; ``note`` says more."""
     call: Call | None = None
     """The request to a hosted model it was read from."""
-    again: float | None = None
-    """Ask this question again after so many seconds: it met bad weather (``problem``), or was not asked yet (no problem)."""
+    retry_after: float | None = None
+    """Ask this question again after this many seconds: it met a transient error (``problem``), or was not asked yet."""
 
     @classmethod
     def failed(cls, problem: str) -> Prediction:
@@ -181,17 +187,53 @@ class Prediction:
 
     @classmethod
     def later(cls, problem: str | None = None, after: float | None = None) -> Prediction:
-        """To be asked again: it failed in a way that may pass, or (without a problem) it was not asked yet."""
-        return cls(problem=problem, again=after or 0.0)
+        """To be asked again: it met a transient error or (without a problem) was not asked yet."""
+        return cls(problem=problem, retry_after=after or 0.0)
 
 
-class Transient(HeartfeltError):
-    """It may work if asked again: too many requests, a server on its way up, a connection that broke."""
+class TransientError(HeartfeltError):
+    """It may work if asked again: too many requests, a server that is starting, a connection that broke."""
 
     def __init__(self, problem: str, fix: str = "Ask again later.", *, after: float | None = None) -> None:
         super().__init__(problem, fix)
         self.after = after
-        """Seconds to wait, where the other side said so."""
+        """Seconds to wait, where the other side gave them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictorInfo:
+    """Which model made some predictions: a name for people, and a version and a hash to find the same model again."""
+
+    spec: str
+    """The text it was requested with."""
+    display_name: str
+    """A short name for tables and figures."""
+    predictor: str
+    """The registered predictor."""
+    model: str | None = None
+    """The model behind it: its name on a hub or a server, its own name, or its file."""
+    version: str | None = None
+    """The version of that model, where it is known."""
+    hash: str | None = None
+    """SHA-256 of the weights, the folder or the file, where they are available."""
+
+
+def distinct_names(infos: Sequence[PredictorInfo]) -> list[str]:
+    """The display names in order; equal names get what distinguishes them: their folder, else their whole spec."""
+    names = [info.display_name for info in infos]
+    longer = [
+        f"{name} ({PurePath(info.model or info.spec).parent.name or info.spec})" if count > 1 else name
+        for name, info, count in zip(names, infos, _counts(names), strict=True)
+    ]
+    return [
+        f"{info.display_name} ({info.spec})" if count > 1 else name
+        for name, info, count in zip(longer, infos, _counts(longer), strict=True)
+    ]
+
+
+def _counts(names: Sequence[str]) -> list[int]:
+    counts = Counter(names)
+    return [counts[name] for name in names]
 
 
 class Predictor(ABC):
@@ -206,21 +248,22 @@ class Predictor(ABC):
     needs_media: bool = True
     """Whether it looks at the media; a case without them is then not put to it."""
     batch: int = 1
-    """How many cases it likes at once."""
+    """How many cases it prefers at once."""
     at_once: int = 1
-    """How many batches may be under way at the same time."""
+    """How many batches may run at the same time."""
     reach: Literal["here", "network"] = "here"
-    lasting: bool = True
+    cacheable: bool = True
     """Whether its identity decides its answers for good. If not (a server, a function), no cache keeps them beyond a run."""
-    asked: str = ""
-    """The text it was asked for with, such as ``endpoint:http://localhost:8000``."""
+    spec: str = ""
+    """The text it was requested with, such as ``endpoint:http://localhost:8000``."""
     label: str = ""
     """The name the user gave it, as in ``my model=file:predictions.csv``; predictions carry it."""
 
     @classmethod
-    @abstractmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Predictor:
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Self:
         """Make one from the text after the colon and further options; raise with a fix where it cannot be made."""
+        del argument, options
+        return cls()
 
     @property
     @abstractmethod
@@ -235,16 +278,16 @@ class Predictor(ABC):
 
     def describe(self) -> PredictorInfo:
         """What is known of the model behind it."""
-        spec = self.asked or self.name
+        spec = self.spec or self.name
         return PredictorInfo(spec, spec, self.name)
 
     def request_digest(self, case: Case, ask: Ask) -> str:
-        """A hash of what is sent along with a question and decides its answer beside the question itself; empty for nothing."""
+        """A hash of what is sent with a question, besides the question itself, and decides its answer; empty for nothing."""
         del case, ask
         return ""
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
-        """Look at what people said, where the predictor is made of it. Each item's own label must stay out of its prediction."""
+        """Look at what people answered, where the predictor is made of it. An item's own label must not be used for it."""
         del source, labels
 
     def expect(self, cases: Sequence[Case]) -> None:
@@ -260,19 +303,13 @@ class Predictor(ABC):
         return LEDGER.empty()
 
     def close(self) -> None:  # noqa: B027  # most hold nothing
-        """Let go of what it holds; asked once more, it takes it up again."""
+        """Release what it holds; asked once more, it acquires it again."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @classmethod
-    def example(cls, folder: Path) -> str:
-        """Write what an instance needs below ``folder`` and return its ARG; the conformance suite makes one of it."""
-        del folder
-        return ""
 
     @classmethod
     def check_options(cls, options: Mapping[str, str]) -> None:
@@ -285,15 +322,20 @@ class Predictor(ABC):
                 )
 
 
-_HERE = "heartfelt.predictors"
 PREDICTORS: Registry[type[Predictor]] = Registry(
     "predictor",
-    homes=[
-        *(
-            f"{_HERE}.{name}"
-            for name in ("endpoint", "file", "sham", "constant", "system_mean", "intent", "human", "call")
+    homes={
+        "endpoint": "heartfelt.predictors.endpoint",
+        "file": "heartfelt.predictors.file",
+        **dict.fromkeys(
+            ("sham", "constant", "system-mean", "intent", "human"), "heartfelt.predictors.baselines"
         ),
-        *(f"{_HERE}.{name}" for name in ("clap", "clip", "chat", "speech_mos")),
-        *(f"{_HERE}.{name}.predictor" for name in ("trained", "valence_arousal")),
-    ],
+        "call": "heartfelt.predictors.function",
+        "clap": "heartfelt.predictors.contrastive",
+        "clip": "heartfelt.predictors.contrastive",
+        "chat": "heartfelt.predictors.chat",
+        "speech-mos": "heartfelt.predictors.speech_mos",
+        "trained": "heartfelt.predictors.trained.predictor",
+        "valence-arousal": "heartfelt.predictors.valence_arousal",
+    },
 )

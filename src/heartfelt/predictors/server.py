@@ -2,9 +2,9 @@
 
 POST, to any path, ``{"text", "audio_filename", "audio_base64"}``, or ``audio_stem`` in place of the last two where the server
 has the media; the answer is ``{"similarity"}``, or ``{"score"}`` where the predictor gives a value on a scale. With ``texts``
-all texts of a stimulus are answered at once with ``{"similarities"}``; where some cannot be, they are null and
+all texts of a stimulus are answered at once with ``{"similarities"}``; those that cannot be answered are null and
 ``problems`` says why. ``scale``, written as in a study, asks on another scale than yes and no. What is wrong with a request is
-told as ``{"problem", "fix"}``. Requests that come at the same time are put to the predictor together.
+answered as ``{"problem", "fix"}``. Requests that come at the same time are put to the predictor together.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.probe import AUDIO, IMAGES
-from heartfelt.predictors.names import Names
+from heartfelt.predictors.asking import Outcome, Retry, Work
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor
-from heartfelt.predictors.retry import Retry
-from heartfelt.predictors.work import Outcome, Work
+from heartfelt.predictors.texts import Names
 from heartfelt.study.scale import AnyScale, Scale, YesNo
 
 if TYPE_CHECKING:
@@ -37,8 +36,9 @@ if TYPE_CHECKING:
 
 _MOST_TEXTS = 1_000
 _LONGEST_NAME = 1_000
-_PATIENCE = 16
-"""How many times too large a request may be and still be heard to its end."""
+_READ_AT_MOST = 16
+"""How many times too large a request may be and still be read to its end."""
+_EXAMPLE = 'Post {"text", "audio_filename", "audio_base64"}.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,19 @@ class ServerOptions:
     host: str = "127.0.0.1"
     port: int = 8100
     batch: int | None = None
-    """How many requests are put to the predictor at once; what it likes if left out."""
+    """How many requests are put to the predictor at once; by default what it prefers."""
     wait: float = 0.005
-    """Seconds a request may wait for others to go with it."""
+    """Seconds a request may wait for others to join it."""
     waiting: int = 512
-    """So many requests may wait; more are told to come back."""
+    """This many requests may wait; more are asked to come back."""
     megabytes: float = 64.0
     """How large a request may be."""
     media: Path | None = None
     """The folder of the media that requests name without sending."""
 
 
-class Refused(HeartfeltError):
-    """A request that cannot be answered, with the status that says so."""
+class RefusedRequest(HeartfeltError):
+    """A request that cannot be answered, with the HTTP status."""
 
     def __init__(self, status: int, problem: str, fix: str) -> None:
         super().__init__(problem, fix)
@@ -74,16 +74,16 @@ class Batcher:
         self._work = Work(predictor, Retry(retries=0))
         self._size = options.batch or predictor.batch
         self._wait = options.wait
-        self._lines = max(1, predictor.at_once)
+        self._lanes = max(1, predictor.at_once)
         self._queue: asyncio.Queue[tuple[Case, asyncio.Future[Outcome]]] = asyncio.Queue(options.waiting)
-        self._pool = ThreadPoolExecutor(self._lines, thread_name_prefix="predict")
+        self._pool = ThreadPoolExecutor(self._lanes, thread_name_prefix="predict")
         self._tasks: list[asyncio.Task[None]] = []
         self.batches = 0
         """How many times the predictor was asked."""
 
     def open(self) -> None:
         """Begin to work."""
-        self._tasks = [asyncio.create_task(self._line()) for _ in range(self._lines)]
+        self._tasks = [asyncio.create_task(self._lane()) for _ in range(self._lanes)]
 
     async def close(self) -> None:
         """Stop; what still waits is not answered."""
@@ -93,15 +93,15 @@ class Batcher:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def settle(self, case: Case) -> Outcome:
-        """What becomes of one case."""
+        """The outcome of one case."""
         answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((case, answer))
         except asyncio.QueueFull:
-            raise Refused(503, "Too many requests are waiting.", "Ask again in a moment.") from None
+            raise RefusedRequest(503, "Too many requests are waiting.", "Ask again in a moment.") from None
         return await answer
 
-    async def _line(self) -> None:
+    async def _lane(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             taken = [await self._queue.get()]
@@ -109,14 +109,14 @@ class Batcher:
                 await asyncio.sleep(self._wait)
             while len(taken) < self._size and not self._queue.empty():
                 taken.append(self._queue.get_nowait())
-            # Whoever has hung up is not waiting for an answer.
+            # A client that has hung up is not waiting for an answer.
             taken = [(case, answer) for case, answer in taken if not answer.done()]
             if not taken:
                 continue
             self.batches += 1
             try:
                 outcomes = await loop.run_in_executor(self._pool, self._work, [case for case, _ in taken])
-            except Exception as error:  # noqa: BLE001  # the edge: those who wait are told
+            except Exception as error:  # noqa: BLE001  # the edge: every waiting client gets the error
                 for _, answer in taken:
                     if not answer.done():
                         answer.set_exception(error)
@@ -126,17 +126,6 @@ class Batcher:
                     answer.set_result(outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request that makes sense."""
-
-    name: str
-    content: bytes | None
-    texts: tuple[str, ...]
-    together: bool
-    scale: Scale
-
-
 def predictor_app(predictor: Predictor, options: ServerOptions | None = None) -> Starlette:
     """The application that serves a predictor."""
     from starlette.applications import Starlette
@@ -144,7 +133,7 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
     from starlette.routing import Route
 
     options = options or ServerOptions()
-    places = _Places(options.media)
+    stored = _MediaFolder(options.media)
     limit = int(options.megabytes * 2**20)
 
     @asynccontextmanager
@@ -156,20 +145,21 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
         predictor.close()
 
     async def answer(request: Request) -> JSONResponse:
-        asked = await asyncio.to_thread(read_request, await _body(request, limit))
-        with tempfile.TemporaryDirectory(prefix="heartfelt-") as room:
-            case = await asyncio.to_thread(_case, asked, Path(room), places)
+        query = await asyncio.to_thread(read_request, await _body(request, limit))
+        with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
+            case = await asyncio.to_thread(_case, query, Path(folder), stored)
             outcome = await request.app.state.batcher.settle(case)
-        return JSONResponse(_said(asked, outcome))
+        return JSONResponse(_answer(query, outcome))
 
     async def about(request: Request) -> JSONResponse:
         del request
-        told = {"predictor": predictor.asked or predictor.name, "about": predictor.about}
-        return JSONResponse({**told, "identity": predictor.identity})
+        facts = {"predictor": predictor.spec or predictor.name, "about": predictor.about}
+        return JSONResponse({**facts, "identity": predictor.identity})
 
-    async def told(request: Request, error: Exception) -> JSONResponse:
+    async def failed(request: Request, error: Exception) -> JSONResponse:
         del request
-        return JSONResponse(*_refusal(error), headers=_later(error))
+        content, status = _error(error)
+        return JSONResponse(content, status, headers={"retry-after": "1"} if status == 503 else {})
 
     return Starlette(
         routes=[
@@ -177,7 +167,7 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
             Route("/{path:path}", answer, methods=["POST"]),
         ],
         lifespan=lifespan,
-        exception_handlers={HeartfeltError: told, 404: told, 405: told, 500: told},
+        exception_handlers={HeartfeltError: failed, 404: failed, 405: failed, 500: failed},
     )
 
 
@@ -186,7 +176,7 @@ def serve_predictor(
     options: ServerOptions | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until stopped; ``ready`` hears the address."""
+    """Serve until stopped; ``ready`` is called with the address."""
     import uvicorn
 
     options = options or ServerOptions()
@@ -200,31 +190,41 @@ def serve_predictor(
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def read_request(body: bytes) -> _Asked:
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A valid request."""
+
+    name: str
+    content: bytes | None
+    texts: tuple[str, ...]
+    together: bool
+    """Whether all texts are answered at once."""
+    scale: Scale
+
+
+def read_request(body: bytes) -> Query:
     """What a request asks; raise with what is wrong with it."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused(
-            400, "The request is not JSON.", 'Post {"text", "audio_filename", "audio_base64"}.'
-        ) from None
+        raise RefusedRequest(400, "The request is not JSON.", _EXAMPLE) from None
     if not isinstance(content, dict):
-        raise Refused(
-            422, "The request is no JSON object.", 'Post {"text", "audio_filename", "audio_base64"}.'
-        )
+        raise RefusedRequest(422, "The request is not a JSON object.", _EXAMPLE)
     together = "texts" in content
     texts = content["texts"] if together else [content.get("text")]
     if not isinstance(texts, list) or not 1 <= len(texts) <= _MOST_TEXTS:
-        raise Refused(422, "'texts' is no list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
+        raise RefusedRequest(422, "'texts' is not a list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
     if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise Refused(422, "A text is missing, empty or no text.", "Send 'text', or a list 'texts'.")
-    encoded = content.get("audio_base64")
+        raise RefusedRequest(
+            422, "A text is missing, empty or not a text.", "Send 'text', or a list 'texts'."
+        )
     name = content.get("audio_filename") or content.get("audio_stem")
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
-        raise Refused(
+        raise RefusedRequest(
             422, "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
         )
-    return _Asked(name, _decoded(encoded), tuple(texts), together, _scale(content.get("scale")))
+    media = _decoded(content.get("audio_base64"))
+    return Query(name, media, tuple(texts), together, _scale(content.get("scale")))
 
 
 def _decoded(encoded: Any) -> bytes | None:
@@ -235,7 +235,9 @@ def _decoded(encoded: Any) -> bytes | None:
     except (binascii.Error, ValueError):
         content = b""
     if not content:
-        raise Refused(422, "'audio_base64' is not base64, or empty.", "Encode the file's bytes as base64.")
+        raise RefusedRequest(
+            422, "'audio_base64' is not base64, or empty.", "Encode the file's bytes as base64."
+        )
     return content
 
 
@@ -245,114 +247,105 @@ def _scale(given: Any) -> Scale:
     if given is None:
         return YesNo(type="yes-no")
     try:
-        made: Scale = TypeAdapter[AnyScale](AnyScale).validate_python(given)
+        scale: Scale = TypeAdapter[AnyScale](AnyScale).validate_python(given)
     except ValidationError as error:
         first = error.errors()[0]
-        raise Refused(
+        raise RefusedRequest(
             422,
-            f"'scale' is no scale: {first['msg']} ({'.'.join(map(str, first['loc'])) or 'scale'}).",
+            f"'scale' is not a scale: {first['msg']} ({'.'.join(map(str, first['loc'])) or 'scale'}).",
             'Write it as in a study, such as {"type": "points", "points": 9}, or leave it out.',
         ) from None
-    return made
+    return scale
 
 
-def _case(asked: _Asked, room: Path, places: _Places) -> Case:
-    ending = PurePosixPath(asked.name).suffix.lower()
-    ending = ending if ending in AUDIO | IMAGES else ""
-    media: Media | None = None
-    if asked.content is not None:
-        path = room / f"media{ending}"
-        path.write_bytes(asked.content)
-        media = Media(path)
+def _case(query: Query, folder: Path, stored: _MediaFolder) -> Case:
+    suffix = PurePosixPath(query.name).suffix.lower()
+    suffix = suffix if suffix in AUDIO | IMAGES else ""
+    if query.content is None:
+        media = stored.find(query.name)
     else:
-        media = places.find(asked.name)
-    about = {"media": "image" if ending in IMAGES else "audio"}
+        media = Media(folder / f"media{suffix}")
+        media.path.write_bytes(query.content)
+    about = {"media": "image" if suffix in IMAGES else "audio"}
     asks = tuple(
-        Ask(f"text {place}", asked.scale, text, text, about) for place, text in enumerate(asked.texts, 1)
+        Ask(f"text {place}", query.scale, text, text, about) for place, text in enumerate(query.texts, 1)
     )
-    return Case(asked.name, asks, media)
+    return Case(query.name, asks, media)
 
 
-class _Places:
-    """The media the server has, by any unmistakable form of their name."""
+class _MediaFolder:
+    """The media the server has, by any unambiguous form of their name."""
 
     def __init__(self, folder: Path | None) -> None:
         self._paths: dict[str, Path] = {}
         if folder is not None:
             if not folder.is_dir():
-                raise InputError(f"There is no folder {folder}.", "Give the folder the media lie in.")
-            found = (path for path in sorted(folder.rglob("*")) if path.is_file())
-            self._paths = {path.relative_to(folder).as_posix(): path for path in found}
+                raise InputError(f"There is no folder {folder}.", "Give the folder that holds the media.")
+            files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+            self._paths = {path.relative_to(folder).as_posix(): path for path in files}
         self._names = Names(self._paths)
 
     def find(self, name: str) -> Media | None:
         """The media of that name, if there are any."""
-        found = self._names.find(name)
-        return None if found is None else Media(self._paths[found])
+        path = self._names.find(name)
+        return None if path is None else Media(self._paths[path])
 
 
-def _said(asked: _Asked, outcome: Outcome) -> dict[str, Any]:
-    said = outcome.predictions
-    if all(one.problem is not None for one in said):
-        raise Refused(
+def _answer(query: Query, outcome: Outcome) -> dict[str, Any]:
+    predictions = outcome.predictions
+    first = predictions[0]
+    if all(prediction.problem is not None for prediction in predictions):
+        raise RefusedRequest(
             503 if outcome.lost else 422,
-            said[0].problem or "",
+            first.problem or "",
             "Ask again in a moment." if outcome.lost else "Send what the predictor can answer.",
         )
-    if not asked.together:
-        return {"similarity" if said[0].score is not None else "score": _number(said[0]), **_more(said[0])}
-    answer: dict[str, Any] = {"similarities": [_number(one) for one in said]}
-    if any(one.problem for one in said):
-        answer["problems"] = [one.problem for one in said]
-    return answer
-
-
-def _number(said: Prediction) -> float | None:
-    return said.score if said.score is not None else said.value
-
-
-def _more(said: Prediction) -> dict[str, Any]:
-    parts: dict[str, Any] = {
-        "value": said.value,
-        "answer": said.answer,
-        "reason": said.reason,
-        "note": said.note,
+    if query.together:
+        answer: dict[str, Any] = {"similarities": [_number(prediction) for prediction in predictions]}
+        if any(prediction.problem for prediction in predictions):
+            answer["problems"] = [prediction.problem for prediction in predictions]
+        return answer
+    more = {name: getattr(first, name) for name in ("value", "answer", "reason", "note")}
+    more["shares"] = dict(first.shares) if first.shares is not None else None
+    return {
+        "similarity" if first.score is not None else "score": _number(first),
+        **{name: part for name, part in more.items() if part is not None},
     }
-    parts["shares"] = dict(said.shares) if said.shares is not None else None
-    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _number(prediction: Prediction) -> float | None:
+    return prediction.score if prediction.score is not None else prediction.value
 
 
 async def _body(request: Request, limit: int) -> bytes:
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
-        # What is too much is read and dropped: a client that is cut off while sending never hears why.
+        # The excess is read and dropped: a client that is cut off while sending never learns why.
         if size <= limit:
             parts.append(part)
-        elif size > _PATIENCE * limit:
+        elif size > _READ_AT_MOST * limit:
             break
     if size > limit:
-        raise Refused(413, f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file.")
+        raise RefusedRequest(
+            413, f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file."
+        )
     return b"".join(parts)
 
 
-def _refusal(error: Exception) -> tuple[dict[str, str], int]:
-    """What to answer for an error: its words, and its status."""
+def _error(error: Exception) -> tuple[dict[str, str], int]:
+    """The answer to an error, and its status."""
     if isinstance(error, HeartfeltError):
-        status = error.status if isinstance(error, Refused) else 422
+        status = error.status if isinstance(error, RefusedRequest) else 422
         return {"problem": error.problem, "fix": error.fix}, status
     status = getattr(error, "status_code", 500)
     if status == 500:
         problem = f"The server failed: {type(error).__name__}."
-        return {"problem": problem, "fix": "Look into the server's log; ask again."}, 500
+        return {"problem": problem, "fix": "See the server's log; ask again."}, 500
     return {
         "problem": f"There is nothing here ({status}).",
         "fix": "POST to /, or GET / to see what is served.",
     }, status
-
-
-def _later(error: Exception) -> dict[str, str]:
-    return {"retry-after": "1"} if isinstance(error, Refused) and error.status == 503 else {}
 
 
 def _listening(options: ServerOptions) -> socket.socket:

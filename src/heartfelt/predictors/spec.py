@@ -1,4 +1,4 @@
-"""Predictors by text: ``NAME``, ``NAME:ARG``, ``NAME[option=value,…]:ARG``, or ``module:function`` for one's own.
+"""Predictors by text: ``NAME``, ``NAME:ARG``, ``NAME[option=value,…]:ARG``, or ``module:function`` for a function of your own.
 
 ``LABEL=`` before any of them is the name its predictions carry in tables and figures.
 """
@@ -19,7 +19,7 @@ _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a predictor is asked for with."""
+    """A predictor as it is requested."""
 
     name: str
     argument: str = ""
@@ -29,20 +29,20 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Read ``NAME[option=value,…]:ARG``; what is no known name but looks like ``module:function`` is a function."""
+    """Read ``NAME[option=value,…]:ARG``; what is not a known name but looks like ``module:function`` is a function."""
     label, spec = _labelled(text.strip())
-    found = _SPEC.fullmatch(spec)
-    if found is None:
-        raise InputError(f"'{text}' names no predictor.", "Write NAME, NAME:ARG or module:function.")
-    name, argument = found["name"].strip(), (found["argument"] or "").strip()
+    parts = _SPEC.fullmatch(spec)
+    if parts is None:
+        raise InputError(f"'{text}' does not name a predictor.", "Write NAME, NAME:ARG or module:function.")
+    name, argument = parts["name"].strip(), (parts["argument"] or "").strip()
     if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
         return Spec("call", spec, label)
     options: dict[str, str] = {}
-    for part in (found["options"] or "").split(","):
+    for part in (parts["options"] or "").split(","):
         key, equals, value = part.partition("=")
         if part.strip() and not equals:
             raise InputError(
-                f"'{part}' in '{text}' is no option.", "Write options as name[option=value]:ARG."
+                f"'{part}' in '{text}' is not an option.", "Write options as name[option=value]:ARG."
             )
         if part.strip():
             options[key.strip()] = value.strip()
@@ -50,13 +50,13 @@ def parse_spec(text: str) -> Spec:
 
 
 def _labelled(text: str) -> tuple[str, str]:
-    """The label and the rest of ``LABEL=NAME:ARG``; no label where ``=`` stands inside options or an argument."""
-    found = _LABEL.fullmatch(text)
-    return (found["label"].strip(), found["spec"].strip()) if found else ("", text)
+    """The label and the rest of ``LABEL=NAME:ARG``; no label where ``=`` is inside options or an argument."""
+    parts = _LABEL.fullmatch(text)
+    return (parts["label"].strip(), parts["spec"].strip()) if parts else ("", text)
 
 
 def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predictor:
-    """Make the predictor a text asks for; ``options`` go before those in the text."""
+    """Make the predictor a text requests; ``options`` take precedence over those in the text."""
     asked = parse_spec(spec)
     kind = PREDICTORS[asked.name]
     merged = {**asked.options, **(options or {})}
@@ -80,7 +80,7 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
         raise UnknownNameError(
             f"There is no predictor called '{name}', and {_small(error.problem)}", fix
         ) from error
-    made.asked, made.label = _labelled(spec.strip())[1], asked.label
+    made.spec, made.label = _labelled(spec.strip())[1], asked.label
     return made
 
 

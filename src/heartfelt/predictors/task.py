@@ -1,9 +1,14 @@
-"""What is put to a predictor: a case for every stimulus, with everything asked of it.
+"""What is put to a predictor: a case for every stimulus, with every question about it.
 
-Only items that can be scored are asked, unless told otherwise: those with a label (of ordered categories also tied ones,
-which may be decided as present or absent), and of questions answered in words those somebody answered. The text a model is
-given is, in this order: the prompt, where raters judged the fit to it; the written level, where there is one; for an emotion
-that may be present, EmoLia's sentence; else a sentence of the medium and the scale.
+Only items that can be scored are asked by default: those with a label (of ordered categories also tied ones, which may be
+decided as present or absent), and of questions answered in words those somebody answered. The text a model is given is, in
+this order: the prompt, where raters judged the fit to it; the written level, where there is one; for an emotion that may be
+present, a sentence that names it; else a sentence of the medium and the scale.
+
+A limited sample is balanced over questions, systems and intents. Items are picked one at a time, each from a question, system and
+intent that were picked least so far (each counted against an equal share), ties drawn from the seed. Stimuli are in one seeded
+order, the same under every question, so that a larger sample asks everything about the same stimuli. The order of the rows
+does not matter.
 """
 
 from __future__ import annotations
@@ -11,7 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError
@@ -19,15 +27,17 @@ from heartfelt.files import inside
 from heartfelt.formats.columns import need
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors.predictor import Ask, Case, Media
-from heartfelt.predictors.sampling import balanced_sample
-from heartfelt.predictors.sentences import general_text, plain_text
+from heartfelt.predictors.texts import general_text, plain_text
 from heartfelt.snapshot import Snapshot
+from heartfelt.streams import stream
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
 from heartfelt.study.question import readable
 
 EMOTION = "Speech audio in which the speaker expresses or conveys {label}."
+BALANCED_OVER = ("question", "system", "intent")
 _PAIR = ("stimulus", "question")
+_Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 def cases(
@@ -42,23 +52,23 @@ def cases(
 ) -> list[Case]:
     """The cases of a study, in the order of its stimuli.
 
-    ``questions`` keeps only these; ``items`` only the pairs of its columns ``stimulus`` and ``question`` (a table of labels,
-    say); ``labelled=False`` also takes items without a label; ``limit`` takes so many items, balanced over
-    questions, systems and intents and drawn from the ``seed``. ``facts`` are columns of the
-    stimuli that predictors may see: none are shown unasked, since a table may hold what people said (a published mean).
+    ``questions`` selects these only; ``items`` only the pairs of its columns ``stimulus`` and ``question`` (a table of labels,
+    say); ``labelled=False`` includes items without a label; ``limit`` draws a balanced sample of this many items from the
+    ``seed``. ``facts`` are columns of the stimuli that predictors may see: none are shown by default, since a table may hold
+    what people answered (a published mean).
     """
     source = source if isinstance(source, Benchmark) else source.without_probes
     if limit is not None and limit < 1:
         raise InputError(f"A limit of {limit} items leaves nothing to ask.", "Give at least 1, or no limit.")
-    asked = (
-        [source.study.question(name) for name in questions] if questions is not None else source.study.asked
-    )
-    pairs = _pairs(source, items, labelled).filter(pl.col("question").is_in([one.id for one in asked]))
-    order = {question.id: place for place, question in enumerate(source.study.asked)}
+    study = source.study
+    chosen = [question.id for question in study.asked] if questions is None else list(questions)
+    order = {question.id: place for place, question in enumerate(study.asked)}
     known = [name for name in ("system", "intent") if name in source.stimuli.columns]
     stimuli = source.stimuli.select("stimulus", *known).with_row_index("_at")
     pairs = (
-        pairs.unique(_PAIR)
+        _pairs(source, items, labelled)
+        .filter(pl.col("question").is_in([study.question(name).id for name in chosen]))
+        .unique(_PAIR)
         .join(stimuli, on="stimulus")
         .with_columns(pl.col("question").replace_strict(order, return_dtype=pl.Int64).alias("_question"))
         .sort("_at", "_question")
@@ -73,62 +83,51 @@ def cases(
 def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: bool) -> pl.DataFrame:
     if items is not None:
         return items.select(_PAIR)
-    if isinstance(source, Benchmark):
+    if isinstance(source, Benchmark) or not labelled:
         return source.items.select(_PAIR)
-    if not labelled:
-        return source.items.select(_PAIR)
-    ordered = [q.id for q in source.study.asked if source.study.scale_of(q.id).level == "ordinal"]
-    have = (
-        labels(source)
-        .table.filter(pl.col("value").is_finite() | pl.col("question").is_in(ordered))
-        .select(_PAIR)
-    )
-    words = [q.id for q in source.study.asked if source.study.scale_of(q.id).level == "text"]
+    levels = {question.id: source.study.scale_of(question.id).level for question in source.study.asked}
+    ordered = [name for name, level in levels.items() if level == "ordinal"]
+    scored = pl.col("value").is_finite() | pl.col("question").is_in(ordered)
+    have = labels(source).table.filter(scored).select(_PAIR)
+    worded = [name for name, level in levels.items() if level == "text"]
     table = source.scan_ratings()
-    if not words or "answer" not in table.collect_schema():
+    if not worded or "answer" not in table.collect_schema():
         return have
-    told = table.filter(pl.col("question").is_in(words) & pl.col("answer").is_not_null())
-    return pl.concat([have, told.select(_PAIR).unique().collect()])
+    answered = table.filter(pl.col("question").is_in(worded) & pl.col("answer").is_not_null())
+    return pl.concat([have, answered.select(_PAIR).unique().collect()])
 
 
 def _made(
-    source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]], shown: Sequence[str]
+    source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]], visible: Sequence[str]
 ) -> list[Case]:
     root = source.media_root if isinstance(source, Benchmark) else source.source.media_root
     study = source.study
     shared = {question.id: ask_of(study, question) for question in study.asked}
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
     fits = {question.id for question in study.asked if "prompt" in question.shows}
-    known = [name for name in ("path", *shown) if name in source.stimuli.columns]
+    known = [name for name in ("path", *visible) if name in source.stimuli.columns]
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
-        prompt = _prompt(row.get("prompt"), row.get("intent"), prompts)
+        name, intent = row.get("prompt"), row.get("intent")
+        prompt = None if name is None else prompts.get(name, name).replace("{intent}", intent or "")
         asks = tuple(
-            _with_prompt(shared[name], prompt) if name in fits and prompt else shared[name]
-            for name in by_stimulus[row["stimulus"]]
+            replace(shared[question], text=prompt, shown=prompt)
+            if question in fits and prompt
+            else shared[question]
+            for question in by_stimulus[row["stimulus"]]
         )
-        facts = {name: str(row[name]) for name in known if row[name] is not None}
+        facts = {column: str(row[column]) for column in known if row[column] is not None}
         media = _media(root, row.get("path"))
-        out.append(Case(row["stimulus"], asks, media, row.get("system"), row.get("intent"), prompt, facts))
+        out.append(Case(row["stimulus"], asks, media, row.get("system"), intent, prompt, facts))
     return out
-
-
-def _prompt(name: str | None, intent: str | None, prompts: Mapping[str, str]) -> str | None:
-    if name is None:
-        return None
-    return prompts.get(name, name).replace("{intent}", intent or "")
-
-
-def _with_prompt(ask: Ask, prompt: str) -> Ask:
-    return replace(ask, text=prompt, shown=prompt)
 
 
 def _media(root: Path | None, path: str | None) -> Media | None:
     if root is None or path is None:
         return None
-    place = inside(root, path, "stimuli")
-    return Media(place) if place.is_file() else None
+    file = inside(root, path, "stimuli")
+    return Media(file) if file.is_file() else None
 
 
 def ask_of(study: Study, question: Question) -> Ask:
@@ -148,8 +147,48 @@ def ask_of(study: Study, question: Question) -> Ask:
     return Ask(question.id, scale, text, words, about, shown)
 
 
-def narrowed(case: Case, keep: Sequence[int]) -> Case:
-    """The case with only some of its questions, by their places."""
-    if len(keep) == len(case.asks):
-        return case
-    return replace(case, asks=tuple(case.asks[place] for place in keep), together=case.all_asks)
+def balanced_sample(items: pl.DataFrame, size: int, seed: int = 0) -> pl.DataFrame:
+    """``stimulus, question`` of ``size`` items (all, if there are no more), in the order they were given.
+
+    ``items`` has the columns stimulus and question and, where known, system and intent.
+    """
+    factors = [name for name in BALANCED_OVER if name in items.columns]
+    given = items.select("stimulus", *factors).with_row_index("_at")
+    if given.height <= size:
+        return items.select("stimulus", "question")
+    codes = [_codes(given[name].cast(pl.String).fill_null("")) for name in factors]
+    names = given["stimulus"].unique().sort()
+    order = stream(seed, "sample", "stimuli").permutation(len(names))
+    place = dict(zip(names.to_list(), order.tolist(), strict=True))
+    rank = np.array([place[name] for name in given["stimulus"].to_list()])
+    strata, of_stratum = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    # The rows of each stratum, the first to be picked last.
+    queues: list[list[int]] = [[] for _ in strata]
+    for row in np.lexsort((rank,))[::-1].tolist():
+        queues[of_stratum.ravel()[row]].append(row)
+    picked = _picked(strata, queues, size, seed)
+    return given.filter(pl.col("_at").is_in(picked)).select("stimulus", "question")
+
+
+def _codes(column: pl.Series) -> _Ints:
+    return np.unique(column.to_numpy().astype(str), return_inverse=True)[1].astype(np.int64)
+
+
+def _picked(strata: _Ints, queues: list[list[int]], size: int, seed: int) -> list[int]:
+    levels = [int(column.max()) + 1 for column in strata.T]
+    counts = [np.zeros(count) for count in levels]
+    tie = stream(seed, "sample", "ties").random(len(strata)) * 1e-6
+    left = np.array([len(queue) for queue in queues])
+    taken = np.zeros(len(strata))
+    out: list[int] = []
+    for _ in range(size):
+        cost = tie + np.where(left > 0, 0.0, np.inf)
+        for column, count in enumerate(counts):
+            cost = cost + count[strata[:, column]] * levels[column]
+        best = int(np.argmin(cost + 1e-3 * taken))
+        out.append(queues[best].pop())
+        left[best] -= 1
+        taken[best] += 1
+        for column, count in enumerate(counts):
+            count[strata[best, column]] += 1
+    return out

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from heartfelt.conveyance import Conveyance, Conveyed, Quadrants, SystemDeviation, SystemSlope
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import LabelOptions, labels
-from heartfelt.predictors.valence_arousal.conveyed import Conveyed
 from heartfelt.report.analysis import write_chart_tables
 from heartfelt.report.charts import Absent, Cell, Chart, Intervals, Line, axis, extent, lettered, numbers, row
 from heartfelt.report.figures.maps import intent_maps
@@ -28,12 +28,12 @@ PREDICTED = (
 )
 
 
-def headline(summary: Mapping[str, Any]) -> str:
+def headline(result: Conveyance) -> str:
     """What these numbers are, in one sentence."""
-    if not summary["rated"]:
+    if not result.rated:
         return PREDICTED
     return (
-        f"Predicted, with ratings of {summary['rated']:,} of {summary['stimuli']:,} clips: prediction-powered intervals,"
+        f"Predicted, with ratings of {result.rated:,} of {result.stimuli:,} clips: prediction-powered intervals,"
         " valid whatever the model."
     )
 
@@ -54,12 +54,13 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
     """Write summary.json, predictions.csv, ledger.csv, figures/ and report.html; return the folder."""
     from heartfelt.report.drawing.files import save
 
-    target, summary = Path(folder), conveyed.summary
+    target, result = Path(folder), conveyed.result
+    words = headline(result)
     charts = {
         "predicted-deviation": _chart(
-            summary["deviation_by_system"], "deviation", "Predicted deviation", 0.0, headline(summary)
+            result.deviation_by_system, "deviation", "Predicted deviation", 0.0, words
         ),
-        "predicted-slopes": _chart(summary["slopes"], "slope", "Predicted slopes", 1.0, headline(summary)),
+        "predicted-slopes": _chart(result.slopes, "slope", "Predicted slopes", 1.0, words),
     }
     with whole_folder(target, replace=replace) as made:
         figures = made / "figures"
@@ -68,7 +69,7 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
             if isinstance(chart, Chart):
                 save(chart, figures, name)
         write_chart_tables(charts, figures)
-        write_json(made / "summary.json", summary)
+        write_json(made / "summary.json", result)
         write_text(made / "predictions.csv", csv_text(conveyed.run.table))
         failed = conveyed.run.table.filter(~pl.col("ok")).select("stimulus", "question", "problem")
         write_text(made / "ledger.csv", csv_text(failed))
@@ -77,15 +78,15 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
 
 
 def _chart(
-    rows: Sequence[Mapping[str, Any]], key: str, title: str, line: float, words: str
+    rows: Sequence[SystemDeviation | SystemSlope], key: str, title: str, line: float, words: str
 ) -> Chart | Absent:
     panels: list[Intervals] = []
     behind: list[dict[str, Cell]] = []
-    for question in dict.fromkeys(one["question"] for one in rows):
+    for question in dict.fromkeys(each.question for each in rows):
         known = {
-            one["system"]: estimate
-            for one in rows
-            if one["question"] == question and (estimate := Estimate.from_json(one[key])).value is not None
+            each.system: estimate
+            for each in rows
+            if each.question == question and (estimate := _estimate(each)).value is not None
         }
         if not known:
             continue
@@ -96,24 +97,24 @@ def _chart(
         )
         value = axis(key, [*extent(made), line])
         panels.append(Intervals(lettered(len(panels), question), made, value, lines=(Line(line),)))
-        behind += [{"question": question, "system": system, **numbers(one)} for system, one in known.items()]
+        behind += [
+            {"question": question, "system": system, **numbers(estimate)}
+            for system, estimate in known.items()
+        ]
     if not panels:
         return Absent("nothing could be computed")
     return Chart(title, f"{title} by system with 95% intervals. {words}", panels, behind)
 
 
 def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> Page:
-    summary = conveyed.summary
-    how = headline(summary)
-    if not summary["rated"]:
+    result = conveyed.result
+    how = headline(result)
+    if not result.rated:
         how += " No clip was rated: the intervals include the model's known error on systems it was not trained on."
     cells = table(
         "Predicted deviation by system and intent",
         ["system", "intent", "question", "predicted deviation"],
-        [
-            [one["system"], one["intent"], one["question"], _estimate(one, "deviation")]
-            for one in summary["deviation_by_cell"]
-        ],
+        [[cell.system, cell.intent, cell.question, cell.deviation] for cell in result.deviation_by_cell],
     )
     sections = [
         *_maps(conveyed, charts),
@@ -123,7 +124,7 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
             how + flagged_words(conveyed),
             joined(
                 figure_block("predicted-deviation", charts),
-                _by_system("Predicted deviation by system", summary["deviation_by_system"], "deviation"),
+                _by_system("Predicted deviation by system", result.deviation_by_system, "deviation"),
                 folded("Predicted deviation by system and intent", cells),
             ),
         ),
@@ -133,29 +134,29 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
             "At 1, differences between intents come across in full; at 0, intents make no difference.",
             joined(
                 figure_block("predicted-slopes", charts),
-                _by_system("Predicted slopes", summary["slopes"], "slope"),
+                _by_system("Predicted slopes", result.slopes, "slope"),
             ),
         ),
     ]
-    if summary["quadrants"]:
-        sections.append(_quadrants(summary["quadrants"]))
+    if result.quadrants is not None:
+        sections.append(_quadrants(result.quadrants))
     facts = [
-        ("clips", f"{summary['stimuli']:,}"),
-        ("rated by people", f"{summary['rated']:,}"),
+        ("clips", f"{result.stimuli:,}"),
+        ("rated by people", f"{result.rated:,}"),
         ("not predicted", f"{conveyed.run.table.filter(~pl.col('ok')).height:,}"),
     ]
     media = media_sources(conveyed.snapshot, target / "report.html")
     title = f"Predicted conveyance: {conveyed.snapshot.source.name}"
-    return Page(title, headline(summary), sections, charts, media, facts)
+    return Page(title, headline(result), sections, charts, media, facts)
 
 
-def _estimate(one: Mapping[str, Any], key: str) -> Estimate | None:
-    return Estimate.from_json(one[key]) if one.get(key) else None
+def _estimate(row: SystemDeviation | SystemSlope) -> Estimate:
+    return row.deviation if isinstance(row, SystemDeviation) else row.slope
 
 
-def _by_system(caption: str, rows: Sequence[Mapping[str, Any]], key: str) -> Any:
+def _by_system(caption: str, rows: Sequence[SystemDeviation | SystemSlope], key: str) -> Any:
     lines: list[list[CellValue]] = [
-        [one["system"], one["question"], _estimate(one, key), _estimate(one, "ratings_alone")] for one in rows
+        [each.system, each.question, _estimate(each), each.ratings_alone] for each in rows
     ]
     return table(caption, ["system", "question", f"predicted {key}", "ratings alone"], lines)
 
@@ -187,11 +188,13 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
     ]
 
 
-def _quadrants(found: Mapping[str, Any]) -> Section:
-    counts = [[name, *line] for name, line in zip(found["rows"], found["counts"], strict=True)]
-    hits = [[name, Estimate.from_json(one)] for name, one in found["hit_rate"].items()]
+def _quadrants(quadrants: Quadrants) -> Section:
+    counts: list[list[CellValue]] = [
+        [name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)
+    ]
+    hits: list[list[CellValue]] = [[name, estimate] for name, estimate in quadrants.hit_rate.items()]
     html = joined(
-        table("Clips by intended and predicted quadrant", ["intended", *found["columns"]], counts),
+        table("Clips by intended and predicted quadrant", ["intended", *quadrants.columns], counts),
         table("Share of clips predicted in the intended quadrant", ["system", "share"], hits),
         paragraph(
             "Counts of predictions: a clip near a midline may well be perceived on the other side of it."

@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.sampling import balanced_sample
+from heartfelt.predictors.task import balanced_sample
 from heartfelt.tables import LEDGER
 
 

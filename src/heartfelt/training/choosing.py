@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.predictors.trained.head import Head
+from heartfelt.predictors.trained.model import Head
 from heartfelt.streams import stream
 from heartfelt.training.fitting import SETTINGS, Floats, Ints, Rows, Setting, View, fit, predictions
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predictors.trained.embeddings import Block
-from heartfelt.predictors.trained.head import Head, radial, softmax
+from heartfelt.predictors.trained.model import Head, radial, softmax
 from heartfelt.streams import stream
 
 Floats: TypeAlias = npt.NDArray[np.float64]

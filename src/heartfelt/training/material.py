@@ -22,8 +22,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import inside
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.predictors.task import cases
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS
-from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot

@@ -12,10 +12,8 @@ import numpy as np
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS
-from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.predictors.trained.head import KINDS
-from heartfelt.predictors.trained.model import Kept, Output, TrainedModel
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
+from heartfelt.predictors.trained.model import KINDS, OutOfFold, Output, TrainedModel
 from heartfelt.progress import Progress
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
@@ -190,12 +188,12 @@ def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, 
     }
 
 
-def _kept(material: Material, evaluation: Evaluation) -> dict[str, Kept]:
+def _kept(material: Material, evaluation: Evaluation) -> dict[str, OutOfFold]:
     found = {
         name: evaluation.left_out[name, "five-fold"].value for name in (t.question for t in material.targets)
     }
     return {
-        held: Kept(
+        held: OutOfFold(
             material.stimuli[place],
             {name: round(float(value[place]), 6) for name, value in found.items()},
             material.system[place],

@@ -21,24 +21,21 @@ __all__ = ["WebOptions", "create_app"]
 def create_app(
     collection: Collection, options: WebOptions, *, closes: bool = False, reader: Reader | None = None
 ) -> FastAPI:
-    """The rater pages, the dashboard and the API of one study; ``closes`` the collection when it stops.
+    """The rating pages, the dashboard and the API of one study; ``closes`` the collection when it stops.
 
-    ``reader`` computes figures and exports; in the server's own threads if left out.
-
-    Every part finds what it needs in ``app.state``: ``collection``, ``options``, ``signer``.
+    ``reader`` computes figures and exports; in the server's own threads if left out. Every part finds what it needs in
+    ``app.state``: ``collection``, ``options``, ``signer``.
     """
     from fastapi import FastAPI
     from starlette.middleware import Middleware
 
-    from heartfelt.web import api, errors, media, rater, study
-    from heartfelt.web.security.cookies import Signer
+    from heartfelt.web import api, errors, media, rater
+    from heartfelt.web.security.access import EndedLogins, RateLimit
     from heartfelt.web.security.guard import Guard
-    from heartfelt.web.security.limits import RateLimit
-    from heartfelt.web.security.logins import Logins
-    from heartfelt.web.study import background
-    from heartfelt.web.study.coverage import Coverage
-    from heartfelt.web.study.events import Pulse
+    from heartfelt.web.security.signing import Signer
+    from heartfelt.web.study import background, routes
     from heartfelt.web.study.figures import Figures
+    from heartfelt.web.study.views import CoverageView
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -56,17 +53,18 @@ def create_app(
         lifespan=lifespan,
         middleware=[Middleware(Guard, options=options)],
     )
-    app.state.collection = collection
-    app.state.options = options
-    app.state.signer = Signer(options.secret)
-    app.state.login_limit = RateLimit(options.logins_per_minute)
-    app.state.token_limit = RateLimit(options.wrong_tokens_per_minute)
-    app.state.logins = Logins(collection)
-    app.state.pulse = Pulse(collection)
-    app.state.reader = reader or background.Reader(collection)
-    app.state.figures = Figures(collection, options.refresh_seconds, reader=app.state.reader)
-    app.state.coverage = Coverage(collection)
+    state = app.state
+    state.collection = collection
+    state.options = options
+    state.signer = Signer(options.secret)
+    state.login_limit = RateLimit(options.logins_per_minute)
+    state.token_limit = RateLimit(options.wrong_tokens_per_minute)
+    state.ended_logins = EndedLogins(collection)
+    state.change_counter = routes.ChangeCounter(collection)
+    state.reader = reader or background.Reader(collection)
+    state.figures = Figures(collection, options.refresh_seconds, reader=state.reader)
+    state.coverage = CoverageView(collection)
     errors.add_to(app)
-    for part in (rater, media, study, api):
+    for part in (rater, media, routes, api):
         part.add_to(app)
     return app

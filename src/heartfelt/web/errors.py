@@ -1,4 +1,4 @@
-"""From an exception to an answer: ``{"problem", "fix"}`` with the right status, or a plain page for people."""
+"""From an exception to a response: ``{"problem", "fix"}`` with the right status, or a plain page for people."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import logging
 import re
 import secrets
 from collections.abc import Mapping
-from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from heartfelt.collect import errors as collect
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError, StudyError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -23,30 +23,40 @@ RETRY_SECONDS = 2
 _log = logging.getLogger("heartfelt.web")
 
 _WORDS: Mapping[int, tuple[str, str]] = {
-    400: ("The request cannot be understood.", "Send it as the API's description says."),
+    400: ("The request is malformed.", "Send it as the API's description says."),
     401: ("This needs a login.", "Log in at /study, or send a token as 'Authorization: Bearer …'."),
     403: (
         "This is not allowed.",
         "Reload the page and try again; programs send a token instead of a cookie.",
     ),
     404: ("There is nothing here.", "Check the address."),
-    405: ("This address cannot be used in that way.", "Use one of the methods named in the header 'Allow'."),
+    405: ("This address does not support that method.", "Use one of the methods in the header 'Allow'."),
     413: ("The request is too large.", "Send less at once."),
-    415: (
-        "The request is not in a form that is read here.",
-        "Send JSON with 'Content-Type: application/json'.",
-    ),
-    429: ("Too many requests.", "Wait a little and go on."),
+    415: ("The format of the request is not supported.", "Send JSON with 'Content-Type: application/json'."),
+    429: ("Too many requests.", "Wait a little, then continue."),
+    503: ("The study's database is unavailable at the moment.", "Nothing is lost; try again in a moment."),
     507: (
         "The study's database is damaged; nothing is stored until the researcher has repaired it.",
-        "Leave this page open and tell the researcher; what you answered is kept on this device.",
+        "Leave this page open and tell the researcher; your answers are saved on this device.",
     ),
-    503: ("The study's store cannot be reached just now.", "Nothing is lost; try again in a moment."),
 }
+_STATUSES: tuple[tuple[type[HeartfeltError], int], ...] = (
+    (collect.StoreDamaged, 507),
+    (collect.StoreUnavailable, 503),
+    (collect.UnknownRater, 404),
+    (collect.TrialNotFound, 404),
+    (collect.TrialClosed, 409),
+    (collect.StudyClosed, 409),
+    (collect.StartedElsewhere, 409),
+    (UnknownNameError, 404),
+    (MissingPartError, 501),
+    (StudyError, 409),
+    (InputError, 422),
+)
 
 
 class Refused(HTTPException):
-    """A request that is turned away, with words of its own."""
+    """A request that is refused, with a problem and a fix."""
 
     def __init__(
         self,
@@ -56,70 +66,48 @@ class Refused(HTTPException):
         headers: dict[str, str] | None = None,
     ) -> None:
         known = _WORDS.get(status, _WORDS[400])
-        super().__init__(status, problem or known[0], headers)
-        self.problem, self.fix = problem or known[0], fix or known[1]
-
-
-@lru_cache(maxsize=1)
-def _statuses() -> tuple[tuple[type[HeartfeltError], int], ...]:
-    from heartfelt.collect import errors as collect
-
-    return (
-        (collect.StoreDamaged, 507),
-        (collect.StoreAway, 503),
-        (collect.UnknownRater, 404),
-        (collect.NotYourTrial, 404),
-        (collect.TrialOver, 409),
-        (collect.StudyClosed, 409),
-        (collect.StartedElsewhere, 409),
-        (UnknownNameError, 404),
-        (MissingPartError, 501),
-        (StudyError, 409),
-        (InputError, 422),
-    )
+        self.words = (problem or known[0], fix or known[1])
+        super().__init__(status, self.words[0], headers)
 
 
 def status_of(error: HeartfeltError) -> int:
     """The status an error is answered with."""
-    return next((status for kind, status in _statuses() if isinstance(error, kind)), 400)
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)
 
 
-def answer(
+def problem_response(
     request: Request, status: int, problem: str, fix: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A refusal as JSON, or as a page where a person asked for a page."""
+    """A problem as JSON, or as a page where a person asked for a page."""
     extra = dict(headers or {})
     if status in {429, 503}:
         extra.setdefault("retry-after", str(RETRY_SECONDS))
-    if wants_page(request):
-        return HTMLResponse(_page(request, status, problem, fix), status, extra)
-    return JSONResponse({"problem": problem, "fix": fix}, status, extra)
-
-
-def wants_page(request: Request) -> bool:
-    """Whether the answer is read by a person in a browser's window."""
-    if "/api/" in request.url.path or request.headers.get("sec-fetch-mode", "navigate") != "navigate":
-        return False
-    return request.method in {"GET", "HEAD", "POST"} and "text/html" in request.headers.get("accept", "")
-
-
-def _page(request: Request, status: int, problem: str, fix: str) -> str:
+    if not _wants_page(request):
+        return JSONResponse({"problem": problem, "fix": fix}, status, extra)
     base = escape(request.scope.get("root_path", ""), quote=True)
-    return (
+    page = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{status}</title><link rel='icon' href='{base}/static/study/icon.svg' type='image/svg+xml'>"
         f"<link rel='stylesheet' href='{base}/static/study/plain.css'></head>"
         f"<body class='plain'><main><h1>{escape(problem)}</h1><p>{escape(fix)}</p></main></body></html>"
     )
+    return HTMLResponse(page, status, extra)
+
+
+def _wants_page(request: Request) -> bool:
+    """Whether a person reads the response in a browser's window."""
+    if "/api/" in request.url.path or request.headers.get("sec-fetch-mode", "navigate") != "navigate":
+        return False
+    return request.method in {"GET", "HEAD", "POST"} and "text/html" in request.headers.get("accept", "")
 
 
 def add_to(app: FastAPI) -> None:
-    """Answer every refusal in words; faults are caught at the door (``Guard``)."""
+    """Handle every error with a message; other faults are caught by the middleware (``Guard``)."""
     from fastapi.exceptions import RequestValidationError
 
     app.add_exception_handler(HeartfeltError, _heartfelt)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(HTTPException, http_problem)
     app.add_exception_handler(RequestValidationError, _invalid)
 
 
@@ -129,47 +117,50 @@ async def _heartfelt(request: Request, error: Exception) -> Response:
     if status == 507:
         _log.error("%s %s: %s %s", request.method, request.scope.get("path", ""), error.problem, error.fix)
         if "/api/" in request.url.path:
-            # The file's name without the folders above it: whoever asks may not be logged in yet.
+            # The file's name without the folders above it: the requester may not be logged in yet.
             problem = re.sub(r"\S*[/\\](?=[^/\\\s]+ with)", "", error.problem)
-            return answer(request, status, problem, error.fix)
-        return answer(request, status, *_WORDS[status])
-    if status == 503:
+            return problem_response(request, status, problem, error.fix)
+    elif status == 503:
         # What the database said is for the log: it may name hosts and files.
         _log.warning("%s %s: %s", request.method, request.scope.get("path", ""), error.problem)
-        return answer(request, status, *_WORDS[status])
-    return answer(request, status, error.problem, error.fix)
+    words = _WORDS[status] if status in {503, 507} else (error.problem, error.fix)
+    return problem_response(request, status, *words)
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def http_problem(request: Request, error: Exception) -> Response:
+    """The response to an HTTP exception."""
     assert isinstance(error, HTTPException)
-    if isinstance(error, Refused):
-        return answer(request, error.status_code, error.problem, error.fix, error.headers)
-    problem, fix = _WORDS.get(error.status_code, (str(error.detail), _WORDS[400][1]))
-    return answer(request, error.status_code, problem, fix, error.headers)
+    known = _WORDS.get(error.status_code, (str(error.detail), _WORDS[400][1]))
+    words = error.words if isinstance(error, Refused) else known
+    return problem_response(request, error.status_code, *words, error.headers)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    found: list[dict[str, Any]] = list(getattr(error, "errors", list)())
-    first = found[0] if found else {"loc": ("body",), "msg": "is not as described"}
+    """A body or query that its model does not accept: the first problem, and how many more there are."""
+    from fastapi.exceptions import RequestValidationError
+
+    assert isinstance(error, RequestValidationError)
+    problems = error.errors()
+    first = problems[0] if problems else {"loc": ("body",), "msg": "is not as described"}
     if first.get("type") == "json_invalid":
-        return answer(request, 422, "The body is not valid JSON.", _WORDS[415][1])
-    place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return answer(
-        request,
-        422,
-        f"{place}: {str(first['msg'])[:300]}.",
-        "Send what the API's description at /api/v1/docs asks for."
-        + (f" {len(found) - 1} more places are wrong." if len(found) > 1 else ""),
+        return problem_response(request, 422, "The body is not valid JSON.", _WORDS[415][1])
+    place = ".".join(ascii(str(part)[:60])[1:-1] for part in first["loc"] if part != "body") or "the body"
+    fix = (
+        "Reload the page and try again."
+        if request.url.path.startswith(f"{request.scope.get('root_path', '')}/rate/")
+        else "Send what the API's description at /api/v1/docs asks for."
     )
+    more = f" {len(problems) - 1} more problems." if len(problems) > 1 else ""
+    return problem_response(request, 422, f"{place}: {str(first['msg'])[:300]}.", fix + more)
 
 
-def fault(request: Request, error: Exception) -> Response:
-    """The answer to something that should not have happened; what it was goes to the log."""
+def internal_error(request: Request, error: Exception) -> Response:
+    """The response to a fault of heartfelt's own; the details go to the log."""
     reference = secrets.token_hex(4)
     _log.error("fault %s: %s %s", reference, request.method, request.scope.get("path", ""), exc_info=error)
-    return answer(
+    return problem_response(
         request,
         500,
         f"heartfelt failed (reference {reference}).",
-        "This is a fault in heartfelt; the server's log says more under that reference. Please report it.",
+        "This is a bug in heartfelt; the server's log has the details under that reference. Please report it.",
     )

@@ -22,7 +22,8 @@ from starlette.routing import Route
 
 from heartfelt.web.errors import Refused
 from heartfelt.web.metadata import Pieces, read_range, stripped
-from heartfelt.web.security.cookies import is_researcher, rater_of
+from heartfelt.web.security.access import login_of
+from heartfelt.web.security.signing import rater_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -67,7 +68,7 @@ class StrippedMedia:
 
 async def media(request: Request) -> Response:
     """The file behind an id."""
-    rater, researcher = rater_of(request), is_researcher(request)
+    rater, researcher = rater_of(request), login_of(request) is not None
     if rater is None and not researcher:
         raise Refused(
             401, "Media are shown to raters and to the researcher.", "Open the link you were given."

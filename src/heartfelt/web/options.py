@@ -10,14 +10,14 @@ from heartfelt.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
-    """What the application must be told; nothing here is read from the environment."""
+    """The options of the application; nothing here is read from the environment."""
 
     secret: bytes = field(repr=False)
-    """Signs cookies and links. Whoever has it can be anybody."""
+    """Signs cookies and links. Anybody who has it can pose as anybody."""
     prefix: str = ""
-    """The path the application lives under, such as ``/studies/one``; empty at the root."""
+    """The path the application is served under, such as ``/studies/one``; empty at the root."""
     public_url: str | None = None
-    """Where people reach it (``https://host/prefix``): for links, and as an origin that requests may come from."""
+    """Where people reach it (``https://host/prefix``): for links, and as an allowed origin of requests."""
     secure_cookies: bool = False
     """Cookies only over https."""
     password: str | None = field(default=None, repr=False)
@@ -25,19 +25,19 @@ class WebOptions:
     body_limit: int = 256 * 1024
     """Bytes a request may bring."""
     address_per_minute: int = 3000
-    """Requests from one address in a minute that no rater's cookie comes with, 0 for no limit: arrivals, the dashboard,
-    the API. Pages' own files and media do not count, nor do raters who are known, who have a limit of their own."""
+    """Requests per minute from one address without a rater's cookie (arrivals, dashboard, API), 0 for no limit. Static
+    files and media do not count; known raters have a limit of their own."""
     rater_per_minute: int = 240
-    """Requests one rater may make in a minute, 0 for no limit; media do not count."""
+    """Requests per minute of one rater, 0 for no limit; media do not count."""
     logins_per_minute: int = 6
-    """Wrong passwords one address may try in a minute."""
+    """Wrong passwords per minute from one address."""
     wrong_tokens_per_minute: int = 30
-    """Wrong API tokens one address may try in a minute."""
+    """Wrong API tokens per minute from one address."""
     refresh_seconds: float = 3.0
-    """The dashboard's heavier figures are computed anew at most this often."""
+    """The dashboard's heavier figures are recomputed at most this often."""
     access_log: bool = True
     preview: bool = False
-    """Whether the pages say that nothing is stored, and everybody at the door is somebody new."""
+    """Whether the pages say that nothing is stored, and every visit starts a new session."""
 
     def __post_init__(self) -> None:
         if len(self.secret) < 16:
@@ -54,7 +54,7 @@ class WebOptions:
         ):
             raise InputError(
                 f"The prefix '{self.prefix}' is not a path.",
-                "Begin it with a slash and end it without one, such as /studies/one.",
+                "It must begin with a slash and not end with one, such as /studies/one.",
             )
 
     @property

@@ -1,13 +1,13 @@
-"""A rehearsal: simulated raters, some of them careless, fill a study through its own pages.
+"""A rehearsal: simulated raters, some of them careless, fill a study over HTTP through its own pages.
 
-What each would say of every stimulus is planted beforehand (:mod:`heartfelt.simulate`); which stimuli they meet, and in which
-order, is the study's own doing. Those who copy come last: they give what another gave, in the order it was given.
+What each would answer for every stimulus is planted beforehand (:mod:`heartfelt.simulate`); which stimuli they get, and in
+which order, is up to the study. Raters who copy come last: they give the answers of another, in the order they were given.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,27 +15,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from heartfelt.collect.simulation import Clock
-from heartfelt.errors import InputError
+from heartfelt.collect import Collection, CollectOptions
+from heartfelt.collect.commands import ShowTrial
+from heartfelt.collect.simulation import (
+    Clock,
+    Departure,
+    SimulatedRater,
+    TrialReply,
+    Visit,
+    run_visits,
+    visit,
+)
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.progress import Progress
 from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ratings, truth
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.web.visitors import Heard, Said, Unblinded, Visit, Visitor, receive
+from heartfelt.study.model import say
+from heartfelt.study.probe import AttentionProbe
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
-    from heartfelt.web.rater.blinding import Blinding
-
 
 FIRST_ARRIVAL = 1_767_603_600.0
 """When the first simulated rater arrives: 5 January 2026, 9:00 UTC."""
+_PAGE_SECONDS = 5.0
+_ATTENTION_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsalOptions:
-    """Who comes, and what is planted."""
+    """The simulated raters, and what is planted."""
 
     raters: int = 36
     mix: RaterMix = field(default_factory=RaterMix)
@@ -47,62 +58,52 @@ class RehearsalOptions:
 def rehearse(
     folder: Path, options: RehearsalOptions | None = None, progress: Progress | None = None
 ) -> tuple[list[Visit], Snapshot]:
-    """Serve the study, let simulated raters through its door, and freeze what they said.
+    """Serve the study, let simulated raters take part, and freeze their ratings.
 
-    The study keeps simulated time and draws from the seed, so that the same seed gives the same snapshot.
+    The study runs on simulated time and draws from the seed, so that the same seed gives the same snapshot.
     """
-    from heartfelt.collect import Collection, CollectOptions
     from heartfelt.web.app import create_app
-    from heartfelt.web.beside import served
+    from heartfelt.web.client import HttpClient
     from heartfelt.web.options import WebOptions
+    from heartfelt.web.serve import serve_in_thread
 
     options = options or RehearsalOptions()
     clock = Clock(FIRST_ARRIVAL)
     with Collection.open(folder, clock=clock, options=CollectOptions(seed=options.seed)) as collection:
-        # Keys of its own: the study's are made, and told, when it is first served to people.
+        # Temporary keys: the study's own are made, and shown, when it is first served to people.
         web = WebOptions(secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
-        crowd = _Crowd(collection.study, collection.opened.stimuli, options)
-
-        lengths = _lengths(collection.opened.stimuli)
         app = create_app(collection, web)
-        blinding: Blinding = app.state.blinding
+        visits: dict[str, Visit] = {}
 
-        def hear(media: str) -> Heard:
-            played = collection.media(blinding.media_of(media) or "")
-            if played is None:
-                raise InputError(f"The study serves no media '{media}'.", "Check its media files.")
-            return Heard(played.stimulus, lengths.get(played.stimulus, 0.0))
+        def report() -> None:
+            if progress is not None:
+                progress("simulated raters answer", len(visits), options.raters)
 
-        known = Unblinded(hear, blinding.question_of)
-        with served(app) as url:
-            visits: list[Visit] = []
-            for wave in crowd.waves():
-                before = len(visits)
-                tell = (
-                    None
-                    if progress is None
-                    else (lambda doing, done, _, n=before: progress(doing, n + done, options.raters))
-                )
-                visits += receive(
-                    url, wave, collection.study, known, clock, at_once=options.at_once, progress=tell
-                )
-        return visits, collection.snapshot()
+        def done(outcome: Visit) -> None:
+            visits[outcome.name] = outcome
 
-
-def _lengths(stimuli: pl.DataFrame) -> dict[str, float]:
-    """How long each clip lasts, in seconds, where that is known."""
-    if "duration" not in stimuli.columns:
-        return {}
-    return dict(stimuli.select("stimulus", pl.col("duration").fill_null(0.0)).iter_rows())
+        with serve_in_thread(app) as url:
+            waves = _Crowd(collection, options).waves()
+            for wave in waves:
+                clients = [(HttpClient(url, app.state.blinding), rater) for rater in wave]
+                running = [visit(client, rater, done) for client, rater in clients]
+                run_visits(running, clock, at_once=options.at_once, done=report)
+        return [visits[rater.name] for wave in waves for rater in wave], collection.snapshot()
 
 
 class _Crowd:
-    """The simulated raters of a study: what each would say of everything."""
+    """The simulated raters of a study, with planted answers to everything."""
 
-    def __init__(self, study: Study, stimuli: pl.DataFrame, options: RehearsalOptions) -> None:
-        self._study = study
+    def __init__(self, collection: Collection, options: RehearsalOptions) -> None:
+        self._collection = collection
+        self._study: Study = collection.study
         self._options = options
-        axes = {q.id: study.reference(str(q.axis)) for q in study.asked if q.axis}
+        stimuli = collection.opened.stimuli
+        self._durations: dict[str, float] = {}
+        if "duration" in stimuli.columns:
+            durations = stimuli.select("stimulus", pl.col("duration").fill_null(0.0))
+            self._durations = dict(durations.iter_rows())
+        axes = {q.id: self._study.reference(str(q.axis)) for q in self._study.asked if q.axis}
         if not axes:
             raise InputError(
                 "Simulated raters need questions with an axis of the intents.",
@@ -113,72 +114,95 @@ class _Crowd:
             for question, reference in axes.items()
         )
         self._questions = list(axes)
-        self._people = raters(
-            options.raters, options.mix, questions=options.planted.questions, seed=options.seed
-        )
-        low, high = study.scale_of(self._questions[0]).bounds() or (1.0, 9.0)
-        # Everybody would say something of everything; who leaves early is a matter of the visit.
+        seed = options.seed
+        self._people = raters(options.raters, options.mix, questions=options.planted.questions, seed=seed)
+        low, high = self._study.scale_of(self._questions[0]).bounds() or (1.0, 9.0)
+        # Everybody has an answer to everything; leaving early is a matter of the visit.
         stay = self._people.with_columns(
             pl.lit(0.0).alias("hazard"), pl.lit(None, pl.String).alias("colluder_of")
         )
         self._design = DesignOptions(
             per_rater=stimuli.height, distinct_cells=(), scale_low=low, scale_high=high
         )
-        said = ratings(
-            truth(known, options.planted, seed=options.seed), stay, self._design, seed=options.seed
-        )
-        self._said: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
-        for rater, stimulus, question, value, seconds in said.select(
-            "rater", "stimulus", "question", "value", "seconds"
-        ).iter_rows():
-            self._said.setdefault((rater, stimulus), {})[question] = (value, seconds)
+        planted = ratings(truth(known, options.planted, seed=seed), stay, self._design, seed=seed)
+        self._planted: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+        columns = planted.select("rater", "stimulus", "question", "value", "seconds")
+        for rater, stimulus, question, value, seconds in columns.iter_rows():
+            self._planted.setdefault((rater, stimulus), {})[question] = (value, seconds)
         self._given: dict[str, list[list[float]]] = {}
 
-    def waves(self) -> list[list[Visitor]]:
-        """Those who answer for themselves, then those who copy."""
-        rows = self._people.iter_rows(named=True)
-        visitors = [(row["colluder_of"], self._visitor(row)) for row in rows]
+    def waves(self) -> list[list[SimulatedRater]]:
+        """Raters who answer for themselves, then those who copy."""
+        people = [(row["colluder_of"], self._rater(row)) for row in self._people.iter_rows(named=True)]
         return [
-            [visitor for source, visitor in visitors if source is None],
-            [visitor for source, visitor in visitors if source is not None],
+            [rater for source, rater in people if source is None],
+            [rater for source, rater in people if source is not None],
         ]
 
-    def _visitor(self, row: Mapping[str, Any]) -> Visitor:
+    def _rater(self, row: Mapping[str, Any]) -> SimulatedRater:
         rng = stream(self._options.seed, "rehearsal", row["rater"])
         stays = None if not row["hazard"] else int(rng.geometric(row["hazard"]))
-        about = {one.id: self._fact(one.type, one.choices, rng) for one in self._study.demographics}
-        say = self._copying(row, rng) if row["colluder_of"] is not None else self._own(row["rater"])
-        return Visitor(row["rater"], say, about, stays)
+        about = {fact.id: _fact(fact.type, fact.choices, rng) for fact in self._study.demographics}
+        copies = row["colluder_of"] is not None
+        respond = self._copying(row, rng) if copies else self._own(row["rater"])
 
-    def _fact(self, kind: str, choices: list[str], rng: np.random.Generator) -> Any:
-        if kind == "number":
-            return int(rng.integers(20, 60))
-        if kind == "choice":
-            return str(rng.choice(choices))
-        return ["en"] if kind == "languages" else "simulated"
+        def answer(trial: ShowTrial) -> TrialReply | Departure:
+            if stays is not None and trial.number > stays:
+                return "vanish"
+            file = self._collection.media(trial.media or "")
+            if file is None:
+                raise InputError(f"The study serves no media '{trial.media}'.", "Check its media files.")
+            number = 0 if trial.kind == "practice" or trial.words is not None else trial.number
+            values, seconds = respond(file.stimulus, number)
+            if trial.words is not None:
+                values, seconds = values | self._attention(trial.words), _ATTENTION_SECONDS
+            asked = {name: values[name] for name in trial.questions}
+            return TrialReply(asked, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
 
-    def _own(self, rater: str) -> Any:
+        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS)
+
+    def _attention(self, words: str) -> dict[str, Any]:
+        """The question an attention trial is about, and the answer it asks for."""
+        for probe in self._study.probes:
+            if isinstance(probe, AttentionProbe) and words in {
+                say(probe.text, language) for language in self._study.languages
+            }:
+                return {probe.question: probe.answer}
+        raise HeartfeltError(
+            "An attention trial came that matches no probe of the study.", "Check the study's probes."
+        )
+
+    def _own(self, rater: str) -> Callable[[str, int], tuple[dict[str, Any], float]]:
         self._given[rater] = []
 
-        def say(stimulus: str, trial: int) -> Said:
-            answers = self._said[rater, stimulus]
-            if trial:
+        def respond(stimulus: str, number: int) -> tuple[dict[str, Any], float]:
+            answers = self._planted[rater, stimulus]
+            if number:
                 self._given[rater].append([answers[question][0] for question in self._questions])
-            values = {question: value for question, (value, _) in answers.items()}
-            return Said(values, sum(seconds for _, seconds in answers.values()))
+            values: dict[str, Any] = {question: value for question, (value, _) in answers.items()}
+            return values, sum(seconds for _, seconds in answers.values())
 
-        return say
+        return respond
 
-    def _copying(self, row: Mapping[str, Any], rng: np.random.Generator) -> Any:
-        def say(stimulus: str, trial: int) -> Said:
-            own = self._said[row["rater"], stimulus]
+    def _copying(
+        self, row: Mapping[str, Any], rng: np.random.Generator
+    ) -> Callable[[str, int], tuple[dict[str, Any], float]]:
+        def respond(stimulus: str, number: int) -> tuple[dict[str, Any], float]:
+            own = self._planted[row["rater"], stimulus]
+            values: dict[str, Any] = {question: value for question, (value, _) in own.items()}
             model = np.array(self._given[row["colluder_of"]])
-            if model.size and trial:
+            if model.size and number:
                 lost = stream(self._options.seed, "rehearsal", "copy", row["rater"])
-                here = copied(model, trial, self._design, lost)[trial - 1]
-                values = dict(zip(self._questions, here.tolist(), strict=True))
-            else:
-                values = {question: value for question, (value, _) in own.items()}
-            return Said(values, float(rng.uniform(0.5, 2.0)))
+                copy = copied(model, number, self._design, lost)[number - 1]
+                values = dict(zip(self._questions, copy.tolist(), strict=True))
+            return values, float(rng.uniform(0.5, 2.0))
 
-        return say
+        return respond
+
+
+def _fact(kind: str, choices: list[str], rng: np.random.Generator) -> Any:
+    if kind == "number":
+        return int(rng.integers(20, 60))
+    if kind == "choice":
+        return str(rng.choice(choices))
+    return ["en"] if kind == "languages" else "simulated"

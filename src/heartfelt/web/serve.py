@@ -1,30 +1,42 @@
-"""A study's server: Uvicorn with one or several processes, each with the study's collection open."""
+"""Serving a study: with Uvicorn in one or several processes, in a thread for previews and simulations, or as a preview."""
 
 from __future__ import annotations
 
 import gc
 import json
 import os
-from dataclasses import asdict, dataclass
+import secrets
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from heartfelt.errors import InputError
+from heartfelt.collect import Collection, CollectOptions
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.formats.manifest import open_study
 from heartfelt.progress import Progress
 from heartfelt.web.options import WebOptions
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from heartfelt.web.security.keys import Keys
+    from heartfelt.web.security.signing import Keys
 
-_HANDED = "HEARTFELT_SERVE"
+_OPTIONS = "HEARTFELT_SERVE"
+_PATIENCE = 30.0
+_PREVIEW_RATINGS = 10_000
+"""Ratings each item takes in a preview: it is never full, however often it is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where and how to serve; handed to the server's processes, so nothing secret is here."""
+    """Where and how to serve; passed to the server's processes in the environment, so nothing secret is here."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -33,7 +45,7 @@ class ServeOptions:
     url: str | None = None
     """The public address; gives the prefix and https."""
     proxy: str | None = None
-    """Addresses of proxies whose forwarded headers are believed; none if left out."""
+    """Addresses of proxies whose forwarded headers are trusted; none if left out."""
     database: str | None = None
     address_per_minute: int = 3000
     rater_per_minute: int = 240
@@ -67,16 +79,15 @@ def web_options(options: ServeOptions, keys: Keys) -> WebOptions:
 
 
 def prepare(folder: Path, options: ServeOptions, progress: Progress | None = None) -> Keys:
-    """Find out whether the study can be served so, and make the keys it needs; ``progress`` hears of probed media."""
-    from heartfelt.collect import Collection
+    """Check that the study can be served, and make the keys it needs; ``progress`` counts probed media."""
     from heartfelt.web.rater.texts import check_languages
-    from heartfelt.web.security.keys import keys_of
+    from heartfelt.web.security.signing import load_keys
 
     with Collection.open(folder, database=options.database, progress=progress) as collection:
         check_languages(collection.study, collection.folder)
-        keys = keys_of(collection)
+        keys = load_keys(collection)
     web_options(options, keys)
-    _free(options)
+    _check_port(options)
     return keys
 
 
@@ -84,7 +95,7 @@ def serve(folder: Path, options: ServeOptions) -> None:
     """Serve a study that was prepared, until stopped."""
     import uvicorn
 
-    os.environ[_HANDED] = json.dumps({"folder": str(folder.resolve()), **asdict(options)})
+    os.environ[_OPTIONS] = json.dumps({"folder": str(folder.resolve()), **asdict(options)})
     uvicorn.run(
         "heartfelt.web.serve:app",
         factory=True,
@@ -104,28 +115,25 @@ def serve(folder: Path, options: ServeOptions) -> None:
 
 
 def app() -> FastAPI:
-    """The application of one server process, from what ``serve`` handed over."""
-    from heartfelt.collect import Collection
+    """The application of one server process, from the options that ``serve`` passed."""
     from heartfelt.web.app import create_app
-    from heartfelt.web.security.keys import keys_of
+    from heartfelt.web.security.signing import load_keys
     from heartfelt.web.study.background import BackgroundReader
 
-    handed = json.loads(os.environ[_HANDED])
-    folder = Path(handed.pop("folder"))
-    options = ServeOptions(**handed)
+    passed = json.loads(os.environ[_OPTIONS])
+    folder = Path(passed.pop("folder"))
+    options = ServeOptions(**passed)
     collection = Collection.open(folder, database=options.database)
     reader = BackgroundReader(collection, options.database)
-    made = create_app(collection, web_options(options, keys_of(collection)), closes=True, reader=reader)
-    # What is there now stays: looking through it for garbage again and again held raters up for a tenth of a second.
+    made = create_app(collection, web_options(options, load_keys(collection)), closes=True, reader=reader)
+    # What is loaded now stays: collecting it as garbage again and again held raters up for a tenth of a second.
     gc.collect()
     gc.freeze()
     return made
 
 
-def _free(options: ServeOptions) -> None:
-    """Say in words that the port is taken, rather than let every process find out."""
-    import socket
-
+def _check_port(options: ServeOptions) -> None:
+    """Report a port that is in use here, rather than in every process."""
     try:
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
         with socket.socket(family) as trial:
@@ -150,3 +158,50 @@ def _logging() -> dict[str, object]:
         },
         "loggers": loggers,
     }
+
+
+@contextmanager
+def serve_in_thread(app: FastAPI, port: int = 0) -> Iterator[str]:
+    """Serve ``app`` on the loopback address while the block runs, on any free port if it is 0; yields the address."""
+    import uvicorn
+
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, host="127.0.0.1", port=port, log_level="warning", access_log=False, loop="asyncio"
+        )
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        deadline = time.monotonic() + _PATIENCE
+        while not server.started:
+            if not thread.is_alive() or time.monotonic() > deadline:
+                raise HeartfeltError("The server did not start.", "See its messages above.")
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(_PATIENCE)
+
+
+@contextmanager
+def preview(folder: Path, port: int = 0, progress: Progress | None = None) -> Iterator[str]:
+    """Serve the study's pages on this machine while the block runs; yields the address. Nobody can log in.
+
+    The store is temporary, and the study folder is not changed.
+    """
+    from heartfelt.web.app import create_app
+
+    opened = open_study(folder, progress)
+    design = opened.study.design.model_copy(update={"ratings_per_item": _PREVIEW_RATINGS})
+    opened = replace(opened, study=opened.study.changed(design=design, database=None))
+    options = WebOptions(
+        secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False, preview=True
+    )
+    with tempfile.TemporaryDirectory(prefix="heartfelt-preview-", ignore_cleanup_errors=True) as temporary:
+        store = f"sqlite:///{temporary}/preview.sqlite"
+        with (
+            Collection.of(opened, database=store, options=CollectOptions(durable=False)) as collection,
+            serve_in_thread(create_app(collection, options), port) as address,
+        ):
+            yield address

@@ -10,10 +10,11 @@ import numpy.typing as npt
 import pytest
 import soundfile
 
+from heartfelt.models.mel import RATE
 from heartfelt.models.musicnn import log_mel
-from heartfelt.predictors.trained import bandwidth, harmony, rhythm
+from heartfelt.predictors.trained import sound_features as features
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Music, columns_of, windows
-from heartfelt.predictors.trained.signal import NAMES, RATE, signal_features
+from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, signal_features
 from heartfelt.streams import stream
 
 Array = npt.NDArray[np.float32]
@@ -22,29 +23,29 @@ TIME = np.arange(RATE * 8) / RATE
 
 def read(samples: npt.NDArray[np.float64]) -> dict[str, float]:
     sound = samples.astype(np.float32)
-    tones = harmony.chroma(harmony.strengths(sound))
+    tones = features.chroma(features.strengths(sound))
     row = signal_features(sound, log_mel(sound).astype(np.float64), tones)
-    assert row.shape == (len(NAMES),)
+    assert row.shape == (len(SIGNAL_NAMES),)
     assert np.isfinite(row).all()
-    return dict(zip(NAMES, row.tolist(), strict=True))
+    return dict(zip(SIGNAL_NAMES, row.tolist(), strict=True))
 
 
 def chords(samples: npt.NDArray[np.float64]) -> dict[str, float]:
-    row = harmony.harmony(harmony.chroma(harmony.strengths(samples.astype(np.float32))))
+    row = features.harmony(features.chroma(features.strengths(samples.astype(np.float32))))
     assert np.isfinite(row).all()
-    return dict(zip(harmony.NAMES, row.tolist(), strict=True))
+    return dict(zip(features.HARMONY_NAMES, row.tolist(), strict=True))
 
 
 def rough(samples: npt.NDArray[np.float64]) -> dict[str, float]:
-    row = harmony.roughness(harmony.strengths(samples.astype(np.float32)))
+    row = features.roughness(features.strengths(samples.astype(np.float32)))
     assert np.isfinite(row).all()
-    return dict(zip(harmony.ROUGHNESS_NAMES, row.tolist(), strict=True))
+    return dict(zip(features.ROUGHNESS_NAMES, row.tolist(), strict=True))
 
 
 def onsets(samples: npt.NDArray[np.float64]) -> dict[str, float]:
-    row = rhythm.rhythm(log_mel(samples.astype(np.float32)).astype(np.float64))
+    row = features.rhythm(log_mel(samples.astype(np.float32)).astype(np.float64))
     assert np.isfinite(row).all()
-    return dict(zip(rhythm.NAMES, row.tolist(), strict=True))
+    return dict(zip(features.RHYTHM_NAMES, row.tolist(), strict=True))
 
 
 def clicks(beats: float) -> npt.NDArray[np.float64]:
@@ -108,7 +109,7 @@ def test_a_chord_is_told_by_its_kind(kind: str, root: float) -> None:
 def test_a_key_is_the_same_on_every_root() -> None:
     steps = (0, 4, 7, 5, 9, 12, 7, 11)
     found = [chords(tones(*(root * 2 ** (step / 12) for step in steps))) for root in (220.0, 293.66)]
-    for name in harmony.NAMES[:12]:
+    for name in features.HARMONY_NAMES[:12]:
         assert found[0][name] == pytest.approx(found[1][name], abs=0.03)
     assert found[0]["tone_00"] > found[0]["tone_01"]
 
@@ -132,7 +133,11 @@ def test_close_tones_are_rough_and_a_fifth_is_not() -> None:
 
 def test_a_beat_repeats_at_its_own_lag() -> None:
     found = onsets(clicks(120))
-    lags = [int(name.removeprefix("all_repeat_")) for name in rhythm.NAMES if name.startswith("all_repeat_")]
+    lags = [
+        int(name.removeprefix("all_repeat_"))
+        for name in features.RHYTHM_NAMES
+        if name.startswith("all_repeat_")
+    ]
     # Half a second is 31.25 frames.
     own = max(lag for lag in lags if lag <= 31)
     shorter = [found[f"all_repeat_{lag:03d}"] for lag in lags if lag < own - 8]
@@ -142,19 +147,19 @@ def test_a_beat_repeats_at_its_own_lag() -> None:
 
 def test_the_top_of_a_sound_is_found_at_any_rate() -> None:
     noise = stream(0, "bandwidth").normal(0, 0.1, 48_000 * 2).astype(np.float32)
-    full = bandwidth.bandwidth(noise, 48_000)
+    full = features.bandwidth(noise, 48_000)
     assert full == pytest.approx(np.full(24, np.log10(1 / 24)), abs=0.1)
-    half = bandwidth.bandwidth(noise, 24_000)
+    half = features.bandwidth(noise, 24_000)
     assert half[:12] == pytest.approx(np.full(12, np.log10(1 / 12)), abs=0.1)
     assert half[12:] == pytest.approx(np.full(12, -6.0))
-    assert bandwidth.bandwidth(noise * 0.01, 48_000) == pytest.approx(full, abs=1e-3)
+    assert features.bandwidth(noise * 0.01, 48_000) == pytest.approx(full, abs=1e-3)
 
 
 def test_silence_and_a_blink_are_numbers() -> None:
     assert read(np.zeros(RATE))["mode_lead"] == 0.0
     for samples in (np.zeros(RATE), np.zeros(10), 0.1 * np.ones(800), np.zeros(1)):
         read(samples), chords(samples), rough(samples), onsets(samples)
-        assert np.isfinite(bandwidth.bandwidth(samples.astype(np.float32), 44_100)).all()
+        assert np.isfinite(features.bandwidth(samples.astype(np.float32), 44_100)).all()
     assert set(rough(np.zeros(RATE)).values()) == {0.0}
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.valence_arousal import shipped
-from heartfelt.predictors.valence_arousal.predictor import SHIPPED
+from heartfelt.predictors.valence_arousal import SHIPPED, shipped
 from heartfelt.training.card import evaluation_table
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "valence-arousal.md"
@@ -78,9 +77,10 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
     import polars as pl
 
     import heartfelt
-    from heartfelt.analysis.conveyance import Asked, predicted_conveyance
+    from heartfelt.conveyance import Evidence, predicted_conveyance
     from heartfelt.labels import first_answers
     from heartfelt.screening import screen
+    from heartfelt.serialization import to_json
     from heartfelt.streams import stream
 
     snapshot = heartfelt.read(shared_data / "aimoclips")
@@ -93,7 +93,9 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
     middle = {"valence": 5.0, "arousal": 5.0}
 
     def worked_out(rated: pl.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
-        found = predicted_conveyance(Asked(snapshot.stimuli, said, references, middle, rated))
+        found: Any = to_json(
+            predicted_conveyance(Evidence(snapshot.stimuli, said, references, middle, rated))
+        )
         return {(row["system"], row["question"]): row for row in found["deviation_by_system"]}
 
     whole = worked_out(ratings)

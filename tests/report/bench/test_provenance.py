@@ -11,12 +11,13 @@ import pytest
 
 from heartfelt import __version__
 from heartfelt.labels import labels
-from heartfelt.predictors import Run, predictor_from
+from heartfelt.predictors import PredictorInfo, Run, predictor_from
 from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.report.bench import BenchOptions, run_bench
 from heartfelt.report.bench.bench import model_info
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
+from tests.predictors.examples import trained_example
 from tests.scoring import made
 
 
@@ -57,10 +58,14 @@ def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path
     assert "coverage of the predictor&#39;s intervals" in page
 
 
+def empty_run(model: str, identity: str, info: PredictorInfo) -> Run:
+    return Run(model, identity, info, {}, 0.0, None, pl.DataFrame(), pl.DataFrame(), None)
+
+
 def test_a_trained_model_says_its_name_hash_and_confidence(tmp_path: Path) -> None:
-    predictor = predictor_from(f"trained:{TrainedPredictor.example(tmp_path)}")
+    predictor = predictor_from(f"trained:{trained_example(tmp_path)}")
     assert isinstance(predictor, TrainedPredictor)
-    done = Run(predictor.asked, predictor.identity, pl.DataFrame(), pl.DataFrame(), {}, 0.0)
+    done = empty_run(predictor.spec, predictor.identity, predictor.info)
     info = model_info(predictor, done)
     assert (info.display_name, info.hash, info.interval_confidence) == ("example", predictor.model.hash, 0.9)
 
@@ -75,5 +80,5 @@ def test_a_trained_model_says_its_name_hash_and_confidence(tmp_path: Path) -> No
 )
 def test_versions_are_read_off_identities(identity: str, version: str | None, digest: str | None) -> None:
     predictor = predictor_from("sham")
-    info = model_info(predictor, Run("m", identity, pl.DataFrame(), pl.DataFrame(), {}, 0.0))
+    info = model_info(predictor, empty_run("m", identity, predictor.info))
     assert (info.version, info.hash) == (version, digest)

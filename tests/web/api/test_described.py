@@ -14,7 +14,7 @@ import pytest
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.tokens import Tokens
+from heartfelt.web.security.access import Tokens
 from tests.web.conftest import SECRET
 from tests.web.studies import fill
 
@@ -38,7 +38,7 @@ def described(
         fill(collection, ["a", "b"])
         options = WebOptions(SECRET, address_per_minute=0, refresh_seconds=60.0, access_log=False)
         app = create_app(collection, options)
-        token = Tokens(collection).make("schemathesis").token
+        token = Tokens(collection).make("schemathesis").text
         schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app)
         # The token that the requests are made with stays.
         yield schema.exclude(method="DELETE"), {"authorization": f"Bearer {token}"}

@@ -181,7 +181,7 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
                 answer = Answer(
                     rater, step.trial, step.trial, {"valence": value, "arousal": 5}, {"valence": verdict}
                 )
-                step = collection.do(answer).then or collection.do(Next(rater))
+                step = collection.do(answer).next_step or collection.do(Next(rater))
         app = create_app(collection, options)
         with TestClient(app, base_url="http://study.test", follow_redirects=False) as client:
             log_in(client)

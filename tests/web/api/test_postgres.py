@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.keys import keys_of
+from heartfelt.web.security.signing import load_keys
 from tests.collect.conftest import postgres, postgres_server  # noqa: F401 - fixtures
 from tests.collect.postgres import PostgresServer
 from tests.web.conftest import log_in
@@ -37,9 +37,9 @@ def test_two_servers_are_one_study(
 ) -> None:
     monkeypatch.delenv("HEARTFELT_SECRET", raising=False)
     monkeypatch.delenv("HEARTFELT_ADMIN_PASSWORD", raising=False)
-    keys = [keys_of(collection) for collection in two]
-    assert keys[0].made
-    assert keys[1].made is None
+    keys = [load_keys(collection) for collection in two]
+    assert keys[0].new_password
+    assert keys[1].new_password is None
     assert (keys[0].secret, keys[0].password) == (keys[1].secret, keys[1].password)
     options = WebOptions(keys[0].secret, password=hashed, refresh_seconds=0.0, access_log=False)
     clients = [

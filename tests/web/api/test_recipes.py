@@ -17,9 +17,9 @@ from heartfelt.collect.commands import (
     Headphones,
     Next,
     Ready,
+    SessionEnd,
     ShowTrial,
     Step,
-    TheEnd,
 )
 from heartfelt.collect.simulation import simulated_answer, simulated_demographics
 from heartfelt.streams import stream
@@ -40,7 +40,7 @@ def come(collection: Collection, number: int) -> str:
     rng = stream(number, "visitor")
     rater = collection.do(Arrive()).rater
     step: Step | None = collection.do(Next(rater))
-    while step is not None and not isinstance(step, TheEnd):
+    while step is not None and not isinstance(step, SessionEnd):
         kind = type(step).__name__
         if isinstance(step, ShowTrial):
             values: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def come(collection: Collection, number: int) -> str:
             done = collection.do(
                 Answer(rater, step.trial, f"{rater}-{step.trial}", values, verdicts=verdicts)
             )
-            step = done.then
+            step = done.next_step
         elif kind == "AskConsent":
             step = collection.do(Consent(rater, True))
         elif kind == "AskDemographics":

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps, ImageSequence
 
 from heartfelt.web.metadata import read_range, stripped
-from heartfelt.web.metadata.exif import only_orientation, orientation
+from heartfelt.web.metadata.images import only_orientation, orientation
 from heartfelt.web.metadata.pieces import Pieces, Span
 from tests.web.metadata.tagged import MARK, PICTURES, SOUNDS, m4a
 
 
-def served(path: Path) -> bytes:
+def serve_in_thread(path: Path) -> bytes:
     pieces = stripped(path)
     return read_range(path, pieces, 0, pieces.size)
 
@@ -30,7 +30,7 @@ def test_a_sound_loses_its_tags_and_nothing_else(tmp_path: Path, kind: str) -> N
     SOUNDS[kind](path)
     before = path.read_bytes()
     assert MARK.encode() in before
-    sent = served(path)
+    sent = serve_in_thread(path)
     assert MARK.encode() not in sent
     assert path.read_bytes() == before
     clean = tmp_path / f"clean.{kind}"
@@ -49,7 +49,7 @@ def test_a_picture_loses_its_texts_and_keeps_its_turn(tmp_path: Path, kind: str)
     PICTURES[kind](path)
     before = path.read_bytes()
     assert MARK.encode() in before
-    sent = served(path)
+    sent = serve_in_thread(path)
     assert MARK.encode() not in sent
     assert path.read_bytes() == before
     first, second = Image.open(io.BytesIO(before)), Image.open(io.BytesIO(sent))
@@ -66,7 +66,7 @@ def test_a_picture_loses_its_texts_and_keeps_its_turn(tmp_path: Path, kind: str)
 def test_an_m4a_keeps_every_offset(tmp_path: Path) -> None:
     path = tmp_path / "clip.m4a"
     m4a(path)
-    before, sent = path.read_bytes(), served(path)
+    before, sent = path.read_bytes(), serve_in_thread(path)
     assert len(sent) == len(before)
     assert MARK.encode() in before
     assert MARK.encode() not in sent
@@ -76,11 +76,11 @@ def test_an_m4a_keeps_every_offset(tmp_path: Path) -> None:
 
 
 def test_ogg_pages_have_right_checksums(tmp_path: Path) -> None:
-    from heartfelt.web.metadata.ogg import checksum
+    from heartfelt.web.metadata.audio import checksum
 
     path = tmp_path / "clip.ogg"
     SOUNDS["oga"](path)
-    sent, at, pages = served(path), 0, 0
+    sent, at, pages = serve_in_thread(path), 0, 0
     while at < len(sent):
         stop = at + 27 + sent[at + 26] + sum(sent[at + 27 : at + 27 + sent[at + 26]])
         page = sent[at : at + 22] + bytes(4) + sent[at + 26 : stop]
@@ -101,9 +101,9 @@ def test_a_damaged_file_is_sent_somehow(
     damaged = tmp_path / f"damaged.{kind}"
     damaged.write_bytes(content[:cut])
     with caplog.at_level(logging.ERROR):
-        assert len(served(damaged)) <= max(cut + 64, len(content))
+        assert len(serve_in_thread(damaged)) <= max(cut + 64, len(content))
     damaged.write_bytes(content[: len(content) // 2] + bytes(40))
-    assert len(served(damaged)) > 0
+    assert len(serve_in_thread(damaged)) > 0
 
 
 def test_an_unknown_file_is_sent_as_it_is_and_the_researcher_is_warned(
@@ -112,10 +112,10 @@ def test_an_unknown_file_is_sent_as_it_is_and_the_researcher_is_warned(
     path = tmp_path / "strange.bin"
     path.write_bytes(b"something else altogether")
     with caplog.at_level(logging.WARNING, logger="heartfelt.web.media"):
-        assert served(path) == b"something else altogether"
-    assert "cannot be taken out" in caplog.text
+        assert serve_in_thread(path) == b"something else altogether"
+    assert "cannot strip metadata" in caplog.text
     (tmp_path / "empty.wav").touch()
-    assert served(tmp_path / "empty.wav") == b""
+    assert serve_in_thread(tmp_path / "empty.wav") == b""
 
 
 @given(

@@ -13,7 +13,7 @@ import uvicorn
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.blinding import Blinding
+from heartfelt.web.rater.presentation import Blinding
 from tests.web.rater.studies import small_study
 
 SECRET = b"a secret for the tests of the pages"

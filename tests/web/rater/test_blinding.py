@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.blinding import Blinding
+from heartfelt.web.rater.presentation import Blinding
 from tests.web.metadata.tagged import MARK, PICTURES, SOUNDS
 
 SECRET = b"a secret for the tests of blinding"

@@ -15,7 +15,7 @@ from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
 from heartfelt.study.question import Question
 from heartfelt.study.scale import FreeText, Numeric, Points, Tags, YesNo
-from heartfelt.web.security.cookies import Signer
+from heartfelt.web.security.signing import Signer
 from tests.web.rater.serving import SECRET, Served
 from tests.web.rater.studies import SECONDS, picture
 from tests.web.rater.test_sessions import MACHINE

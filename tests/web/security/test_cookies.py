@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from starlette.responses import Response
 
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.cookies import RATER_COOKIE, STUDY_COOKIE, Signer, set_cookie
+from heartfelt.web.security.signing import RATER_COOKIE, STUDY_COOKIE, Signer, set_cookie
 
 SECRET = b"a secret of sixteen bytes or more"
 

@@ -15,8 +15,8 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.web import errors
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.blinding import Blinding
-from heartfelt.web.security.cookies import RATER_COOKIE, STUDY_COOKIE, Signer
+from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.security.signing import RATER_COOKIE, STUDY_COOKIE, Signer
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.studies import INTENTS, SYSTEMS, rate
 
@@ -322,10 +322,10 @@ def test_a_fault_is_told_without_its_inside(
 def test_a_store_that_is_away_is_a_503_to_try_again(
     researcher: TestClient, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heartfelt.collect.errors import store_away
+    from heartfelt.collect.errors import store_unavailable
 
     def away() -> None:
-        raise store_away("connection to db.internal refused")
+        raise store_unavailable("connection to db.internal refused")
 
     monkeypatch.setattr(collection, "coverage", away)
     told = researcher.get(f"{API}/coverage")
@@ -337,8 +337,8 @@ def test_a_store_that_is_away_is_a_503_to_try_again(
 def test_every_error_of_the_collection_has_its_status() -> None:
     from heartfelt.collect import errors as collect
 
-    expected = {"StoreAway": 503, "UnknownRater": 404, "NotYourTrial": 404, "TrialOver": 409, "OffScale": 422,
-                "Unanswered": 422, "StudyClosed": 409, "StudyFull": 409, "StudyBusy": 409,
+    expected = {"StoreUnavailable": 503, "UnknownRater": 404, "TrialNotFound": 404, "TrialClosed": 409, "InvalidAnswer": 422,
+                "MissingAnswer": 422, "StudyClosed": 409, "StudyFull": 409, "StudyBusy": 409,
                 "StartedElsewhere": 409, "StoreDamaged": 507}  # fmt: skip
     found = {
         name: errors.status_of(kind("p", "f"))

@@ -16,9 +16,8 @@ from starlette.testclient import TestClient
 from heartfelt.web import errors
 from heartfelt.web.errors import Refused
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.cookies import Signer
-from heartfelt.web.security.guard import Guard
-from heartfelt.web.security.headers import CONTENT_POLICY
+from heartfelt.web.security.guard import CONTENT_POLICY, Guard
+from heartfelt.web.security.signing import Signer
 
 SECRET = b"a secret of sixteen bytes or more"
 JSON = {"content-type": "application/json"}
@@ -39,7 +38,7 @@ def client(options: WebOptions | None = None) -> TestClient:
             Mount("/static/x", inner),
         ],
         middleware=[Middleware(Guard, options=options)],
-        exception_handlers={Refused: errors._http},
+        exception_handlers={Refused: errors.http_problem},
     )
     return TestClient(app, base_url="http://study.test")
 

@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.cookies import STUDY_COOKIE
-from heartfelt.web.security.logins import Logins
+from heartfelt.web.security.access import EndedLogins
+from heartfelt.web.security.signing import STUDY_COOKIE
 from tests.web.conftest import SECRET, log_in
 from tests.web.studies import rate
 
@@ -49,16 +49,18 @@ def test_a_copy_of_the_cookie_is_worthless_after_logging_out(
 def test_another_process_learns_of_it(collection: Collection, folder: Path) -> None:
     now = [1000.0]
     with Collection.open(folder, options=CollectOptions(seed=2)) as other:
-        here, there = Logins(collection, lambda: now[0]), Logins(other, lambda: now[0])
+        here, there = EndedLogins(collection, lambda: now[0]), EndedLogins(other, lambda: now[0])
         here.end("session", 60)
-        assert here.ended("session")
+        assert here.has_ended("session")
         now[0] += 5
-        there.ended("session")
-        there._look()
-        assert there.ended("session")
-        assert not there.ended("another")
+        there.has_ended("session")
+        there._load()
+        assert there.has_ended("session")
+        assert not there.has_ended("another")
         now[0] += 100
-        assert not Logins(other, lambda: now[0]).ended("session"), "it is over by itself, and forgotten"
+        assert not EndedLogins(other, lambda: now[0]).has_ended("session"), (
+            "it is over by itself, and forgotten"
+        )
 
 
 def test_five_hundred_people_behind_one_address(collection: Collection) -> None:
@@ -79,9 +81,9 @@ def test_five_hundred_people_behind_one_address(collection: Collection) -> None:
 
 
 def test_guessing_tokens_is_slowed_down(collection: Collection) -> None:
-    from heartfelt.web.security.tokens import Tokens
+    from heartfelt.web.security.access import Tokens
 
-    right = Tokens(collection).make("test").token
+    right = Tokens(collection).make("test").text
     app = create_app(collection, WebOptions(SECRET, wrong_tokens_per_minute=5, access_log=False))
     client = TestClient(app, base_url="http://study.test")
     wrong = [
@@ -95,10 +97,10 @@ def test_guessing_tokens_is_slowed_down(collection: Collection) -> None:
 def test_a_damaged_store_is_no_matter_of_a_moment(
     researcher: TestClient, collection: Collection, monkeypatch: object
 ) -> None:
-    from heartfelt.collect.errors import damaged
+    from heartfelt.collect.errors import store_damaged
 
     def broken() -> None:
-        raise damaged(Path("/srv/secret-place/collected.sqlite"), "database disk image is malformed")
+        raise store_damaged(Path("/srv/secret-place/collected.sqlite"), "database disk image is malformed")
 
     collection.coverage = broken  # type: ignore[method-assign,assignment]  # a collection whose file is broken
     told = researcher.get(f"{API}/coverage")

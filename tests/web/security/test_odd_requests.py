@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
-from heartfelt.web.security.cookies import RATER_COOKIE, Signer
+from heartfelt.web.security.signing import RATER_COOKIE, Signer
 from tests.web.conftest import SECRET
 from tests.web.studies import rate
 

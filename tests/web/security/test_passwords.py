@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.web.security.passwords import hash_password, make_password, right_password
+from heartfelt.web.security.signing import hash_password, is_password, make_password
 
 
 def test_only_the_right_password_is_right() -> None:
     hashed = hash_password("correct horse")
     assert hashed.startswith("$argon2id$")
     assert "correct" not in hashed
-    assert right_password(hashed, "correct horse")
-    assert not right_password(hashed, "correct horsf")
-    assert not right_password(hashed, "")
-    assert not right_password(None, "correct horse")
-    assert not right_password("not a hash", "correct horse")
+    assert is_password(hashed, "correct horse")
+    assert not is_password(hashed, "correct horsf")
+    assert not is_password(hashed, "")
+    assert not is_password(None, "correct horse")
+    assert not is_password("not a hash", "correct horse")
 
 
 def test_made_passwords_differ_and_are_long_enough() -> None:

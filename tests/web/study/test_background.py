@@ -9,10 +9,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreAway, UnknownRater
+from heartfelt.collect.errors import StoreUnavailable, UnknownRater
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.study import freezing, people
+from heartfelt.web.study import exports, views
 from heartfelt.web.study.background import BackgroundReader
 from tests.web.conftest import log_in
 from tests.web.studies import fill, rate
@@ -42,9 +42,9 @@ def test_it_sees_what_is_stored_and_is_another_process(
     import os
 
     rate(collection, "a", most=3)
-    assert reader.call(freezing.ratings_page, 0, 100)["total"] == 6
+    assert reader.call(exports.ratings_page, 0, 100).total == 6
     rate(collection, "b", most=2)
-    assert reader.call(freezing.ratings_page, 0, 100)["total"] == 10
+    assert reader.call(exports.ratings_page, 0, 100).total == 10
     assert reader.call(Collection.coverage).complete == collection.coverage().complete == 5
     assert reader.call(Collection.raters).height == 2
     assert reader.call(own_process) != os.getpid()
@@ -53,7 +53,7 @@ def test_it_sees_what_is_stored_and_is_another_process(
 @pytest.mark.timeout(120)
 def test_errors_come_back_as_they_are(reader: BackgroundReader) -> None:
     with pytest.raises(UnknownRater, match="no rater"):
-        reader.call(people.effect_of, "nobody")
+        reader.call(views.effect_of, "nobody")
 
 
 @pytest.mark.timeout(120)
@@ -66,7 +66,7 @@ def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
     reader.call(own_process)
     assert reader._process is not first
     reader._process.stdin.close()  # type: ignore[union-attr]  # it was started with a pipe
-    with pytest.raises((StoreAway, ValueError)):
+    with pytest.raises((StoreUnavailable, ValueError)):
         reader.call(own_process)
 
 

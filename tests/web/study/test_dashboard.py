@@ -15,8 +15,8 @@ import pytest
 import heartfelt
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
-from heartfelt.web.beside import served
 from heartfelt.web.options import WebOptions
+from heartfelt.web.serve import serve_in_thread
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.studies import fill, rate, write_study
 
@@ -73,7 +73,7 @@ def watched(filled_study: Path, tmp_path: Path, browser: Browser, hashed: str) -
     folder = Path(shutil.copytree(filled_study, tmp_path / "study"))
     with Collection.open(folder, options=CollectOptions(seed=2, durable=False)) as collection:
         options = WebOptions(SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
-        with served(create_app(collection, options)) as address:
+        with serve_in_thread(create_app(collection, options)) as address:
             context = browser.new_context(
                 viewport={"width": 1440, "height": 900}, reduced_motion="reduce", accept_downloads=True
             )
@@ -159,7 +159,7 @@ def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     assert "36 of 252 ratings would no longer count" in words
     assert "α valence" in words
     assert serious(page) == []
-    dialog.get_by_label("Reason, kept with the data").fill("always the middle")
+    dialog.get_by_label("Reason (stored with the data)").fill("always the middle")
     dialog.get_by_role("button", name="Exclude").click()
     until(page, "document.querySelector('#facts dd').textContent.startsWith('108')")
     assert "18 slots are open again" in page.locator("#said").inner_text()
@@ -214,7 +214,7 @@ def test_the_study_is_closed_and_people_invited(watched: Watched) -> None:
     page.get_by_role("button", name="Recruit").click()
     dialog = page.locator("#recruiting")
     dialog.get_by_label("Open to raters").uncheck()
-    dialog.get_by_label("Most raters").fill("40")
+    dialog.get_by_label("Maximum number of raters").fill("40")
     dialog.get_by_label("Code: complete").fill("WELL-DONE")
     assert serious(page) == []
     dialog.get_by_role("button", name="Save").click()

@@ -12,8 +12,8 @@ from heartfelt.analysis.material import lay_out
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Exclude
 from heartfelt.web.study import figures as module
-from heartfelt.web.study.events import Pulse
 from heartfelt.web.study.figures import Board, Figures, snapshots
+from heartfelt.web.study.routes import ChangeCounter
 from tests.web.studies import fill, rate
 
 
@@ -89,7 +89,7 @@ def test_excluded_raters_are_ranked_but_not_measured(collection: Collection) -> 
     assert sorted(set(everybody.ratings["rater"])) == sorted(raters)
     board = Figures(collection, 0.0).board()
     assert sorted(board.ranking["rater"]) == sorted(raters)
-    assert board.reliability[0]["alpha"]["n_raters"] == 2
+    assert board.reliability[0].alpha.counts["raters"] == 2
 
 
 def test_one_look_serves_all_who_watch(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_one_look_serves_all_who_watch(collection: Collection, monkeypatch: pyte
     monkeypatch.setattr(collection, "change", look)
 
     async def watch() -> list[int]:
-        pulse = Pulse(collection)
+        pulse = ChangeCounter(collection)
         return list(await asyncio.gather(*(pulse.number() for _ in range(50))))
 
     numbers = asyncio.run(watch())

@@ -1,6 +1,6 @@
-"""Who rates what next: the state of a collection in memory, derived from its journal. Knows no database."""
+"""Assignment: who rates what next. The state is derived from the journal and held in memory; no database here."""
 
-from heartfelt.collect.assign.journal import Fact
+from heartfelt.collect.assign.model import Event
 from heartfelt.collect.assign.state import State
 
-__all__ = ["Fact", "State"]
+__all__ = ["Event", "State"]

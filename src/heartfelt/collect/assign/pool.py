@@ -1,19 +1,28 @@
-"""The open units, sorted by how many ratings they have or are about to have.
+"""The open units: by how many ratings they have or are about to have, and in an adaptive study by standard error.
 
 The next unit is one with the fewest, at random among equals. Where a rater meets each cell at most once, a cell with the
-most units at that level goes first: what is left at the end of a round then lies in many cells, and the next rater can
+most units at that count goes first: what is left at the end of a round then lies in many cells, and the next rater can
 take it. Blocks and Latin squares choose among equals too, so that no order of presentation makes counts drift apart.
+
+In an adaptive study, units that have their minimum are chosen by the standard error of their label. The error of a
+question is that of its mean, as a share of the scale's range, with the spread shrunk towards a quarter of the range while
+answers are few (two equal answers do not prove agreement); for categories that of the share of the most frequent one. A
+unit's error is the largest of its questions'. Leases count as if answered, so that raters who come together are spread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import heapq
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
-from heartfelt.collect.assign.layout import Layout
-from heartfelt.collect.assign.rater import Rater
+from heartfelt.collect.assign.model import Layout, Rater
 
-_TRIES = 12
+_RANDOM_DRAWS = 12
+"""Random draws before the allowed units are listed: listing costs more, and is rarely needed."""
+_PRIOR_ANSWERS = 2.0
+_PRIOR_SPREAD = 0.25
 
 
 class Pool:
@@ -26,26 +35,29 @@ class Pool:
         self._ordinary = bytearray(layout.size)
         self._group = [0] * layout.size
         self._place = [-1] * layout.size
+        self._levels: list[dict[int, list[int]]] = [{} for _ in range(layout.levels)]
+        self.open = 0
+        self.short = layout.quota * len(layout.units)
+        """Ratings still missing, whoever is working on them."""
+        latin = layout.order == "latin-square" and layout.block
+        self._square = williams(len(set(layout.block.values()))) if latin else []
         grouping = layout.block or layout.cell
         for unit in layout.units:
             self._ordinary[unit] = 1
             self._group[unit] = grouping.get(unit, 0)
-        self._levels: list[dict[int, list[int]]] = [{} for _ in range(layout.levels)]
-        self.open = 0
-        self.short = layout.quota * len(layout.units)
-        """Ratings that are still missing, whoever is at work on them."""
-        self._row = williams(layout.conditions) if layout.order == "latin-square" else []
-        for unit in layout.units:
-            self._put(unit, 0)
+            self._add(unit, 0)
 
     def load(self, unit: int) -> int:
         """Complete valid ratings and live leases of a unit."""
         return self.valid[unit] + self.leases[unit]
 
     def count(self, unit: int, *, valid: int = 0, leases: int = 0) -> None:
-        """Change the counts of a unit."""
+        """Change the counts of a unit. One that another process added to the study is only counted."""
         if unit >= len(self.valid):
-            self._grow(unit + 1)
+            more = unit + 1 - len(self.valid)
+            self.valid += [0] * more
+            self.leases += [0] * more
+            self._ordinary += bytes(more)
         before = self.valid[unit] + self.leases[unit]
         if valid and self._ordinary[unit]:
             quota, had = self.layout.quota, self.valid[unit]
@@ -54,30 +66,23 @@ class Pool:
         self.leases[unit] += leases
         after = before + valid + leases
         if after != before and self._ordinary[unit]:
-            self._take(unit, before)
-            self._put(unit, after)
+            self._remove(unit, before)
+            self._add(unit, after)
 
     def raise_quota(self, layout: Layout) -> None:
-        """Open units again that have as many ratings as they were to get so far."""
+        """Open units again that had as many ratings as they were to get so far."""
         full = [unit for unit in layout.units if self.load(unit) >= len(self._levels)]
         self.layout = layout
         self._levels += [{} for _ in range(layout.levels - len(self._levels))]
         for unit in full:
-            self._put(unit, self.load(unit))
+            self._add(unit, self.load(unit))
         self.short = sum(max(0, layout.quota - self.valid[unit]) for unit in layout.units)
-
-    def _grow(self, size: int) -> None:
-        """Make room for units that another process has added to the study; they are only counted here."""
-        more = size - len(self.valid)
-        self.valid += [0] * more
-        self.leases += [0] * more
-        self._ordinary += bytes(more)
 
     def floor(self) -> int | None:
         """The lowest count of any open unit."""
         return next((level for level, groups in enumerate(self._levels) if groups), None)
 
-    def _put(self, unit: int, level: int) -> None:
+    def _add(self, unit: int, level: int) -> None:
         if level >= len(self._levels):
             return
         members = self._levels[level].setdefault(self._group[unit], [])
@@ -85,7 +90,7 @@ class Pool:
         members.append(unit)
         self.open += 1
 
-    def _take(self, unit: int, level: int) -> None:
+    def _remove(self, unit: int, level: int) -> None:
         if level >= len(self._levels):
             return
         groups = self._levels[level]
@@ -112,7 +117,7 @@ class Pool:
         """Whether the rater may still get the unit."""
         return (
             unit not in rater.seen
-            and unit not in rater.tried
+            and unit not in rater.practised_units
             and (not self.layout.cell or self.layout.cell[unit] not in rater.cells)
         )
 
@@ -120,15 +125,18 @@ class Pool:
         if len(groups) == 1:
             yield from groups
             return
-        if self.layout.order == "latin-square" and self.layout.block:
-            yield from self._by_square(groups, rater)
+        if self._square:
+            size = len(self._square)
+            for step in range(size):
+                wanted = (self._square[(len(rater.seen) + step) % size] + rater.number) % size
+                if wanted in groups:
+                    yield wanted
             return
-        ours: int | None = None
         if self.layout.block:
-            ours = None if rater.latest is None else self._group[rater.latest]
-            if ours in groups:
-                yield ours
-            free = [group for group in groups if group != ours]
+            current = None if rater.latest is None else self._group[rater.latest]
+            if current in groups:
+                yield current
+            free = [group for group in groups if group != current]
         else:
             free = [group for group in groups if group not in rater.cells]
         while free:
@@ -138,28 +146,18 @@ class Pool:
             yield from best
             free = [group for group in free if len(groups[group]) != most]
 
-    def _by_square(self, groups: dict[int, list[int]], rater: Rater) -> Iterator[int]:
-        size = len(self._row)
-        for step in range(size):
-            wanted = (self._row[(len(rater.seen) + step) % size] + rater.number) % size
-            if wanted in groups:
-                yield wanted
-
     def _within(self, members: Sequence[int], rater: Rater, rng: Random) -> int | None:
         if self.layout.order == "manifest":
-            return self._in_manifest_order(members, rater)
+            left = [unit for unit in members if self.allowed(unit, rater)]
+            after = [unit for unit in left if rater.latest is None or unit > rater.latest]
+            return min(after or left, default=None)
         size = len(members)
-        for _ in range(_TRIES):
+        for _ in range(_RANDOM_DRAWS):
             unit = members[int(rng.random() * size)]
             if self.allowed(unit, rater):
                 return unit
         left = [unit for unit in members if self.allowed(unit, rater)]
         return rng.choice(left) if left else None
-
-    def _in_manifest_order(self, members: Sequence[int], rater: Rater) -> int | None:
-        left = [unit for unit in members if self.allowed(unit, rater)]
-        after = [unit for unit in left if rater.latest is None or unit > rater.latest]
-        return min(after or left, default=None)
 
 
 def williams(size: int) -> list[int]:
@@ -167,3 +165,73 @@ def williams(size: int) -> list[int]:
     return [
         0 if place == 0 else (place + 1) // 2 if place % 2 else size - place // 2 for place in range(size)
     ]
+
+
+class Tally:
+    """Running sums of one question's answers to one unit."""
+
+    __slots__ = ("codes", "n", "square", "total")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.total = 0.0
+        self.square = 0.0
+        self.codes: dict[float, int] = {}
+
+    def add(self, value: float, sign: int) -> None:
+        """Add an answer, or subtract it again with ``sign`` -1."""
+        self.n += sign
+        self.total += sign * value
+        self.square += sign * value * value
+        self.codes[value] = self.codes.get(value, 0) + sign
+
+    def error(self, span: float, coming: int) -> float:
+        """The standard error of the label once ``coming`` more answers are in."""
+        n = max(1, self.n + coming)
+        if span <= 0:
+            share = (max(self.codes.values(), default=0) + 1.0) / (self.n + 2.0)
+            return math.sqrt(share * (1.0 - share) / n)
+        within = max(0.0, self.square - self.total * self.total / max(1, self.n)) / span**2
+        spread = (within + _PRIOR_ANSWERS * _PRIOR_SPREAD**2) / (max(0, self.n - 1) + _PRIOR_ANSWERS)
+        return math.sqrt(spread / n)
+
+
+class Errors:
+    """The units of an adaptive study by standard error, largest first."""
+
+    def __init__(self, spans: Mapping[str, float]) -> None:
+        self._spans = spans
+        self._tallies: dict[int, dict[str, Tally]] = {}
+        self._heap: list[tuple[float, float, int]] = []
+        self._current: dict[int, tuple[float, float]] = {}
+
+    def add(self, unit: int, values: Mapping[str, float], sign: int) -> None:
+        """Count a unit's answers, or subtract them again."""
+        tallies = self._tallies.setdefault(unit, {})
+        for question, value in values.items():
+            if question in self._spans:
+                tallies.setdefault(question, Tally()).add(value, sign)
+
+    def update(self, unit: int, coming: int, tie: float) -> None:
+        """Recompute the unit's error after a change; ``tie`` decides among equals."""
+        tallies = self._tallies.get(unit, {}).items()
+        error = max((tally.error(self._spans[name], coming) for name, tally in tallies), default=math.inf)
+        self._current[unit] = (-error, tie)
+        heapq.heappush(self._heap, (-error, tie, unit))
+
+    def of(self, unit: int) -> float:
+        """The error of a unit's label."""
+        return -self._current.get(unit, (-math.inf, 0.0))[0]
+
+    def largest(self, allowed: Callable[[int], bool]) -> int | None:
+        """The allowed unit with the largest error."""
+        passed: list[tuple[float, float, int]] = []
+        unit: int | None = None
+        while self._heap and unit is None:
+            entry = heapq.heappop(self._heap)
+            if entry[:2] == self._current.get(entry[2]):
+                passed.append(entry)
+                unit = entry[2] if allowed(entry[2]) else None
+        for entry in passed:
+            heapq.heappush(self._heap, entry)
+        return unit

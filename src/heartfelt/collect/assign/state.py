@@ -1,4 +1,4 @@
-"""The state of a collection: what all facts so far add up to. Facts go in one by one; questions come out."""
+"""The state of a collection: the sum of all events so far."""
 
 from __future__ import annotations
 
@@ -9,22 +9,15 @@ from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
-from heartfelt.collect.assign.adaptive import Errors
-from heartfelt.collect.assign.journal import Fact
-from heartfelt.collect.assign.layout import Layout
-from heartfelt.collect.assign.plan import Plan
-from heartfelt.collect.assign.pool import Pool
-from heartfelt.collect.assign.rater import Rater, Trial
+from heartfelt.collect.assign.model import Event, Layout, Plan, Rater, Trial
+from heartfelt.collect.assign.pool import Errors, Pool
 from heartfelt.collect.commands import Ending
 
-_ACTS = frozenset(
-    {"arrived", "consented", "told", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
+_ACTIVITY = frozenset(
+    {"consented", "told", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
     | {"renewed", "leased", "resumed"}
 )
-"""Facts that show the rater is there: they renew the leases."""
-_COMING_AND_GOING = frozenset({"arrived", "erased", "declined"})
-
-
+"""Events that show the rater is there: they extend the leases."""
 LISTENED = ""
 """Among the values of an answer, the seconds that were spent listening; no question has this id."""
 
@@ -46,48 +39,71 @@ class State:
         self.trials: dict[int, Trial] = {}
         """Trials that can still be answered."""
         self.answered: dict[int, int] = {}
-        """Who answered a trial, by trial."""
+        """The rater who answered a trial, by trial."""
         self.settings: dict[str, Any] = {}
         self.leased = 0
         self.complete = 0
         """Valid ratings of ordinary units in all."""
         self._expiries: list[tuple[float, int]] = []
-        self._apply: dict[str, Callable[[Fact], None]] = {
-            name.removeprefix("_do_"): getattr(self, name) for name in dir(self) if name.startswith("_do_")
+        self._on_event: dict[str, Callable[[Event, Rater], None]] = {
+            "consented": lambda event, rater: setattr(rater, "consented", event.number == 1),
+            "told": lambda _, rater: setattr(rater, "demographics_done", True),
+            "heard": lambda _, rater: setattr(rater, "headphones_done", True),
+            "ready": self._ready,
+            "planned": self._planned,
+            "leased": self._leased,
+            "retaken": self._retaken,
+            "shown": self._shown,
+            "answered": self._answered,
+            "returned": self._returned,
+            "passed": lambda _, rater: rater.plan.advance(),
+            "exhausted": self._exhausted,
+            "lapsed": lambda _, rater: self._release(rater),
+            "ended": self._ended,
+            "resumed": self._resumed,
+            "excluded": self._excluded,
+            "restored": self._restored,
         }
 
-    def apply(self, fact: Fact) -> None:
-        """Take in the next fact."""
-        self.seq = fact.seq
-        if fact.rater is not None and fact.kind not in _COMING_AND_GOING:
-            rater = self.raters[fact.rater]
-            if fact.kind in _ACTS:
-                rater.last = fact.at
-                rater.until = fact.at + self.layout.lease
-        act = self._apply.get(fact.kind)
-        if act is not None:
-            act(fact)
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        self.seq = event.seq
+        kind = event.kind
+        if kind == "set":
+            self._set(event)
+        elif kind == "arrived":
+            self._arrived(event)
+        elif kind in {"erased", "declined"}:
+            self._removed(event)
+        elif event.rater is not None:
+            rater = self.raters[event.rater]
+            if kind in _ACTIVITY:
+                rater.last = event.at
+                rater.until = event.at + self.layout.lease
+            handler = self._on_event.get(kind)
+            if handler is not None:
+                handler(event, rater)
 
-    def replay(self, facts: Iterable[Fact]) -> None:
-        """Take in many facts, in order."""
-        for fact in facts:
-            self.apply(fact)
+    def replay(self, events: Iterable[Event]) -> None:
+        """Take in many events, in order."""
+        for event in events:
+            self.apply(event)
 
-    # --- questions ----------------------------------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------------------------------
 
     def pick(self, rater: Rater, rng: Random) -> int | None:
         """The unit the rater should get next. One met in practice comes only when nothing else is left."""
         unit = self._pick(rater, rng)
-        if unit is None and rater.tried:
-            tried, rater.tried = rater.tried, set()
+        if unit is None and rater.practised_units:
+            practised, rater.practised_units = rater.practised_units, set()
             unit = self._pick(rater, rng)
-            rater.tried = tried
+            rater.practised_units = practised
         return unit
 
     def _pick(self, rater: Rater, rng: Random) -> int | None:
         unit = self.pool.pick(rater, rng)
         if unit is None and self.errors is not None and self.budget_left > 0:
-            return self.errors.largest(lambda one: self.pool.allowed(one, rater))
+            return self.errors.largest(lambda candidate: self.pool.allowed(candidate, rater))
         return unit
 
     @property
@@ -97,18 +113,18 @@ class State:
 
     @property
     def open(self) -> bool:
-        """Whether any unit wants another rating."""
+        """Whether any unit needs another rating."""
         return self.pool.open > 0 or (self.layout.adaptive and self.budget_left > 0)
 
     @property
     def unfilled(self) -> bool:
-        """Whether any unit has fewer ratings than it is to get, even if somebody is at work on the rest."""
+        """Whether any unit has fewer ratings than it is to get, even if someone is working on the rest."""
         if self.layout.adaptive:
             return self.budget_left + self.leased > 0
         return self.pool.short > 0
 
     def may_retake(self, trial: Trial) -> bool:
-        """Whether a lapsed lease can be taken up again without a unit getting ahead of the others."""
+        """Whether a lapsed lease can be renewed without its unit getting ahead of the others."""
         if trial.kind != "rating" or trial.unit is None:
             return True
         floor = self.pool.floor()
@@ -117,12 +133,12 @@ class State:
         return self.pool.load(trial.unit) <= floor
 
     def expired(self, now: float) -> list[int]:
-        """Raters whose leases have run out; each is named once."""
+        """Raters whose leases have expired; each is listed once."""
         out: list[int] = []
         while self._expiries and self._expiries[0][0] <= now:
             _, number = heapq.heappop(self._expiries)
             rater = self.raters.get(number)
-            if rater is None or not rater.live:
+            if rater is None or not rater.live or number in out:
                 continue
             if rater.until <= now:
                 out.append(number)
@@ -130,177 +146,159 @@ class State:
                 heapq.heappush(self._expiries, (rater.until, number))
         return out
 
-    # --- facts --------------------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------------
 
-    def _do_arrived(self, fact: Fact) -> None:
-        rater = Rater(cast(int, fact.rater), cast(str, fact.words), fact.at, fact.at + self.layout.lease)
-        rater.first_seq = fact.seq
+    def _arrived(self, event: Event) -> None:
+        rater = Rater(cast(int, event.rater), cast(str, event.words), event.at, event.at + self.layout.lease)
+        rater.first_seq = event.seq
         self.last_number = max(self.last_number, rater.number)
         self.raters[rater.number] = rater
         self.by_id[rater.id] = rater
 
-    def _do_consented(self, fact: Fact) -> None:
-        self._rater(fact).agreed = fact.number == 1
-
-    def _do_told(self, fact: Fact) -> None:
-        self._rater(fact).told = True
-
-    def _do_heard(self, fact: Fact) -> None:
-        self._rater(fact).heard = True
-
-    def _do_ready(self, fact: Fact) -> None:
-        rater = self._rater(fact)
-        if rater.instructed:
-            rater.rested = True
+    def _ready(self, event: Event, rater: Rater) -> None:
+        del event
+        rater.rested = rater.rested or rater.instructed
         rater.instructed = True
 
-    def _do_planned(self, fact: Fact) -> None:
-        rater = self._rater(fact)
-        plan = json.loads(fact.words or "")
+    def _planned(self, event: Event, rater: Rater) -> None:
+        plan = json.loads(event.words or "")
         probes = [(place, (kind, probe, source)) for place, kind, probe, source in plan["probes"]]
         rater.plan = Plan(plan["length"], probes)
         rater.planned += plan["length"] - len(probes)
-        rater.target, rater.of = plan["target"], int(fact.number or 0)
+        rater.target, rater.of = plan["target"], int(event.number or 0)
         rater.sessions += 1
         rater.rested = False
         rater.session_units = []
 
-    def _do_leased(self, fact: Fact) -> None:
-        rater = self._rater(fact)
+    def _leased(self, event: Event, rater: Rater) -> None:
+        about = json.loads(event.words) if event.words is not None else {}
         trial = Trial(
-            cast(int, fact.trial), rater.number, fact.unit, session=rater.sessions, leased_at=fact.at
+            cast(int, event.trial),
+            rater.number,
+            event.unit,
+            session=rater.sessions,
+            leased_at=event.at,
+            **about,
         )
-        if fact.words is not None:
-            for name, value in json.loads(fact.words).items():
-                setattr(trial, name, value)
         self.next_trial = max(self.next_trial, trial.id + 1)
         self.trials[trial.id] = trial
         rater.queue.append(trial)
+        unit = trial.unit
         if trial.kind == "practice":
             rater.practised += 1
-            if trial.unit is not None:
-                rater.tried.add(trial.unit)
+            if unit is not None:
+                rater.practised_units.add(unit)
             return
-        rater.plan.take()
-        if trial.unit is not None:
-            rater.times[trial.unit] = rater.times.get(trial.unit, 0) + 1
-        if trial.kind == "rating" and trial.unit is not None:
-            rater.seen.add(trial.unit)
-            rater.latest = trial.unit
-            rater.session_units.append(trial.unit)
+        rater.plan.advance()
+        if unit is not None:
+            rater.presentations[unit] = rater.presentations.get(unit, 0) + 1
+        if trial.kind == "rating" and unit is not None:
+            rater.seen.add(unit)
+            rater.latest = unit
+            rater.session_units.append(unit)
             if self.layout.cell:
-                rater.cells.add(self.layout.cell.get(trial.unit, -1))
-            self._lease(trial, 1)
+                rater.cells.add(self.layout.cell.get(unit, -1))
+            self._count_lease(trial, 1)
 
-    def _do_retaken(self, fact: Fact) -> None:
-        trial = self.trials[cast(int, fact.trial)]
+    def _retaken(self, event: Event, rater: Rater) -> None:
+        del rater
+        trial = self.trials[cast(int, event.trial)]
         trial.live = True
         if trial.kind == "rating":
-            self._lease(trial, 1)
+            self._count_lease(trial, 1)
 
-    def _do_shown(self, fact: Fact) -> None:
-        trial = self.trials[cast(int, fact.trial)]
-        rater = self._rater(fact)
-        trial.position = int(fact.number or 0)
+    def _shown(self, event: Event, rater: Rater) -> None:
+        trial = self.trials[cast(int, event.trial)]
+        trial.position = int(event.number or 0)
         if trial.position > 0:
             rater.positions = trial.position
 
-    def _do_answered(self, fact: Fact) -> None:
-        rater = self._rater(fact)
-        trial = self.trials.pop(cast(int, fact.trial))
+    def _answered(self, event: Event, rater: Rater) -> None:
+        trial = self.trials.pop(cast(int, event.trial))
         self.answered[trial.id] = rater.number
-        held = trial.live and trial.kind == "rating"
+        leased = trial.live and trial.kind == "rating"
         if trial in rater.queue:
             rater.queue.remove(trial)
         trial.live = False
-        values: dict[str, float] = json.loads(fact.words) if fact.words else {}
+        values: dict[str, float] = json.loads(event.words) if event.words else {}
         listened = values.pop(LISTENED, 0.0)
         if listened:
             rater.listened_until = max(rater.listened_until, trial.leased_at) + listened
         if trial.kind == "practice":
             return
         rater.answered += 1
-        if trial.kind == "rating" and not fact.number:
-            rater.on_time += 1
-        if trial.kind != "rating" or trial.unit is None:
+        if trial.kind != "rating":
             return
-        rater.done.append(trial.unit)
+        if not event.number:
+            rater.on_time += 1
+        if trial.unit is None:
+            return
+        rater.rated_units.append(trial.unit)
         if self.errors is not None:
             rater.values.append((trial.unit, values))
         # A lease that becomes a rating leaves the sum, and so the unit's place in the pool, as it was.
-        if held and not rater.excluded:
+        if leased and not rater.excluded:
             self.leased -= 1
-            self._valid(trial.unit, values, 1, leases=-1)
-        elif held:
-            self._lease(trial, -1)
+            self._count_rating(trial.unit, values, 1, leases=-1)
+        elif leased:
+            self._count_lease(trial, -1)
         elif not rater.excluded:
-            self._valid(trial.unit, values, 1)
+            self._count_rating(trial.unit, values, 1)
 
-    def _do_returned(self, fact: Fact) -> None:
-        rater = self._rater(fact)
-        trial = self.trials[cast(int, fact.trial)]
-        self._let_go(rater, trial)
-        trial.over = fact.words != "lapsed"
+    def _returned(self, event: Event, rater: Rater) -> None:
+        trial = self.trials[cast(int, event.trial)]
+        if trial in rater.queue:
+            rater.queue.remove(trial)
+            if trial.live and trial.kind == "rating":
+                self._count_lease(trial, -1)
+        trial.live = False
+        trial.closed = event.words != "lapsed"
         if trial.kind != "rating" or trial.unit is None:
             return
-        rater.plan.once_more()
+        rater.plan.repeat_ordinary()
         if trial.unit in rater.session_units:
             rater.session_units.remove(trial.unit)
-        # A trial whose lease ran out may be on the screen of a rater who is offline: their answer is still taken.
-        if not trial.shown and trial.over:
+        # A trial whose lease expired may be on the screen of a rater who is offline: their answer is still accepted.
+        if not trial.shown and trial.closed:
             rater.seen.discard(trial.unit)
-            rater.times.pop(trial.unit, None)
+            rater.presentations.pop(trial.unit, None)
             rater.cells.discard(self.layout.cell.get(trial.unit, -1))
             del self.trials[trial.id]
 
-    def _do_passed(self, fact: Fact) -> None:
-        self._rater(fact).plan.take()
-
-    def _do_exhausted(self, fact: Fact) -> None:
-        rater = self._rater(fact)
+    def _exhausted(self, event: Event, rater: Rater) -> None:
+        del event
         rater.exhausted = True
         rater.plan.clear()
 
-    def _do_lapsed(self, fact: Fact) -> None:
-        self._release(self._rater(fact))
-
-    def _do_ended(self, fact: Fact) -> None:
-        rater = self._rater(fact)
+    def _ended(self, event: Event, rater: Rater) -> None:
         self._release(rater)
-        rater.ended = cast(Ending, fact.words)
+        rater.ended = cast(Ending, event.words)
 
-    def _do_resumed(self, fact: Fact) -> None:
-        rater = self._rater(fact)
+    def _resumed(self, event: Event, rater: Rater) -> None:
+        del event
         rater.ended, rater.exhausted = None, False
         rater.sessions = rater.planned = rater.of = 0
 
-    def _do_excluded(self, fact: Fact) -> None:
-        rater = self._rater(fact)
-        if rater.excluded:
-            return
-        self._release(rater)
-        rater.excluded = True
-        self._count_all(rater, -1)
+    def _excluded(self, event: Event, rater: Rater) -> None:
+        del event
+        if not rater.excluded:
+            self._release(rater)
+            rater.excluded = True
+            self._count_all(rater, -1)
 
-    def _do_restored(self, fact: Fact) -> None:
-        rater = self._rater(fact)
+    def _restored(self, event: Event, rater: Rater) -> None:
+        del event
         if rater.excluded:
             rater.excluded = False
             self._count_all(rater, 1)
 
-    def _do_erased(self, fact: Fact) -> None:
-        self.erased += 1
-        self._forget(fact)
-
-    def _do_declined(self, fact: Fact) -> None:
-        self.declined += 1
-        self._forget(fact)
-
-    def _forget(self, fact: Fact) -> None:
-        """Be as if the rater had never come. Their facts are gone from the store, so they may be unknown here."""
-        number = cast(int, fact.rater)
+    def _removed(self, event: Event) -> None:
+        """Be as if the rater had never come. Their events are gone from the store, so they may be unknown here."""
+        number = cast(int, event.rater)
+        self.erased += event.kind == "erased"
+        self.declined += event.kind == "declined"
         self.last_number = max(self.last_number, number)
-        self.next_trial = max(self.next_trial, (fact.trial or 0) + 1)
+        self.next_trial = max(self.next_trial, (event.trial or 0) + 1)
         rater = self.raters.get(number)
         if rater is None:
             return
@@ -312,8 +310,8 @@ class State:
         if rater.answered or rater.practised:
             self.answered = {trial: who for trial, who in self.answered.items() if who != number}
 
-    def _do_set(self, fact: Fact) -> None:
-        self.settings.update(json.loads(fact.words or "{}"))
+    def _set(self, event: Event) -> None:
+        self.settings.update(json.loads(event.words or "{}"))
         wanted = self.settings.get("ratings_per_item")
         if wanted is not None and wanted > self.layout.quota:
             self.layout = replace(self.layout, quota=wanted)
@@ -321,53 +319,38 @@ class State:
 
     # --- counting -----------------------------------------------------------------------------------------------------
 
-    def _rater(self, fact: Fact) -> Rater:
-        return self.raters[cast(int, fact.rater)]
-
-    def _lease(self, trial: Trial, change: int) -> None:
+    def _count_lease(self, trial: Trial, change: int) -> None:
         assert trial.unit is not None
         self.leased += change
         self.pool.count(trial.unit, leases=change)
-        self._weigh(trial.unit)
-        if change > 0:
-            rater = self.raters[trial.rater]
-            if not rater.live:
-                rater.live = True
-                heapq.heappush(self._expiries, (rater.until, rater.number))
-
-    def _let_go(self, rater: Rater, trial: Trial) -> None:
-        """Take the trial out of the rater's hands, with its lease if that is live."""
-        if trial in rater.queue:
-            rater.queue.remove(trial)
-            if trial.live and trial.kind == "rating":
-                self._lease(trial, -1)
-        trial.live = False
+        self._update_error(trial.unit)
+        rater = self.raters[trial.rater]
+        if change > 0 and not rater.live:
+            rater.live = True
+            heapq.heappush(self._expiries, (rater.until, rater.number))
 
     def _release(self, rater: Rater) -> None:
+        """Release every lease of a rater."""
         for trial in rater.queue:
             if trial.live and trial.kind == "rating":
-                self._lease(trial, -1)
+                self._count_lease(trial, -1)
             trial.live = False
         rater.live = False
 
-    def _valid(self, unit: int, values: dict[str, float], change: int, leases: int = 0) -> None:
+    def _count_rating(self, unit: int, values: dict[str, float], change: int, leases: int = 0) -> None:
         self.complete += change
         self.pool.count(unit, valid=change, leases=leases)
         if self.errors is not None:
             self.errors.add(unit, values, change)
-            self._weigh(unit)
+            self._update_error(unit)
 
     def _count_all(self, rater: Rater, change: int) -> None:
-        if self.errors is not None:
-            for unit, values in rater.values:
-                self._valid(unit, values, change)
-        else:
-            for unit in rater.done:
-                self._valid(unit, {}, change)
+        rated = rater.values if self.errors is not None else [(unit, {}) for unit in rater.rated_units]
+        for unit, values in rated:
+            self._count_rating(unit, values, change)
 
-    def _weigh(self, unit: int) -> None:
+    def _update_error(self, unit: int) -> None:
         if self.errors is not None:
             # Ties are settled by a number that looks random and is the same in every process.
-            self.errors.update(
-                unit, self.pool.leases[unit], (unit * 2654435761 + self.seq * 40503) % 1_000_003
-            )
+            tie = (unit * 2654435761 + self.seq * 40503) % 1_000_003
+            self.errors.update(unit, self.pool.leases[unit], tie)

@@ -1,1 +1,1 @@
-"""The read side: tables of what was collected, read at one moment without holding up the writer."""
+"""What was collected: tables, coverage and snapshots. Every function reads over the connection it is given."""

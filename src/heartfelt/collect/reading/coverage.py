@@ -1,29 +1,27 @@
-"""Coverage: how many ratings every item has, has coming and wants, and when the study will be full."""
+"""Coverage: how many ratings every item has, has coming and needs, and when the study will be complete."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from heartfelt.collect.material import Material
-from heartfelt.collect.session.researching import Standing
+from heartfelt.collect.session.researcher import StateSummary
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 _RECENT = 300
 _ENOUGH = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When the study will have all its ratings at the pace of the last hours, or why that cannot be told."""
+    """When the study will have all its ratings at the pace of the latest ones, or why there is no forecast."""
 
     finish: float | None
     """Seconds since 1970."""
@@ -43,7 +41,7 @@ class Coverage:
     complete: int
     """Valid ratings that fill a slot."""
     extra: int
-    """Valid ratings beyond the quota: late ones, or of raters who were taken back in."""
+    """Valid ratings beyond the quota: late ones, or those of restored raters."""
     leased: int
     histogram: Mapping[int, int]
     """How many units have so many complete ratings."""
@@ -56,62 +54,54 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """The share of wanted ratings that is there."""
+        """The share of the wanted ratings that is complete."""
         return self.complete / self.wanted if self.wanted else 1.0
 
 
-def coverage(material: Material, standing: Standing, forecast: Forecast) -> Coverage:
+def measure_coverage(
+    connection: Connection, material: Material, summary: StateSummary, now: float
+) -> Coverage:
     """Coverage from the counts by unit."""
-    layout = material.layout
+    layout, raters = material.layout, summary.raters
     numbers = np.asarray(layout.units, dtype=np.int64)
-    valid = np.asarray(standing.valid, dtype=np.int64)[numbers]
-    leases = np.asarray(standing.leases, dtype=np.int64)[numbers]
-    most = valid if layout.adaptive else np.minimum(valid, layout.quota)
-    levels, units = np.unique(most, return_counts=True)
+    valid = np.asarray(summary.valid, dtype=np.int64)[numbers]
+    leases = np.asarray(summary.leases, dtype=np.int64)[numbers]
+    complete = valid if layout.adaptive else np.minimum(valid, layout.quota)
+    levels, units = np.unique(complete, return_counts=True)
+    counts = pl.DataFrame({"complete": complete, "extra": valid - complete, "leased": leases})
+    names = material.item_names()
+    columns = counts.cast(pl.Int64)[names["unit"]].get_columns()
+    quota = pl.lit(layout.quota, pl.Int64).alias("quota")
+    wanted = layout.quota * len(layout.units)
     return Coverage(
-        items=_items(material, most, valid - most, leases),
+        items=names.select("stimulus", "question").with_columns(*columns, quota),
         units=len(layout.units),
         quota=layout.quota,
-        wanted=layout.quota * len(layout.units),
-        complete=int(most.sum()),
-        extra=int((valid - most).sum()),
+        wanted=wanted,
+        complete=int(complete.sum()),
+        extra=int((valid - complete).sum()),
         leased=int(leases.sum()),
         histogram=dict(zip(levels.tolist(), units.tolist(), strict=True)),
-        raters=len(standing.raters),
-        raters_now=sum(1 for rater in standing.raters if rater.live),
-        raters_complete=sum(1 for r in standing.raters if r.ended == "complete" and not r.excluded),
-        raters_excluded=sum(1 for rater in standing.raters if rater.excluded),
-        forecast=forecast,
+        raters=len(raters),
+        raters_now=sum(rater.live for rater in raters),
+        raters_complete=sum(rater.ended == "complete" and not rater.excluded for rater in raters),
+        raters_excluded=sum(rater.excluded for rater in raters),
+        forecast=_forecast(connection, wanted - int(complete.sum()), now),
     )
 
 
-def _items(material: Material, most: Ints, over: Ints, leases: Ints) -> pl.DataFrame:
-    """One row per item. The names are laid out once, since a study may have half a million items."""
-    names = material.item_names()
-    counts = pl.DataFrame({"complete": most, "extra": over, "leased": leases}, schema=_COUNTS)
-    return names.select("stimulus", "question").with_columns(
-        *counts[names["unit"]].get_columns(), pl.lit(material.layout.quota, pl.Int64).alias("quota")
-    )
-
-
-_COUNTS = dict.fromkeys(("complete", "extra", "leased"), pl.Int64)
-
-
-def forecast(connection: Connection, missing: int, now: float) -> Forecast:
-    """When ``missing`` more ratings will be there, at the pace of the most recent ones."""
+def _forecast(connection: Connection, missing: int, now: float) -> Forecast:
+    """When ``missing`` more ratings will be there, at the pace of the latest ones."""
     if missing <= 0:
         return Forecast(now, None, "every item has its ratings")
-    recent = (
-        connection.exec_driver_sql(
-            f"SELECT at FROM answers WHERE kind = 'rating' ORDER BY trial DESC LIMIT {_RECENT}"
-        )
-        .scalars()
-        .all()
+    recent = connection.exec_driver_sql(
+        f"SELECT at FROM answers WHERE kind = 'rating' ORDER BY trial DESC LIMIT {_RECENT}"
     )
-    if len(recent) < _ENOUGH:
-        return Forecast(None, None, f"only {len(recent)} trials have been answered")
-    spent = now - min(recent)
-    if spent <= 0:
+    moments = recent.scalars().all()
+    if len(moments) < _ENOUGH:
+        return Forecast(None, None, f"only {len(moments)} trials have been answered")
+    passed = now - min(moments)
+    if passed <= 0:
         return Forecast(None, None, "no time has passed")
-    pace = len(recent) / spent
+    pace = len(moments) / passed
     return Forecast(now + missing / pace, pace * 3600)

@@ -1,1 +1,1 @@
-"""What each command does: pure decisions over the state, with the facts and rows they leave behind."""
+"""What each command does: decisions over the state, with the events and rows they leave behind."""

@@ -1,112 +1,121 @@
-"""Where a rater is: from consent to the end. Trials are leased here, a few ahead of the one that is shown."""
+"""Where a rater is, from consent to the end. Trials are leased here, a few ahead of the one that is shown."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from heartfelt.collect.assign.plan import Slot, probes_each_session, session_plan
-from heartfelt.collect.assign.rater import Rater, Trial
+from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
     Ending,
+    SessionEnd,
     ShowInstructions,
     ShowTrial,
     Step,
     TakeBreak,
-    TheEnd,
 )
 from heartfelt.collect.material import Unit
-from heartfelt.collect.session.work import Work
+from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study.model import say
 from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
 
 _RENEW_BELOW = 2 / 3
-_AWAY = 1800.0
-"""Seconds without a sign of life after which somebody does not count towards the cap any more."""
+"""Leases are renewed once less than this share of them is left."""
+_AWAY_SECONDS = 1800.0
+"""A rater who did nothing for so long no longer counts towards the cap."""
 RETRY_SECONDS = 20.0
-"""How soon somebody who has to wait asks again."""
+"""How soon a rater who has to wait asks again."""
 
 
-def step(work: Work, rater: Rater) -> Step:
-    """The rater's next step. Asking twice gives the same one."""
-    before = _before_trials(work, rater)
-    if before is not None:
-        return before
+def next_step(work: Transaction, rater: Rater) -> Step:
+    """The rater's next step. Asking twice returns the same one."""
+    earlier = _before_trials(work, rater)
+    if earlier is not None:
+        return earlier
     if _wants_break(work, rater):
         return TakeBreak(rater.answered, rater.of)
-    fill_queue(work, rater)
+    _fill_queue(work, rater)
     if not rater.queue:
         return _nothing_left(work, rater)
     trial = rater.queue[0]
-    if not trial.shown:
-        place = -1 if trial.kind == "practice" else rater.positions + 1
-        work.tell("shown", rater.number, trial.id, number=float(place))
-    else:
+    if trial.shown:
         renew(work, rater)
-    return _show(work, rater, trial)
+    else:
+        show(work, rater, trial)
+    present = [_present(work, rater, reserved) for reserved in rater.queue]
+    return replace(present[0], following=tuple(present[1:]))
 
 
-def _before_trials(work: Work, rater: Rater) -> Step | None:
+def show(work: Transaction, rater: Rater, trial: Trial) -> None:
+    """Record that a trial is shown."""
+    place = -1 if trial.kind == "practice" else rater.positions + 1
+    work.record("shown", rater.number, trial.id, number=float(place))
+
+
+def headphone_probe(work: Transaction) -> HeadphoneProbe | None:
+    """The study's headphone check."""
+    return next((p for p in work.context.material.study.probes if isinstance(p, HeadphoneProbe)), None)
+
+
+def _before_trials(work: Transaction, rater: Rater) -> Step | None:
     study = work.context.material.study
     if rater.excluded:
-        return the_end(work, "screened-out")
+        return session_end(work, "screened-out")
     waits = rater.exhausted and not rater.queue and not rater.answered and rater.ended is None
     if (waits or (rater.ended == "full" and places(work) == "free")) and (
         work.state.pick(rater, work.context.rng) is not None
     ):
-        work.tell("resumed", rater.number)
+        work.record("resumed", rater.number)
     if rater.ended is not None:
-        return the_end(work, rater.ended)
-    if study.consent is not None and rater.agreed is None:
+        return session_end(work, rater.ended)
+    if study.consent is not None and rater.consented is None:
         return AskConsent()
-    if study.demographics and not rater.told:
+    if study.demographics and not rater.demographics_done:
         return AskDemographics()
-    probe = next((p for p in study.probes if isinstance(p, HeadphoneProbe)), None)
-    if probe is not None and not rater.heard:
+    probe = headphone_probe(work)
+    if probe is not None and not rater.headphones_done:
         return AskHeadphones(probe.id, probe.trials)
     return None if rater.instructed else ShowInstructions()
 
 
-def places(work: Work) -> Literal["free", "later", "none"]:
-    """Whether the study takes another rater now, perhaps in a moment, or not at all.
+def places(work: Transaction) -> Literal["free", "later", "none"]:
+    """Whether the study admits another rater now, perhaps in a moment, or not at all.
 
-    The cap counts those who are through and those who are at work: not somebody who only opened the link, as link
-    previews do, and not somebody who was not seen for a while.
+    The cap counts raters who are complete and raters at work: not those who only opened the link, as link previews do,
+    and not those who have been away for a while.
     """
-    settings = work.settings()
+    settings = work.settings
     if not settings.open or not work.state.unfilled:
         return "none"
     if settings.cap is not None:
         raters = [rater for rater in work.state.raters.values() if not rater.excluded]
-        complete = sum(1 for rater in raters if rater.ended == "complete")
+        complete = sum(rater.ended == "complete" for rater in raters)
         if complete >= settings.cap:
             return "none"
-        patience = max(_AWAY, work.state.layout.lease)
+        patience = max(_AWAY_SECONDS, work.state.layout.lease)
         at_work = sum(
-            1
-            for rater in raters
-            if rater.ended is None and rater.engaged and work.now - rater.last < patience
+            rater.ended is None and rater.engaged and work.now - rater.last < patience for rater in raters
         )
         if complete + at_work >= settings.cap:
             return "later"
     return "free" if work.state.open else "later"
 
 
-def _nothing_left(work: Work, rater: Rater) -> TheEnd:
-    """The end of a rater who holds no trial: through with the plan, or out of stimuli before that."""
-    if not rater.exhausted and rater.answered:
-        return end(work, rater, "complete")
+def _nothing_left(work: Transaction, rater: Rater) -> SessionEnd:
+    """The end of a rater without a trial: the plan is done, or the stimuli ran out before that."""
     if rater.answered:
-        return end(work, rater, "complete" if rater.on_time >= _enough(work) else "partial")
-    return the_end(work, "wait") if work.state.unfilled else end(work, rater, "full")
+        enough = not rater.exhausted or rater.on_time >= _enough(work)
+        return end(work, rater, "complete" if enough else "partial")
+    return session_end(work, "wait") if work.state.unfilled else end(work, rater, "full")
 
 
-def _enough(work: Work) -> int:
+def _enough(work: Transaction) -> int:
     """Answers in time that earn the complete code when the study runs out of stimuli for a rater."""
     study = work.context.material.study
     if study.design.stimuli_per_rater is None:
@@ -115,28 +124,27 @@ def _enough(work: Work) -> int:
     return max(1, math.ceil(study.recruiting.complete_share * wanted))
 
 
-def _wants_break(work: Work, rater: Rater) -> bool:
+def _wants_break(work: Transaction, rater: Rater) -> bool:
     between = not rater.queue and not rater.plan and rater.sessions > 0 and not rater.exhausted
     return between and not rater.rested and rater.planned < rater.target and work.state.open
 
 
-def renew(work: Work, rater: Rater) -> float:
-    """Renew the rater's leases if enough of them has passed; answers with the seconds they last."""
-    lease = work.state.layout.lease
-    if rater.until - work.now < lease * _RENEW_BELOW:
-        work.tell("renewed", rater.number)
+def renew(work: Transaction, rater: Rater) -> float:
+    """Renew the rater's leases if enough of them has passed; returns the seconds they last."""
+    if rater.until - work.now < work.state.layout.lease * _RENEW_BELOW:
+        work.record("renewed", rater.number)
     return max(0.0, rater.until - work.now)
 
 
-def end(work: Work, rater: Rater, ending: Ending) -> TheEnd:
-    """Bring the rater to an end."""
-    work.tell("ended", rater.number, words=ending)
-    return the_end(work, ending)
+def end(work: Transaction, rater: Rater, ending: Ending) -> SessionEnd:
+    """End the rater's session."""
+    work.record("ended", rater.number, words=ending)
+    return session_end(work, ending)
 
 
-def the_end(work: Work, ending: Ending) -> TheEnd:
-    """The end a rater sees, with the code that says so to the recruiter."""
-    settings = work.settings()
+def session_end(work: Transaction, ending: Ending) -> SessionEnd:
+    """The end a rater sees, with the code that reports it to the recruiter."""
+    settings = work.settings
     code = {
         "complete": settings.code_complete,
         "screened-out": settings.code_screened_out,
@@ -147,18 +155,21 @@ def the_end(work: Work, ending: Ending) -> TheEnd:
         "partial": settings.code_partial,
     }.get(ending)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
-    return TheEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
+    return SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
 
 
-def fill_queue(work: Work, rater: Rater) -> None:
-    """Hold the next trial and a few ahead of it, as the plan says."""
-    _drop_gone(work, rater)
+# --- leasing ----------------------------------------------------------------------------------------------------------
+
+
+def _fill_queue(work: Transaction, rater: Rater) -> None:
+    """Reserve the next trial and a few ahead of it, as the plan says."""
+    _drop_unplayable(work, rater)
     if not rater.live:
-        take_up(work, rater)
+        retake(work, rater)
     most = 1 + work.context.options.ahead
-    while len(rater.queue) < most and rater.practised < _practice(work):
-        if not _lease_practice(work, rater):
-            break
+    practice = work.context.material.study.design.practice
+    while len(rater.queue) < most and rater.practised < practice and _lease_practice(work, rater):
+        pass
     while len(rater.queue) < most:
         if not rater.plan:
             if rater.exhausted or (rater.sessions and (rater.queue or rater.planned >= rater.target)):
@@ -170,52 +181,47 @@ def fill_queue(work: Work, rater: Rater) -> None:
             return
 
 
-def give_back(work: Work, rater: Rater, trial: Trial, why: str) -> int:
-    """Take a trial from the rater, with its repeat if that is held already; answers with the fact's number."""
-    for held in list(rater.queue):
-        if held.kind == "repeat" and held.unit == trial.unit and held is not trial:
-            work.tell("returned", rater.number, held.id, words=why)
-    return work.tell("returned", rater.number, trial.id, words=why)
+def give_back(work: Transaction, rater: Rater, trial: Trial, why: str) -> int:
+    """Take a trial from the rater, with its repeat if that is reserved already; returns the event's number."""
+    for reserved in list(rater.queue):
+        if reserved.kind == "repeat" and reserved.unit == trial.unit and reserved is not trial:
+            work.record("returned", rater.number, reserved.id, words=why)
+    return work.record("returned", rater.number, trial.id, words=why)
 
 
-def _drop_gone(work: Work, rater: Rater) -> None:
-    """Give back trials whose stimulus has left the study, or whose media have, since they were leased."""
+def _drop_unplayable(work: Transaction, rater: Rater) -> None:
+    """Give back trials whose stimulus or media have left the study since they were leased."""
     playable = work.context.material.playable
     for trial in list(rater.queue):
         if trial in rater.queue and trial.unit is not None and trial.unit not in playable:
             give_back(work, rater, trial, "gone")
 
 
-def take_up(work: Work, rater: Rater) -> None:
-    """Take lapsed leases up again where the unit has not found another rater; else give the trial back."""
+def retake(work: Transaction, rater: Rater) -> None:
+    """Renew lapsed leases whose unit has not been given to another rater; give the other trials back."""
     for trial in list(rater.queue):
         if trial.live or trial not in rater.queue:
             continue
         if work.state.may_retake(trial):
-            work.tell("retaken", rater.number, trial.id)
+            work.record("retaken", rater.number, trial.id)
         else:
             give_back(work, rater, trial, "lapsed")
 
 
-def _practice(work: Work) -> int:
-    return work.context.material.study.design.practice
-
-
-def _lease_practice(work: Work, rater: Rater) -> bool:
+def _lease_practice(work: Transaction, rater: Rater) -> bool:
     material, rng = work.context.material, work.context.rng
-    choices = [unit for unit in material.practice if unit not in rater.tried]
+    choices = [unit for unit in material.practice if unit not in rater.practised_units]
     if not choices and not material.study.design.practice_stimuli:
         ordinary = material.layout.units
         draws = (ordinary[int(rng.random() * len(ordinary))] for _ in range(20)) if ordinary else iter(())
-        choices = [unit for unit in draws if unit not in rater.tried][:1]
-    if not choices:
-        return False
-    _lease(work, rater, rng.choice(choices), {"kind": "practice"})
-    return True
+        choices = [unit for unit in draws if unit not in rater.practised_units][:1]
+    if choices:
+        _lease(work, rater, rng.choice(choices), kind="practice")
+    return bool(choices)
 
 
-def _plan(work: Work, rater: Rater) -> bool:
-    """Lay out the rater's next session; False if there is nothing more for them."""
+def _plan(work: Transaction, rater: Rater) -> bool:
+    """Plan the rater's next session; False if there is nothing more for them."""
     study, layout = work.context.material.study, work.state.layout
     batch = study.design.batch
     target = rater.target or min(study.design.stimuli_per_rater or layout.most, layout.most)
@@ -227,36 +233,35 @@ def _plan(work: Work, rater: Rater) -> bool:
     of = target + sessions * probes_each_session(study.probes)
     probes = [(place, *slot) for place, slot in enumerate(slots) if slot[0] != "rating"]
     words = json.dumps({"target": target, "length": len(slots), "probes": probes}, separators=(",", ":"))
-    work.tell("planned", rater.number, number=float(of), words=words)
+    work.record("planned", rater.number, number=float(of), words=words)
     return True
 
 
-def _lease_slot(work: Work, rater: Rater, slot: Slot) -> None:
+def _lease_slot(work: Transaction, rater: Rater, slot: Slot) -> None:
     kind, probe, _ = slot
     if kind == "rating":
         unit = work.state.pick(rater, work.context.rng)
         if unit is None:
-            work.tell("exhausted", rater.number)
+            work.record("exhausted", rater.number)
         else:
-            _lease(work, rater, unit, {})
+            _lease(work, rater, unit)
     elif kind == "attention":
-        _lease(work, rater, None, {"kind": "attention", "probe": probe, **_lookalike(work, rater, probe)})
+        _lease(work, rater, None, kind=kind, probe=probe, **_lookalike(work, rater, probe))
     else:
-        found = _probe_unit(work, rater, slot)
-        if found is None:
-            work.tell("passed", rater.number)
+        unit = _probe_unit(work, rater, slot)
+        if unit is None:
+            work.record("passed", rater.number)
         else:
-            about = {"kind": kind, "probe": probe, "repeat": rater.times.get(found, 0)}
-            _lease(work, rater, found, about)
+            _lease(work, rater, unit, kind=kind, probe=probe, repeat=rater.presentations.get(unit, 0))
 
 
-def _lookalike(work: Work, rater: Rater, name: str) -> dict[str, int]:
-    """A unit to show in an attention trial: one set aside for practice, else one the rater has met or holds already."""
+def _lookalike(work: Transaction, rater: Rater, name: str) -> dict[str, int]:
+    """A unit to display in an attention trial: one set aside for practice, else one the rater has met already."""
     material = work.context.material
     question = next(
         (p.question for p in material.study.probes if p.id == name and p.type == "attention"), None
     )
-    for choices in (material.practice, rater.done, rater.session_units, material.layout.units):
+    for choices in (material.practice, rater.rated_units, rater.session_units, material.layout.units):
         fitting = [
             unit
             for unit in choices
@@ -269,30 +274,30 @@ def _lookalike(work: Work, rater: Rater, name: str) -> dict[str, int]:
     return {}
 
 
-def _probe_unit(work: Work, rater: Rater, slot: Slot) -> int | None:
+def _probe_unit(work: Transaction, rater: Rater, slot: Slot) -> int | None:
     kind, probe, source = slot
     if kind == "repeat":
         return rater.session_units[source] if source < len(rater.session_units) else None
     units = work.context.material.anchors.get(probe, ())
     if not units:
         return None
-    fewest = min(rater.times.get(unit, 0) for unit in units)
-    return work.context.rng.choice([unit for unit in units if rater.times.get(unit, 0) == fewest])
+    fewest = min(rater.presentations.get(unit, 0) for unit in units)
+    return work.context.rng.choice([unit for unit in units if rater.presentations.get(unit, 0) == fewest])
 
 
-def _lease(work: Work, rater: Rater, unit: int | None, about: dict[str, Any]) -> None:
-    shown = None if unit is None else work.context.material.units.get(unit)
-    if shown is not None and shown.machine:
-        about = {**about, "machine": _machine_values(work, shown)}
+def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) -> None:
+    unit = None if number is None else work.context.material.units.get(number)
+    if unit is not None and unit.machine:
+        about["machine"] = _machine_values(work, unit.machine)
     words = json.dumps(about, separators=(",", ":")) if about else None
-    work.tell("leased", rater.number, work.state.next_trial, unit, words=words)
+    work.record("leased", rater.number, work.state.next_trial, number, words=words)
 
 
-def _machine_values(work: Work, unit: Unit) -> dict[str, tuple[str | None, str]]:
-    """What the rater sees of each machine value: mostly the value, at times nothing, at times another stimulus's."""
+def _machine_values(work: Transaction, machine: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
+    """What the rater sees of each machine value: usually the value, at times nothing, at times another stimulus's."""
     options, rng, others = work.context.options, work.context.rng, work.context.material.others
     out: dict[str, tuple[str | None, str]] = {}
-    for question, value in unit.machine.items():
+    for question, value in machine.items():
         draw = rng.random()
         wrong = [other for other in others.get(question, ()) if other != value]
         if draw < options.hidden:
@@ -304,59 +309,43 @@ def _machine_values(work: Work, unit: Unit) -> dict[str, tuple[str | None, str]]
     return out
 
 
-def _show(work: Work, rater: Rater, trial: Trial) -> ShowTrial:
-    """The trial, with those held after it: a rater whose connection is lost goes on with them."""
-    assert rater.queue[0] is trial
-    held = [_present(work, rater, one) for one in rater.queue]
-    ahead = tuple(one.media for one in held[1:] if one.media is not None)
-    return replace(held[0], upcoming=ahead, following=tuple(held[1:]))
+# --- presenting -------------------------------------------------------------------------------------------------------
 
 
-def _present(work: Work, rater: Rater, trial: Trial) -> ShowTrial:
+def _present(work: Transaction, rater: Rater, trial: Trial) -> ShowTrial:
     practice = trial.kind == "practice"
-    alike = [held for held in rater.queue if (held.kind == "practice") == practice]
+    alike = [reserved for reserved in rater.queue if (reserved.kind == "practice") == practice]
     done = rater.practised - len(alike) if practice else rater.answered
     number = done + 1 + alike.index(trial)
-    of = _practice(work) if practice else max(rater.of, number)
-    left = max(0.0, rater.until - work.now)
-    unit = shown_unit(work, trial)
+    unit = displayed_unit(work, trial)
+    words = None
     if trial.kind == "attention":
         probe = attention_probe(work, trial)
         language = work.context.languages.get(rater.id, "en")
-        return ShowTrial(
-            trial=str(trial.id),
-            kind="attention",
-            media=None if unit is None else unit.media,
-            questions=asked(work, trial),
-            number=number,
-            of=of,
-            lease_seconds=left,
-            prompt=None if unit is None else unit.prompt,
-            words=None if probe is None else say(probe.text, language),
-        )
-    assert unit is not None
+        words = None if probe is None else say(probe.text, language)
     return ShowTrial(
         trial=str(trial.id),
-        kind="practice" if practice else "rating",
-        media=unit.media,
-        questions=unit.questions,
+        kind="practice" if practice else "attention" if trial.kind == "attention" else "rating",
+        media=None if unit is None else unit.media,
+        questions=questions_of(work, trial),
         number=number,
-        of=of,
-        lease_seconds=left,
-        prompt=unit.prompt,
-        machine={question: shown for question, (shown, _) in trial.machine.items()},
+        of=work.context.material.study.design.practice if practice else max(rater.of, number),
+        lease_seconds=max(0.0, rater.until - work.now),
+        prompt=None if unit is None else unit.prompt,
+        words=words,
+        machine={question: value for question, (value, _) in trial.machine.items()},
     )
 
 
-def shown_unit(work: Work, trial: Trial) -> Unit | None:
-    """The unit that is shown in a trial; for an attention trial one that makes it look like the others."""
+def displayed_unit(work: Transaction, trial: Trial) -> Unit | None:
+    """The unit that is displayed in a trial; for an attention trial one that makes it look like the others."""
     number = trial.shows if trial.kind == "attention" else trial.unit
     return None if number is None else work.context.material.units.get(number)
 
 
-def asked(work: Work, trial: Trial) -> tuple[str, ...]:
+def questions_of(work: Transaction, trial: Trial) -> tuple[str, ...]:
     """The questions of a trial. An attention trial asks what others ask, and only its probe's question counts."""
-    unit = shown_unit(work, trial)
+    unit = displayed_unit(work, trial)
     if trial.kind != "attention":
         return () if unit is None else unit.questions
     probe = attention_probe(work, trial)
@@ -365,7 +354,7 @@ def asked(work: Work, trial: Trial) -> tuple[str, ...]:
     return unit.questions if unit is not None and probe.question in unit.questions else (probe.question,)
 
 
-def attention_probe(work: Work, trial: Trial) -> AttentionProbe | None:
+def attention_probe(work: Transaction, trial: Trial) -> AttentionProbe | None:
     """The probe of an attention trial, if the study still has it."""
     probes = work.context.material.study.probes
     return next((p for p in probes if isinstance(p, AttentionProbe) and p.id == trial.probe), None)

@@ -1,4 +1,4 @@
-"""One database: how it is found, opened, locked for writing and read at one moment.
+"""One database: how it is found, opened, migrated, locked for writing and read consistently.
 
 Writing goes through one connection, one transaction at a time: ``BEGIN IMMEDIATE`` on SQLite, an advisory lock for the
 length of the transaction on PostgreSQL. A study has a PostgreSQL schema of its own, so that many can share a database.
@@ -16,20 +16,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heartfelt.collect.errors import damaged, store_away
-from heartfelt.collect.store.migrate import migrate
-from heartfelt.errors import HeartfeltError, InputError, MissingPartError
+from heartfelt.collect.errors import store_damaged, store_unavailable
+from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
 
 STORE_FILE = "collected.sqlite"
 VARIABLE = "HEARTFELT_DATABASE"
-_WAIT = 10.0
+HEAD = "0002"
+"""The newest migration in ``migrations/versions``."""
+_KNOWN_LAYOUTS = ("0001", HEAD)
+_WAIT_SECONDS = 10.0
 _MOST_PARAMETERS = 30_000
-_MOST_TEXTS = 600
-_LOOKED_OVER = 256 * 2**20
-"""SQLite files up to this size are checked whole when they are opened, which takes about a second at most."""
+_MOST_STATEMENTS = 600
+_CHECKED_BYTES = 256 * 2**20
+"""SQLite files up to this size are checked completely when they are opened, which takes about a second at most."""
 
 
 class Database:
@@ -45,7 +47,7 @@ class Database:
             )
         except (ArgumentError, ValueError) as error:
             raise InputError(
-                "The database's address cannot be read.",
+                "The address of the database is invalid.",
                 f"Write it as postgresql://user:password@host/name (in {VARIABLE} or 'database' in study.yaml).",
             ) from error
         self.kind = self.url.get_backend_name()
@@ -56,7 +58,7 @@ class Database:
         self.schema = schema_name(study)
         self._durable = durable
         self._engine = self._make_engine()
-        self._texts: dict[tuple[str, int], str] = {}
+        self._statements: dict[tuple[str, tuple[str, ...], int], str] = {}
 
     @property
     def lock_number(self) -> int:
@@ -67,15 +69,19 @@ class Database:
         from sqlalchemy import create_engine, event
 
         if self.kind == "sqlite":
-            arguments = {"timeout": _WAIT, "check_same_thread": False, "cached_statements": _MOST_TEXTS}
+            arguments = {
+                "timeout": _WAIT_SECONDS,
+                "check_same_thread": False,
+                "cached_statements": _MOST_STATEMENTS,
+            }
             engine = create_engine(self.url, connect_args=arguments, pool_size=8)
         else:
             url = self.url.set(drivername="postgresql+psycopg")
             server: dict[str, Any] = {
                 "connect_timeout": 5,
-                "tcp_user_timeout": int(1000 * _WAIT),
+                "tcp_user_timeout": int(1000 * _WAIT_SECONDS),
                 "options": f"-csearch_path={self.schema} -cclient_min_messages=warning"
-                f" -clock_timeout={int(1000 * _WAIT)}",
+                f" -clock_timeout={int(1000 * _WAIT_SECONDS)}",
                 "application_name": "heartfelt",
             }
             try:
@@ -111,28 +117,26 @@ class Database:
                 if self.kind == "postgresql":
                     connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
                 migrate(connection)
-            self._look_over()
+            self._check_file()
         except self.failures as error:
-            raise self.trouble(error) from error
+            raise self.explain(error) from error
 
-    def _look_over(self) -> None:
-        """Find out at the start, rather than from the first rater, that a file of moderate size is damaged."""
+    def _check_file(self) -> None:
+        """Detect at the start, rather than at the first rater, that a file of moderate size is damaged."""
         path = Path(self.url.database or "")
-        if self.kind != "sqlite" or not path.is_file() or path.stat().st_size > _LOOKED_OVER:
+        if self.kind != "sqlite" or not path.is_file() or path.stat().st_size > _CHECKED_BYTES:
             return
         with self._engine.connect() as connection:
             result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if result != "ok":
-            raise damaged(path, str(result).splitlines()[-1])
+            raise store_damaged(path, str(result).splitlines()[-1])
 
-    def trouble(self, error: Exception) -> HeartfeltError:
-        """What to say of a failure: the file is damaged and needs a person, or the database is away for a while."""
-        words = str(getattr(error, "orig", None) or error)
-        if self.kind == "sqlite" and any(
-            sign in words for sign in ("malformed", "not a database", "corrupt")
-        ):
-            return damaged(Path(self.url.database or STORE_FILE), words.splitlines()[0])
-        return store_away(error)
+    def explain(self, error: Exception) -> HeartfeltError:
+        """The error for a failure: the file is damaged and needs repair, or the database is unavailable for a while."""
+        text = str(getattr(error, "orig", None) or error)
+        if self.kind == "sqlite" and any(sign in text for sign in ("malformed", "not a database", "corrupt")):
+            return store_damaged(Path(self.url.database or STORE_FILE), text.splitlines()[0])
+        return store_unavailable(error)
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -151,26 +155,26 @@ class Database:
         connection.info["begin"] = "BEGIN IMMEDIATE"
         return connection
 
-    def is_cut(self, connection: Connection) -> bool:
-        """Whether the server has hung up on the connection."""
+    def is_disconnected(self, connection: Connection) -> bool:
+        """Whether the server has closed the connection."""
         return self.kind == "postgresql" and (
             connection.invalidated or bool(getattr(connection.connection.driver_connection, "closed", True))
         )
 
     @contextmanager
     def writing(self, connection: Connection, first: str = "SELECT 1") -> Iterator[Iterable[Sequence[Any]]]:
-        """A transaction that nobody else writes beside; gives the rows of the query ``first``, read inside it."""
+        """A transaction that excludes other writers; yields the rows of the query ``first``, read inside it."""
         with connection.begin():
             if self.kind == "sqlite":
                 yield connection.exec_driver_sql(first)
                 return
-            # Both go in one message; the query is a statement of its own, so that it sees what was stored before the
-            # lock was had.
+            # Both go in one message; the query is a separate statement, so that it sees everything that was committed
+            # before the lock was acquired.
             raw: Any = connection.connection.driver_connection
             lock = f"SELECT pg_advisory_xact_lock({self.lock_number})"
-            found = raw.execute(f"{lock}; {first}", prepare=False)
-            found.nextset()
-            rows: list[Sequence[Any]] = found.fetchall()
+            cursor = raw.execute(f"{lock}; {first}", prepare=False)
+            cursor.nextset()
+            rows: list[Sequence[Any]] = cursor.fetchall()
             yield rows
 
     @contextmanager
@@ -186,7 +190,7 @@ class Database:
                 with connection.begin():
                     yield connection
         except self.failures as error:
-            raise self.trouble(error) from error
+            raise self.explain(error) from error
 
     def scrub(self) -> None:
         """Leave nothing that was deleted in SQLite's log either, as far as no reader still needs it."""
@@ -205,47 +209,45 @@ class Database:
         with raw.pipeline():
             yield
 
-    def insert(self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows, given in the order of the table's columns, in as few statements as fit.
+    def insert(
+        self, connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Insert rows, each with a value for every column in ``names``, in as few statements as fit.
 
         One statement for many rows: the driver lets other threads in between two statements, and under load each of
-        those costs a turn. PostgreSQL gets the rows as one JSON parameter, because its driver looks at every place for
-        a value anew each time.
+        those costs a turn. PostgreSQL gets the rows as one JSON parameter, because its driver parses every placeholder
+        anew each time.
         """
         if self.kind == "postgresql":
-            text = self._texts.get((table.name, 0)) or self._json_text(table)
-            connection.exec_driver_sql(text, (json.dumps(rows, allow_nan=False),))
+            statement = self._statement(table, names, 0)
+            connection.exec_driver_sql(statement, (json.dumps(rows, allow_nan=False),))
             return
-        most = max(1, _MOST_PARAMETERS // len(table.columns))
+        most = max(1, _MOST_PARAMETERS // len(names))
         for begin in range(0, len(rows), most):
             chunk = rows[begin : begin + most]
-            values = tuple(itertools.chain.from_iterable(chunk))
-            text = self._texts.get((table.name, len(chunk))) or self._values_text(table, len(chunk))
-            connection.exec_driver_sql(text, values)
+            parameters = tuple(itertools.chain.from_iterable(chunk))
+            connection.exec_driver_sql(self._statement(table, names, len(chunk)), parameters)
 
-    def _json_text(self, table: Table) -> str:
-        casts = ", ".join(f"(e->>{k})::{column.type.compile()}" for k, column in enumerate(table.columns))
-        return self._remember(
-            table, 0, f"{_into(table)} SELECT {casts} FROM jsonb_array_elements(%s::jsonb) AS rows(e)"
-        )
-
-    def _values_text(self, table: Table, rows: int) -> str:
-        row = f"({','.join('?' * len(table.columns))})"
-        return self._remember(table, rows, f"{_into(table)} VALUES {','.join([row] * rows)}")
-
-    def _remember(self, table: Table, rows: int, text: str) -> str:
-        if len(self._texts) < _MOST_TEXTS:
-            self._texts[table.name, rows] = text
-        return text
+    def _statement(self, table: Table, names: tuple[str, ...], rows: int) -> str:
+        """The statement that inserts so many rows, or rows from a JSON parameter if 0; remembered for the next time."""
+        statement = self._statements.get((table.name, names, rows))
+        if statement is None:
+            columns = [table.columns[name] for name in names]
+            quoted = ", ".join(f'"{name}"' for name in names)
+            into = f'INSERT INTO "{table.name}" ({quoted})'
+            if rows:
+                placeholders = f"({','.join('?' * len(columns))})"
+                statement = f"{into} VALUES {','.join([placeholders] * rows)}"
+            else:
+                casts = ", ".join(f"(e->>{k})::{each.type.compile()}" for k, each in enumerate(columns))
+                statement = f"{into} SELECT {casts} FROM jsonb_array_elements(%s::jsonb) AS rows(e)"
+            if len(self._statements) < _MOST_STATEMENTS:
+                self._statements[table.name, names, rows] = statement
+        return statement
 
     def close(self) -> None:
         """Let go of every connection."""
         self._engine.dispose()
-
-
-def _into(table: Table) -> str:
-    names = ", ".join(f'"{column.name}"' for column in table.columns)
-    return f'INSERT INTO "{table.name}" ({names})'
 
 
 def _begin(connection: Connection) -> None:
@@ -253,11 +255,39 @@ def _begin(connection: Connection) -> None:
 
 
 def schema_name(study: str) -> str:
-    """The PostgreSQL schema of a study: its name in plain letters, told apart by a hash where that loses something."""
+    """The PostgreSQL schema of a study: its name in plain letters, with a hash where that is ambiguous."""
     plain = re.sub(r"[^a-z0-9]+", "_", study.lower()).strip("_")[:30]
     if plain == study:
         return f"heartfelt_{plain}"
     return f"heartfelt_{plain}_{hashlib.sha256(study.encode()).hexdigest()[:8]}"
+
+
+def migrate(connection: Connection) -> None:
+    """Run every missing migration; a store of a newer version is left alone, with an error."""
+    current = revision(connection)
+    if current == HEAD:
+        return
+    if current is not None and current not in _KNOWN_LAYOUTS:
+        raise DamagedError(
+            f"The collected ratings are in layout '{current}', which this version of heartfelt does not know.",
+            "A newer heartfelt wrote them: install that version, or a later one.",
+        )
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def revision(connection: Connection) -> str | None:
+    """The layout the store is in; None for an empty database."""
+    from sqlalchemy import inspect, text
+
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def find_database(folder: Path, given: str | None, of_study: str | None) -> str | Path:

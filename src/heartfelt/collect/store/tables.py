@@ -1,203 +1,108 @@
-"""The tables of a collection. ``journal`` is the one all decisions follow from; everything else is what was said.
+"""The tables of a collection. All decisions follow from ``journal``; the other tables hold what was answered.
 
-Nothing is ever overwritten, except a value that is kept under a name, and nothing is deleted, except what
-belongs to a person who asked for it or did not agree to take part. Moments are seconds since 1970 in UTC. Texts that
-hold JSON say so.
+Nothing is ever overwritten, except a value stored under a name, and nothing is deleted, except what belongs to a person
+who asked for it or declined to take part. Moments are seconds since 1970 in UTC. Some texts hold JSON.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy.types import TypeEngine
 
 metadata = MetaData()
-# SQLite keeps a table in the order of its INTEGER PRIMARY KEY; any other type would cost an index beside it.
-_LONG = BigInteger().with_variant(Integer, "sqlite")
+# SQLite stores a table in the order of its INTEGER PRIMARY KEY; any other type would cost an extra index.
+_KINDS: dict[str, TypeEngine[Any]] = {
+    "long": BigInteger().with_variant(Integer(), "sqlite"),
+    "bigint": BigInteger(),
+    "integer": Integer(),
+    "real": Float(53),
+    "boolean": Boolean(),
+    "text": Text(),
+}
 
 
-def _text(name: str, *, nullable: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=nullable)
+def table(name: str, columns: str, *constraints: UniqueConstraint, **options: Any) -> Table:
+    """A table from a list of columns as in SQL: ``name type [key | not null]``, separated by commas."""
+    return Table(name, metadata, *(column(text) for text in columns.split(",")), *constraints, **options)
 
 
-def _at() -> Column[float]:
-    return Column("at", Float(53), nullable=False)
+def column(text: str) -> Column[Any]:
+    """One column, as in ``at real not null``."""
+    name, kind, *rules = text.split()
+    key = rules == ["key"]
+    return Column(name, _KINDS[kind], primary_key=key, nullable=not rules, autoincrement=False)
 
 
-journal = Table(
+journal = table(
     "journal",
-    metadata,
-    Column("seq", _LONG, primary_key=True, autoincrement=False),
-    _at(),
-    _text("kind"),
-    Column("rater", Integer),
-    Column("trial", BigInteger),
-    Column("unit", Integer),
-    Column("number", Float(53)),
-    _text("words", nullable=True),
+    "seq long key, at real not null, kind text not null, rater integer, trial bigint, unit integer, number real,"
+    "words text",
 )
-units = Table(
+units = table(
     "units",
-    metadata,
-    Column("unit", Integer, primary_key=True, autoincrement=False),
-    _text("stimulus"),
-    _text("question"),
+    "unit integer key, stimulus text not null, question text not null",
     UniqueConstraint("stimulus", "question", name="units_once"),
 )
-versions = Table(
+versions = table(
     "versions",
-    metadata,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-    _at(),
-    _text("hash"),
-    _text("study"),
-    _text("changes", nullable=True),
+    "version integer key, at real not null, hash text not null, study text not null, changes text",
 )
-raters = Table(
+raters = table(
     "raters",
-    metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    _text("rater"),
-    _at(),
-    _text("recruiter"),
-    _text("person", nullable=True),
-    _text("facts"),
-    _text("language"),
-    _text("device"),
-    Column("study_version", Integer),
+    "number integer key, rater text not null, at real not null, recruiter text not null, person text,"
+    "facts text not null, language text not null, device text not null, study_version integer",
     UniqueConstraint("rater", name="raters_once"),
     UniqueConstraint("person", name="persons_once"),
 )
-participants = Table(
+participants = table(
     "participants",
-    metadata,
-    Column("rater", Integer, primary_key=True, autoincrement=False),
-    _at(),
-    _text("recruiter"),
-    _text("participant"),
-    _text("facts"),
+    "rater integer key, at real not null, recruiter text not null, participant text not null, facts text not null",
 )
 """A recruiter's own ids, for the researcher alone: no snapshot, export or table of raters is made from this."""
-consents = Table(
+consents = table(
     "consents",
-    metadata,
-    Column("rater", Integer, primary_key=True, autoincrement=False),
-    _at(),
-    Column("agreed", Boolean, nullable=False),
-    _text("version"),
-    Column("study_version", Integer, nullable=False),
+    "rater integer key, at real not null, agreed boolean not null, version text not null,"
+    "study_version integer not null",
 )
-demographics = Table(
+demographics = table(
     "demographics",
-    metadata,
-    Column("rater", Integer, primary_key=True, autoincrement=False),
-    _at(),
-    _text("answers"),
-    Column("kept", Boolean, nullable=False),
+    "rater integer key, at real not null, answers text not null, kept boolean not null",
 )
-headphones = Table(
+headphones = table(
     "headphones",
-    metadata,
-    Column("rater", Integer, primary_key=True, autoincrement=False),
-    Column("probe", Text, primary_key=True),
-    _at(),
-    _text("given"),
-    _text("expected"),
-    Column("correct", Integer, nullable=False),
-    Column("passed", Boolean, nullable=False),
+    "rater integer key, probe text key, at real not null, given text not null, expected text not null,"
+    "correct integer not null, passed boolean not null",
 )
-answers = Table(
+answers = table(
     "answers",
-    metadata,
-    Column("trial", _LONG, primary_key=True, autoincrement=False),
-    Column("rater", Integer, nullable=False),
-    _text("key"),
-    _at(),
-    _text("kind"),
-    _text("probe", nullable=True),
-    Column("position", Integer, nullable=False),
-    Column("session", Integer, nullable=False),
-    Column("late", Boolean, nullable=False),
-    Column("seconds", Float(53)),
-    Column("first_play", Float(53)),
-    Column("plays", Integer, nullable=False),
-    Column("focus_losses", Integer, nullable=False),
-    _text("intervals", nullable=True),
-    _text("changes", nullable=True),
-    _text("device", nullable=True),
-    Column("began", Float(53)),
-    _text("comment", nullable=True),
-    Column("study_version", Integer, nullable=False),
-    Column("heard", Float(53)),
-    _text("heard_flag", nullable=True),
+    "trial long key, rater integer not null, key text not null, at real not null, kind text not null, probe text,"
+    "position integer not null, session integer not null, late boolean not null, seconds real, first_play real,"
+    "plays integer not null, focus_losses integer not null, intervals text, changes text, device text, began real,"
+    "comment text, study_version integer not null, heard real, heard_flag text",
 )
-ratings = Table(
+ratings = table(
     "ratings",
-    metadata,
-    Column("trial", _LONG, primary_key=True, autoincrement=False),
-    Column("question", Text, primary_key=True),
-    Column("rater", Integer, nullable=False),
-    _text("stimulus", nullable=True),
-    Column("repeat", Integer, nullable=False),
-    Column("practice", Boolean, nullable=False),
-    Column("value", Float(53)),
-    _text("answer", nullable=True),
-    _text("machine", nullable=True),
-    _text("shown", nullable=True),
-    _text("verdict", nullable=True),
+    "trial long key, question text key, rater integer not null, stimulus text, repeat integer not null,"
+    "practice boolean not null, value real, answer text, machine text, shown text, verdict text",
     UniqueConstraint("rater", "stimulus", "question", "repeat", "practice", name="ratings_once"),
     sqlite_with_rowid=False,
 )
-flags = Table(
+flags = table(
     "flags",
-    metadata,
-    Column("seq", _LONG, primary_key=True, autoincrement=False),
-    _at(),
-    Column("rater", Integer, nullable=False),
-    Column("trial", BigInteger, nullable=False),
-    _text("stimulus", nullable=True),
-    _text("reason"),
-    _text("comment", nullable=True),
-    Column("skipped", Boolean, nullable=False),
+    "seq long key, at real not null, rater integer not null, trial bigint not null, stimulus text,"
+    "reason text not null, comment text, skipped boolean not null",
 )
-media_problems = Table(
+media_problems = table(
     "media_problems",
-    metadata,
-    Column("seq", _LONG, primary_key=True, autoincrement=False),
-    _at(),
-    Column("rater", Integer, nullable=False),
-    Column("trial", BigInteger, nullable=False),
-    _text("stimulus", nullable=True),
-    _text("problem"),
+    "seq long key, at real not null, rater integer not null, trial bigint not null, stimulus text,"
+    "problem text not null",
 )
-exclusions = Table(
+exclusions = table(
     "exclusions",
-    metadata,
-    Column("seq", _LONG, primary_key=True, autoincrement=False),
-    _at(),
-    Column("rater", Integer, nullable=False),
-    Column("excluded", Boolean, nullable=False),
-    _text("reason", nullable=True),
-    _text("made_by"),
+    "seq long key, at real not null, rater integer not null, excluded boolean not null, reason text,"
+    "made_by text not null",
 )
-invitations = Table(
-    "invitations",
-    metadata,
-    Column("invitation", Text, primary_key=True),
-    _at(),
-    _text("note", nullable=True),
-)
-kept = Table(
-    "kept",
-    metadata,
-    Column("name", Text, primary_key=True),
-    _text("value"),
-)
+invitations = table("invitations", "invitation text key, at real not null, note text")
+named_values = table("kept", "name text key, value text not null")

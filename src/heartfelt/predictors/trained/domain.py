@@ -1,4 +1,4 @@
-"""Where a model is at home: how far a stimulus lies from those it was trained on, and from where on that is too far.
+"""The domain of a model: how far a stimulus lies from those it was trained on, and from where on that is too far.
 
 Two measures. *Distance*: in every block of the embedding, through its leading components brought to equal spread, the mean distance
 to the five nearest training stimuli, divided by what is typical of stimuli from systems that were left out; the logarithms are
@@ -63,8 +63,8 @@ class Domain:
         z = ((rows - mean) * scale).astype(np.float32)
         basis = np.zeros((rows.shape[1], COMPONENTS), np.float32)
         for part in _slices(blocks):
-            found = _components(z[:, part])
-            basis[part, : found.shape[1]] = found
+            components = _components(z[:, part])
+            basis[part, : components.shape[1]] = components
         centres = np.concatenate([z[:, part] @ basis[part] for part in _slices(blocks)], axis=1)
         # Single precision for the edges: the rows that made them must not fall outside.
         arrays: dict[str, npt.NDArray[Any]] = {
@@ -118,12 +118,12 @@ class Domain:
     def content(self) -> bytes:
         """The arrays as the bytes of an ``.npz`` file."""
         memory = io.BytesIO()
-        kept: dict[str, Any] = {name: self.arrays[name] for name in _ARRAYS}
-        np.savez_compressed(memory, **kept)
+        arrays: dict[str, Any] = {name: self.arrays[name] for name in _ARRAYS}
+        np.savez_compressed(memory, **arrays)
         return memory.getvalue()
 
     def to_json(self, content: bytes) -> dict[str, Any]:
-        """What is stored beside the arrays."""
+        """What is stored with the arrays."""
         return {
             "blocks": list(self.blocks),
             "typical": list(self.typical),
@@ -137,12 +137,12 @@ class Domain:
         """The domain that was stored; a ValueError where the arrays are others."""
         if hashlib.sha256(content).hexdigest() != stored["sha256"]:
             raise ValueError("the domain's arrays are not those the model names")
-        with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-            arrays = {name: kept[name] for name in _ARRAYS}
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored_arrays:
+            arrays = {name: stored_arrays[name] for name in _ARRAYS}
         return cls(
             arrays,
             tuple(int(size) for size in stored["blocks"]),
-            tuple(float(one) for one in stored["typical"]),
+            tuple(float(distance) for distance in stored["typical"]),
             float(stored["distance_limit"]),
             float(stored["outside_limit"]),
         )
@@ -158,13 +158,13 @@ def _components(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     size, columns = z.shape
     wide = columns > size
     values, vectors = np.linalg.eigh((z @ z.T if wide else z.T @ z).astype(np.float64) / size)
-    kept = np.flatnonzero(values > 1e-6 * max(float(values[-1]), 1e-12))[::-1][:COMPONENTS]
-    directions = vectors[:, kept]
+    leading = np.flatnonzero(values > 1e-6 * max(float(values[-1]), 1e-12))[::-1][:COMPONENTS]
+    directions = vectors[:, leading]
     if wide:
-        directions = z.T @ (directions / np.sqrt(values[kept] * size))
+        directions = z.T @ (directions / np.sqrt(values[leading] * size))
     # The sign of a component is free; fixing it keeps the bytes the same.
-    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(kept.size)])
-    return np.asarray(directions * signs / np.sqrt(values[kept]), np.float32)
+    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(leading.size)])
+    return np.asarray(directions * signs / np.sqrt(values[leading]), np.float32)
 
 
 def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) -> Floats:

@@ -1,4 +1,4 @@
-"""Frozen embeddings: what a head is trained on. A file becomes rows of numbers, one a window of time.
+"""Frozen embeddings: what a head is trained on. A file becomes rows of numbers, one per window of time.
 
 ``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models, which hear
 every window at the same level, and at the sound itself; ``picture`` at an image through EfficientNet-Lite; ``music-words``
@@ -7,8 +7,13 @@ adds the sentence the stimulus was made from, through MiniLM. A long file is nev
 
 from __future__ import annotations
 
+import hashlib
+import io
+import os
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -17,8 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.media.sound import CANCELS, SoundFile
-from heartfelt.predictors.trained import bandwidth, harmony, rhythm, signal
+from heartfelt.files import write_bytes
+from heartfelt.media.audio import content_hash
+from heartfelt.media.sound import CANCELS, SoundFile, resample
+from heartfelt.models import MODELS, efficientnet, load_model, minilm, musicnn
+from heartfelt.models.mel import RATE, no_sound
+from heartfelt.predictors.trained import sound_features as sound
 from heartfelt.registry import Registry
 
 Array: TypeAlias = npt.NDArray[np.float32]
@@ -29,7 +38,9 @@ _POOLS = ("mean_pool", "max_pool", "std_pool")
 _LEVEL = 10 ** (-18 / 20)
 _QUIET = 10 ** (-60 / 20)
 _SHORT = "the clip lasts"
-SILENT = "the clip is silent; what is predicted of it says nothing"
+_READING = "; reading 2"
+"""Changed when files are read differently in a way that leaves ordinary ones, and so the models, as they were."""
+SILENT = "the clip is silent; its prediction is meaningless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """The rows of one stimulus: one a window."""
+    """The rows of one stimulus: one per window."""
 
     rows: Array
     starts: npt.NDArray[np.float64]
@@ -52,7 +63,7 @@ class Features:
 
     @property
     def too_short(self) -> bool:
-        """Whether there is too little sound to say anything of it."""
+        """Whether there is too little sound to predict anything from it."""
         return any(word.startswith(_SHORT) for word in self.warnings)
 
     @property
@@ -108,11 +119,11 @@ class Music(Embedding):
         Block("msd-pools", 3 * 753),
         Block("mtt", 200),
         Block("tags", 100),
-        Block("signal", len(signal.NAMES)),
-        Block("rhythm", len(rhythm.NAMES)),
-        Block("harmony", len(harmony.NAMES)),
-        Block("roughness", len(harmony.ROUGHNESS_NAMES)),
-        Block("bandwidth", bandwidth.BANDS),
+        Block("signal", len(sound.SIGNAL_NAMES)),
+        Block("rhythm", len(sound.RHYTHM_NAMES)),
+        Block("harmony", len(sound.HARMONY_NAMES)),
+        Block("roughness", len(sound.ROUGHNESS_NAMES)),
+        Block("bandwidth", sound.BANDWIDTH_BANDS),
     )
     models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
     near_duplicate: ClassVar[float | None] = 0.97
@@ -120,12 +131,10 @@ class Music(Embedding):
     @property
     def identity(self) -> str:
         """The two models' identities and the version of this reading."""
-        from heartfelt.models import MODELS
-
         return "music 4; " + "; ".join(MODELS[name].identity for name in self.models)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row a window of the file."""
+        """One row per window of the file."""
         del text
         clip = SoundFile.of(path)
         rows, starts, peak, at = [], [], 0.0, 0.0
@@ -139,33 +148,27 @@ class Music(Embedding):
             np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts)
         )
 
-    def row(self, samples: Array, rate: int = signal.RATE) -> Array:
+    def row(self, samples: Array, rate: int = RATE) -> Array:
         """The row of one window of mono sound."""
-        from heartfelt.media.sound import resample
-        from heartfelt.models import musicnn
-        from heartfelt.models.mel import no_sound
-
-        heard = resample(samples, rate, signal.RATE)
+        heard = resample(samples, rate, RATE)
         if not len(heard):
             raise no_sound()
         mel = musicnn.log_mel(heard).astype(np.float64)
-        strength = harmony.strengths(heard)
-        tones = harmony.chroma(strength)
+        strength = sound.strengths(heard)
+        tones = sound.chroma(strength)
         parts: list[npt.NDArray[Any]] = [
             *self._seen(heard),
-            signal.signal_features(heard, mel, tones),
-            rhythm.rhythm(mel),
-            harmony.harmony(tones),
-            harmony.roughness(strength),
-            bandwidth.bandwidth(samples, rate),
+            sound.signal_features(heard, mel, tones),
+            sound.rhythm(mel),
+            sound.harmony(tones),
+            sound.roughness(strength),
+            sound.bandwidth(samples, rate),
         ]
         row: Array = np.concatenate(parts).astype(np.float32)
         return row
 
     def _seen(self, heard: Array) -> list[Array]:
-        """What the two models see: the first in all patches, the second in the middle one, which costs hardly any accuracy."""
-        from heartfelt.models import load_model, musicnn
-
+        """What the two models see: the first in all patches, the second in the middle patch, which costs hardly any accuracy."""
         loud = max(float(np.sqrt(np.mean(heard.astype(np.float64) ** 2))), _QUIET)
         mel = musicnn.log_mel(heard * np.float32(_LEVEL / loud))
         count = len(mel) // musicnn.PATCH
@@ -176,7 +179,7 @@ class Music(Embedding):
         msd, mtt = (load_model(name) for name in self.models)
         # One patch at a time: its maps stay near the processor, which is faster than several at once.
         seen = [msd.run({"patches": patch[None]}, ["tags", "penultimate", *_POOLS]) for patch in patches]
-        means = {part: np.mean([one[part][0] for one in seen], axis=0) for part in seen[0]}
+        means = {part: np.mean([row[part][0] for row in seen], axis=0) for part in seen[0]}
         middle = len(patches) // 2
         other = mtt.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"])
         tags = np.log(np.concatenate([means["tags"], other["tags"][0]]) + 1e-3)
@@ -196,17 +199,13 @@ class Picture(Embedding):
     @property
     def identity(self) -> str:
         """The model's identity and the version of this reading."""
-        from heartfelt.models import MODELS
-
         return f"picture 1; {MODELS[self.model].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """One row."""
-        from heartfelt.models import efficientnet
-
         del text
-        found = efficientnet.look([Path(path)], model=self.model, view="whole")
-        row = np.concatenate([found["embedding"][0], found["logits"][0]]).astype(np.float32)
+        output = efficientnet.look([Path(path)], model=self.model, view="whole")
+        row = np.concatenate([output["embedding"][0], output["logits"][0]]).astype(np.float32)
         return Features(row[None], np.zeros(1), 0.0)
 
 
@@ -222,14 +221,10 @@ class MusicWords(Embedding):
     @property
     def identity(self) -> str:
         """Both parts'."""
-        from heartfelt.models import MODELS
-
         return f"{Music().identity}; words 1; {MODELS['minilm'].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """The music's rows, each with the text's columns after it."""
-        from heartfelt.models import minilm
-
         if not text:
             raise InputError(
                 f"{path} comes without the text it was made from.", "Give the stimulus its prompt."
@@ -246,7 +241,7 @@ for _embedding in (Music, Picture, MusicWords):
 
 
 def windows(blocks: Iterator[Array], rate: int) -> Iterator[Array]:
-    """Mono sound in windows of ten seconds; a rest under five seconds stays with the window before it."""
+    """Mono sound in windows of ten seconds; a rest under five seconds is part of the window before it."""
     size, rest = WINDOW_SECONDS * rate, _REST_SECONDS * rate
     held: Array = np.zeros(0, np.float32)
     for block in blocks:
@@ -264,8 +259,8 @@ def _doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
         out.append(SILENT)
     if seconds < 3.0:
         out.append(f"{_SHORT} {seconds:.2f} s; the model was made from clips of ten seconds")
-    if rate < signal.RATE:
-        out.append(f"the file has {rate:,} samples a second; the model was made for {signal.RATE:,} or more")
+    if rate < RATE:
+        out.append(f"the file has {rate:,} samples per second; the model was made for {RATE:,} or more")
     return tuple(out)
 
 
@@ -276,3 +271,62 @@ def columns_of(blocks: Sequence[Block]) -> dict[str, slice]:
         out[block.name] = slice(at, at + block.size)
         at += block.size
     return out
+
+
+def user_features() -> Path:
+    """Where embeddings are stored: ``HEARTFELT_FEATURES``, or below the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    named = os.environ.get("HEARTFELT_FEATURES")
+    return Path(named) if named else user_cache_path("heartfelt") / "features"
+
+
+class FeatureCache:
+    """Embeddings in a folder between runs, by what the file holds and what looked at it: nothing is computed twice.
+
+    One small file each; a file that cannot be read is computed again. Interrupted work continues where it stopped.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or user_features()
+
+    def of(self, embedding: Embedding, path: Path | str, text: str | None = None) -> tuple[Features, str]:
+        """The rows of a file, from the folder or computed and stored, and the hash of what the file holds."""
+        digest = content_hash(path)
+        file = self._place(embedding, digest, text)
+        features = _read(file, embedding.size)
+        if features is None:
+            features = embedding.of(path, text)
+            with suppress(OSError):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(file, _written(features))
+        return features, digest
+
+    def _place(self, embedding: Embedding, digest: str, text: str | None) -> Path:
+        who = hashlib.sha256(f"{embedding.identity}{_READING}".encode()).hexdigest()[:16]
+        words = hashlib.sha256(text.encode()).hexdigest()[:16] if text and embedding.uses_text else ""
+        return self.folder / who / digest[:2] / f"{digest}{words}.npz"
+
+
+def _written(features: Features) -> bytes:
+    memory = io.BytesIO()
+    np.savez(
+        memory,
+        rows=features.rows,
+        starts=features.starts,
+        seconds=np.asarray(features.seconds),
+        warnings=np.asarray(features.warnings, dtype=np.str_),
+    )
+    return memory.getvalue()
+
+
+def _read(path: Path, size: int) -> Features | None:
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+            rows = stored["rows"]
+            if rows.ndim != 2 or rows.shape[1] != size:
+                return None
+            words = tuple(str(word) for word in stored["warnings"])
+            return Features(rows, stored["starts"], float(stored["seconds"]), words)
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
+        return None

@@ -6,6 +6,12 @@ as far as those errors did. A stimulus that is unlike them all is flagged, and i
 the model was trained on is recognised by what its file holds, or by its id, system and intent, and gets the value predicted
 when it was left out.
 
+Heads go from an embedding's columns to a number on the scale; all are plain NumPy when they answer. ``ridge`` is linear. The
+others look at the embedding through its leading components: ``kernel`` (radial basis functions around the training clips),
+``mlp`` (two hidden layers, tanh) and ``ordinal`` (the same, ending in probabilities of the scale's points, whose mean is the
+answer). Every block of columns counts alike; a column beyond what training has seen is taken at the edge of it, so that silence
+or a pure tone is not carried off the map.
+
 Source: Barber, Candès, Ramdas and Tibshirani (2021), *Predictive inference with the jackknife+*, for cross-conformal intervals.
 """
 
@@ -18,7 +24,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +33,90 @@ from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.predictors.trained.domain import Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, Features
-from heartfelt.predictors.trained.head import Head
 from heartfelt.serialization import write_json
 
+Floats: TypeAlias = npt.NDArray[Any]
 MODEL, WEIGHTS, OUT_OF_FOLD, CARD = "model.json", "weights.npz", "out_of_fold.json", "CARD.md"
 DOMAIN = "domain.npz"
 SCHEMA = 1
-_MEND = "Restore the folder, or train the model again."
+_RESTORE = "Restore the folder, or train the model again."
+KINDS = ("ridge", "kernel", "mlp", "ordinal")
+_ARRAYS = {
+    "ridge": ("mean", "factor", "reach", "weight"),
+    "kernel": ("mean", "factor", "reach", "basis", "centres", "weight"),
+    "mlp": ("mean", "factor", "reach", "basis", "w1", "b1", "w2", "b2", "w3"),
+    "ordinal": ("mean", "factor", "reach", "basis", "w1", "b1", "w2", "b2", "w3", "b3", "points"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Head:
+    """A fitted head. ``level`` is added to what the arrays say; ``width`` is the kernel's."""
+
+    kind: str
+    intercept: float
+    arrays: Mapping[str, Floats]
+    width: float = 0.0
+
+    def answer(self, rows: Floats) -> npt.NDArray[np.float64]:
+        """The predicted value of each row."""
+        a = self.arrays
+        scaled = (rows.astype(np.float64) - a["mean"]) * a["factor"]
+        scaled = np.clip(scaled, -a["reach"], a["reach"])
+        if self.kind == "ridge":
+            return np.asarray(self.intercept + scaled @ a["weight"])
+        seen = scaled @ a["basis"]
+        if self.kind == "kernel":
+            return np.asarray(self.intercept + radial(seen, a["centres"], self.width) @ a["weight"])
+        hidden = np.tanh(np.tanh(seen @ a["w1"] + a["b1"]) @ a["w2"] + a["b2"])
+        if self.kind == "mlp":
+            return np.asarray(self.intercept + hidden @ a["w3"])
+        return np.asarray(softmax(hidden @ a["w3"] + a["b3"]) @ a["points"])
+
+    def along(self, offset: float, slope: float) -> Head:
+        """The head that answers ``offset + slope *`` what this one does."""
+        key = {"mlp": "w3", "ordinal": "points"}.get(self.kind, "weight")
+        moved = self.arrays[key] * slope + (offset if key == "points" else 0.0)
+        return Head(self.kind, offset + slope * self.intercept, {**self.arrays, key: moved}, self.width)
+
+    def to_arrays(self, name: str) -> dict[str, Floats]:
+        """What is stored, under names that begin with ``name``; single precision is plenty."""
+        return {f"{name}/{key}": np.asarray(self.arrays[key], np.float32) for key in _ARRAYS[self.kind]}
+
+    def stored(self) -> Head:
+        """The head as it will answer after it was stored and read: in single precision."""
+        rounded = {
+            key: np.asarray(value, np.float32).astype(np.float64) for key, value in self.arrays.items()
+        }
+        return Head(self.kind, self.intercept, rounded, self.width)
+
+    @classmethod
+    def from_arrays(cls, name: str, stored: Mapping[str, Any], arrays: Mapping[str, Floats]) -> Head:
+        """The head that was stored under ``name``."""
+        kind = str(stored.get("kind"))
+        wanted = _ARRAYS.get(kind)
+        if wanted is None or any(f"{name}/{key}" not in arrays for key in wanted):
+            raise DamagedError(
+                f"The head of '{name}' is incomplete.", "Restore the model's folder, or train it again."
+            )
+        own = {key: np.asarray(arrays[f"{name}/{key}"], np.float64) for key in wanted}
+        return cls(kind, float(stored["level"]), own, float(stored.get("width", 0.0)))
+
+    def to_json(self) -> dict[str, Any]:
+        """What is stored beside the arrays."""
+        return {"kind": self.kind, "level": self.intercept, "width": self.width}
+
+
+def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:
+    """Radial basis functions of the rows around the centres."""
+    apart = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * rows @ centres.T
+    return np.asarray(np.exp(-width * np.maximum(apart, 0.0)))
+
+
+def softmax(logits: Floats) -> npt.NDArray[np.float64]:
+    """Probabilities that add up to 1 in each row."""
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def growth(slope: float, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -43,7 +126,7 @@ def growth(slope: float, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """What a model says of one question: the head, the scale, and how far off it is on systems it has not met.
+    """What a model predicts for one question: the head, the scale, and how far off it is on systems it has not met.
 
     ``errors`` are the standard deviations of the error between systems, between intents of a system, and between stimuli.
     """
@@ -61,8 +144,8 @@ class Output:
         """The half-width of the interval of a stimulus that is not foreign."""
         return float(self.half_width * growth(self.slope, np.array(place.distance)))
 
-    def held(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Values kept on the scale."""
+    def on_scale(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Values clipped to the scale."""
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
     def to_json(self) -> dict[str, Any]:
@@ -79,8 +162,8 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What was predicted of a training stimulus when it was left out."""
+class OutOfFold:
+    """What was predicted of a training stimulus while it was left out."""
 
     stimulus: str
     values: Mapping[str, float]
@@ -90,7 +173,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedModel:
-    """A trained model at hand."""
+    """A trained model in memory."""
 
     name: str
     recipe: str
@@ -98,7 +181,7 @@ class TrainedModel:
     outputs: tuple[Output, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Where it came from: study, panel, counts, seed, chosen heads, scores."""
-    out_of_fold: Mapping[str, Kept] = field(default_factory=dict)
+    out_of_fold: Mapping[str, OutOfFold] = field(default_factory=dict)
     """By the hash of the file's content."""
     card: str = ""
     hash: str = ""
@@ -123,28 +206,28 @@ class TrainedModel:
 
     def output(self, question: str) -> Output | None:
         """The output for a question, by id."""
-        named = {one.question.casefold(): one for one in self.outputs}
+        named = {output.question.casefold(): output for output in self.outputs}
         return named.get(question.casefold())
 
-    def kept(
+    def out_of_fold_of(
         self, content: str, stimulus: str | None = None, system: str | None = None, intent: str | None = None
-    ) -> Kept | None:
+    ) -> OutOfFold | None:
         """What was predicted of a training stimulus, if this is one: by content, or by id, system and intent together.
 
         The same clip in another container has another hash; an id alone (``1.wav``) may be somebody else's.
         """
-        found = self.out_of_fold.get(content)
-        if found is not None or None in (stimulus, system, intent):
-            return found
+        known = self.out_of_fold.get(content)
+        if known is not None or None in (stimulus, system, intent):
+            return known
         alike = (
-            one
-            for one in self.out_of_fold.values()
-            if (one.stimulus, one.system, one.intent) == (stimulus, system, intent)
+            each
+            for each in self.out_of_fold.values()
+            if (each.stimulus, each.system, each.intent) == (stimulus, system, intent)
         )
         return next(alike, None)
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
-        """Write the model as a folder, whole or not at all."""
+        """Write the model as a folder, complete or not at all."""
         folder = Path(folder)
         weights = self._weights()
         with whole_folder(folder, replace=replace) as made:
@@ -155,32 +238,34 @@ class TrainedModel:
                 write_bytes(made / DOMAIN, content)
                 manifest["domain"] = self.domain.to_json(content)
             write_json(made / MODEL, manifest)
-            kept = {
-                key: [one.stimulus, dict(one.values), one.system, one.intent]
-                for key, one in sorted(self.out_of_fold.items())
+            left_out = {
+                key: [each.stimulus, dict(each.values), each.system, each.intent]
+                for key, each in sorted(self.out_of_fold.items())
             }
-            write_text(made / OUT_OF_FOLD, json.dumps(kept, separators=(",", ":")) + "\n")
+            write_text(made / OUT_OF_FOLD, json.dumps(left_out, separators=(",", ":")) + "\n")
             if self.card:
                 write_text(made / CARD, self.card)
         return folder
 
     def _weights(self) -> bytes:
         arrays = {
-            key: value for one in self.outputs for key, value in one.head.to_arrays(one.question).items()
+            key: value
+            for output in self.outputs
+            for key, value in output.head.to_arrays(output.question).items()
         }
         memory = io.BytesIO()
         # An output's scaling is often another's: equal arrays are stored once and named twice.
         unique: dict[str, str] = {}
         names: dict[str, str] = {}
-        kept: dict[str, Any] = {}
+        arrays_by_name: dict[str, Any] = {}
         for key, value in sorted(arrays.items()):
             digest = hashlib.sha256(value.tobytes()).hexdigest() + str(value.shape)
             if digest not in unique:
                 unique[digest] = f"a{len(unique)}"
-                kept[unique[digest]] = value
+                arrays_by_name[unique[digest]] = value
             names[key] = unique[digest]
-        kept["names"] = np.asarray(json.dumps(names, sort_keys=True))
-        np.savez_compressed(memory, **kept)
+        arrays_by_name["names"] = np.asarray(json.dumps(names, sort_keys=True))
+        np.savez_compressed(memory, **arrays_by_name)
         return memory.getvalue()
 
     def _manifest(self, weights: bytes) -> dict[str, Any]:
@@ -191,77 +276,79 @@ class TrainedModel:
             "embedding": self.embedding,
             "looks_through": self.look().identity,
             "weights": hashlib.sha256(weights).hexdigest(),
-            "outputs": [one.to_json() for one in self.outputs],
+            "outputs": [output.to_json() for output in self.outputs],
             "facts": dict(self.facts),
         }
 
 
 def load_trained(folder: Path | str) -> TrainedModel:
-    """Read a model's folder and hold it to its own hash."""
+    """Read a model's folder and check it against its own hash."""
     folder = Path(folder)
     try:
-        said = json.loads((folder / MODEL).read_text(encoding="utf-8"))
+        manifest = json.loads((folder / MODEL).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(
             f"{folder} holds no trained model (there is no {MODEL}).",
             "Point to a folder made by 'heartfelt train'.",
         ) from error
     except (OSError, ValueError) as error:
-        raise DamagedError(f"{folder / MODEL} cannot be read.", _MEND) from error
-    if not isinstance(said, dict) or said.get("heartfelt_model") != SCHEMA:
+        raise DamagedError(f"{folder / MODEL} cannot be read.", _RESTORE) from error
+    if not isinstance(manifest, dict) or manifest.get("heartfelt_model") != SCHEMA:
         raise InputError(
             f"{folder} was written in another layout than this heartfelt reads.",
             "Train the model again with this version.",
         )
-    look = EMBEDDINGS[str(said.get("embedding"))]()
-    if said.get("looks_through") != look.identity:
+    look = EMBEDDINGS[str(manifest.get("embedding"))]()
+    if manifest.get("looks_through") != look.identity:
         raise InputError(
             f"{folder} was trained on another version of the '{look.name}' embedding than this heartfelt has.",
             "Train the model again with this version.",
         )
     try:
         content = (folder / WEIGHTS).read_bytes()
-        if hashlib.sha256(content).hexdigest() != said["weights"]:
-            raise DamagedError(f"{folder / WEIGHTS} is not what {MODEL} describes.", _MEND)
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            names = json.loads(str(stored["names"]))
-            shared = {key: stored[key] for key in set(names.values())}
+        if hashlib.sha256(content).hexdigest() != manifest["weights"]:
+            raise DamagedError(f"{folder / WEIGHTS} does not match {MODEL}.", _RESTORE)
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            names = json.loads(str(file["names"]))
+            shared = {key: file[key] for key in set(names.values())}
         arrays = {key: shared[place] for key, place in names.items()}
-        outputs = tuple(_output(one, arrays) for one in said["outputs"])
-        kept = _kept(folder / OUT_OF_FOLD)
-        stored_domain = said.get("domain")
+        outputs = tuple(_output(output, arrays) for output in manifest["outputs"])
+        out_of_fold = _out_of_fold(folder / OUT_OF_FOLD)
+        stored_domain = manifest.get("domain")
         domain = (
             None
             if stored_domain is None
             else Domain.from_content((folder / DOMAIN).read_bytes(), stored_domain)
         )
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise DamagedError(f"{folder} is damaged: {error}.", _MEND) from error
+        raise DamagedError(f"{folder} is damaged: {error}.", _RESTORE) from error
     return TrainedModel(
-        str(said["name"]), str(said["recipe"]), str(said["embedding"]), outputs, said["facts"], kept,
-        hash=str(said["weights"]), domain=domain,
+        str(manifest["name"]), str(manifest["recipe"]), str(manifest["embedding"]), outputs, manifest["facts"], out_of_fold,
+        hash=str(manifest["weights"]), domain=domain,
     )  # fmt: skip
 
 
-def _output(said: Mapping[str, Any], arrays: Mapping[str, Any]) -> Output:
-    name = str(said["question"])
-    bounds = said["bounds"]
+def _output(stored: Mapping[str, Any], arrays: Mapping[str, Any]) -> Output:
+    name = str(stored["question"])
+    bounds = stored["bounds"]
     return Output(
         name,
-        Head.from_arrays(name, said["head"], arrays),
+        Head.from_arrays(name, stored["head"], arrays),
         None if bounds is None else (float(bounds[0]), float(bounds[1])),
-        float(said["half_width"]),
-        float(said["level"]),
-        {str(key): float(value) for key, value in said["errors"].items()},
-        float(said.get("slope", 0.0)),
+        float(stored["half_width"]),
+        float(stored["level"]),
+        {str(key): float(value) for key, value in stored["errors"].items()},
+        float(stored.get("slope", 0.0)),
     )
 
 
-def _kept(path: Path) -> dict[str, Kept]:
+def _out_of_fold(path: Path) -> dict[str, OutOfFold]:
     if not path.is_file():
         return {}
-    said = json.loads(path.read_text(encoding="utf-8"))
+    stored = json.loads(path.read_text(encoding="utf-8"))
     return {
-        key: Kept(str(row[0]), {str(name): float(value) for name, value in row[1].items()}, row[2], row[3])
-        for key, row in said.items()
+        key: OutOfFold(
+            str(row[0]), {str(name): float(value) for name, value in row[1].items()}, row[2], row[3]
+        )
+        for key, row in stored.items()
     }

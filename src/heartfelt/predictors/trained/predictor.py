@@ -1,4 +1,4 @@
-"""Trained models as predictors: ``trained:DIR`` asks a model that ``heartfelt train`` made."""
+"""Trained models as predictors: ``trained:DIR`` asks a model made by ``heartfelt train``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from typing import ClassVar
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.info import PredictorInfo
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predictors.predictor import (
+    NO_MEDIA,
+    PREDICTORS,
+    Ask,
+    Case,
+    Prediction,
+    Predictor,
+    PredictorInfo,
+)
 from heartfelt.predictors.trained.domain import Place
-from heartfelt.predictors.trained.embeddings import SILENT, Features, Music
-from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.predictors.trained.head import Head
+from heartfelt.predictors.trained.embeddings import SILENT, FeatureCache, Features
 from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
 
 SILENT_FLAG, SHORT_FLAG, UNLIKE_FLAG = "silent", "too short", "unlike training"
 OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
 
 
+@PREDICTORS.register("trained")
 class TrainedPredictor(Predictor):
     """A trained model, asked for what it was trained to predict."""
 
@@ -48,19 +54,6 @@ class TrainedPredictor(Predictor):
             )
         return cls(load_trained(Path(argument)))
 
-    @classmethod
-    def example(cls, folder: Path) -> str:
-        """A model that says 5 of everything."""
-        size = Music().size
-        nothing = {
-            "mean": np.zeros(size),
-            "factor": np.zeros(size),
-            "reach": np.zeros(size),
-            "weight": np.zeros(size),
-        }
-        output = Output("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
-        return str(TrainedModel("example", "va-audio", Music.name, (output,)).write(folder / "model"))
-
     @property
     def identity(self) -> str:
         """The weights and the embedding."""
@@ -70,7 +63,7 @@ class TrainedPredictor(Predictor):
         """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
         version = self.model.facts.get("heartfelt")
         return PredictorInfo(
-            self.asked or self.name,
+            self.spec or self.name,
             self.model.name if self.name == TrainedPredictor.name else self.name,
             self.name,
             self.model.name,
@@ -80,33 +73,30 @@ class TrainedPredictor(Predictor):
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Every case through the embedding once."""
-        return [self._one(case) for case in cases]
+        return [self._case(case) for case in cases]
 
-    def _one(self, case: Case) -> list[Prediction]:
-        known = [self.model.output(ask.question) for ask in case.asks]
-        if not any(known) or case.media is None:
-            why = "its media file is not at hand" if any(known) else ""
-            return [
-                self._unknown(ask) if out is None else Prediction.failed(why)
-                for ask, out in zip(case.asks, known, strict=True)
-            ]
-        try:
-            features, held = self._cache.of(self.model.look(), case.media.path, case.prompt)
-        except HeartfeltError as error:
-            return [Prediction.failed(f"{error.problem} {error.fix}") for _ in case.asks]
-        kept = self.model.kept(held, case.stimulus, case.system, case.intent)
-        doubt = doubt_of(self.model, features)
+    def _case(self, case: Case) -> list[Prediction]:
+        outputs = [self.model.output(ask.question) for ask in case.asks]
+        problem = None if case.media is not None else NO_MEDIA
+        if any(outputs) and case.media is not None:
+            try:
+                features, digest = self._cache.of(self.model.look(), case.media.path, case.prompt)
+            except HeartfeltError as error:
+                return [Prediction.failed(f"{error.problem} {error.fix}") for _ in case.asks]
+            left_out = self.model.out_of_fold_of(digest, case.stimulus, case.system, case.intent)
+            values = {} if left_out is None else left_out.values
+            doubt = doubt_of(self.model, features)
         return [
             self._unknown(ask)
-            if out is None
-            else _prediction(
-                ask, out, features, doubt, None if kept is None else kept.values.get(out.question)
-            )
-            for ask, out in zip(case.asks, known, strict=True)
+            if output is None
+            else Prediction.failed(problem)
+            if problem
+            else _prediction(ask, output, features, doubt, values.get(output.question))
+            for ask, output in zip(case.asks, outputs, strict=True)
         ]
 
     def _unknown(self, ask: Ask) -> Prediction:
-        names = ", ".join(one.question for one in self.model.outputs)
+        names = ", ".join(output.question for output in self.model.outputs)
         return Prediction.failed(f"the model predicts {names}, not '{ask.question}'")
 
 
@@ -136,10 +126,12 @@ def doubt_of(model: TrainedModel, features: Features) -> Doubt:
     return Doubt(place, "; ".join(flags) or None, words)
 
 
-def _prediction(ask: Ask, out: Output, features: Features, doubt: Doubt, kept: float | None) -> Prediction:
-    value = kept if kept is not None else float(out.held(out.head.answer(features.rows)).mean())
+def _prediction(
+    ask: Ask, out: Output, features: Features, doubt: Doubt, left_out: float | None
+) -> Prediction:
+    value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
-    notes = [OUT_OF_FOLD] if kept is not None else []
+    notes = [OUT_OF_FOLD] if left_out is not None else []
     notes += doubt.words
     scaled = [_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high)]
     note = "; ".join(notes) or None
@@ -147,11 +139,11 @@ def _prediction(ask: Ask, out: Output, features: Features, doubt: Doubt, kept: f
 
 
 def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:
-    """The prediction interval of a value, held on the scale; the whole scale where the prediction is flagged."""
+    """The prediction interval of a value, clipped to the scale; the whole scale where the prediction is flagged."""
     if doubt.flag is not None and out.bounds is not None:
         return out.bounds
     half = out.half(doubt.place)
-    low, high = out.held(np.array([value - half, value + half])).tolist()
+    low, high = out.on_scale(np.array([value - half, value + half])).tolist()
     return low, high
 
 
@@ -160,6 +152,3 @@ def _onto(value: float, own: tuple[float, float] | None, asked: tuple[float, flo
     if own is None or asked is None or own == asked:
         return value
     return asked[0] + (value - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
-
-
-PREDICTORS.add(TrainedPredictor.name, TrainedPredictor)

@@ -72,14 +72,14 @@ def run_bench(
     asked = _asked(truth, options.questions)
     # All are made before any is asked: a mistake in the last name costs nothing.
     made = [predictor_from(name) for name in models]
-    _check_names([predictor.label or predictor.asked for predictor in made])
+    _check_names([predictor.label or predictor.spec for predictor in made])
     put = cases(source, items=asked)
     known = source.items if isinstance(source, Benchmark) else labels(source).table
     runs, about = [], {}
     for predictor in made:
         with predictor:
             predictor.learn(source, known)
-            place = target / RUNS / re.sub(r"[^\w.-]+", "_", predictor.asked)[:120]
+            place = target / RUNS / re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
             done = run(predictor, put, place, options.run, progress)
             runs.append(done)
             about[done.model] = model_info(predictor, done)

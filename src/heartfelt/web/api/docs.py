@@ -1,4 +1,4 @@
-"""The API's description: OpenAPI for programs, and the same as a page for people that asks nothing of other sites."""
+"""The API's description: OpenAPI for programs, and the same as a page for people that loads nothing from other sites."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _METHODS = ("get", "post", "patch", "put", "delete")
 _ABOUT = (
     "Everything the dashboard can do, for programs. Send a token as 'Authorization: Bearer …'; make one in the dashboard"
-    " or with 'heartfelt token DIR --name NAME'. Refusals are {problem, fix} with a fitting status."
+    " or with 'heartfelt token DIR --name NAME'. Errors are {problem, fix} with a fitting status."
 )
 
 
@@ -59,17 +59,17 @@ def _parts(whole: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         for method in _METHODS:
             if method not in methods:
                 continue
-            one = methods[method]
-            body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            route = methods[method]
+            body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
             good: dict[str, Any] = next(
-                (r for status, r in one["responses"].items() if status.startswith("2")), {}
+                (r for status, r in route["responses"].items() if status.startswith("2")), {}
             )
-            out.setdefault(one["tags"][0], []).append(
+            out.setdefault(route["tags"][0], []).append(
                 {
                     "method": method.upper(),
                     "path": path,
-                    "words": one.get("description") or one.get("summary", ""),
-                    "parameters": one.get("parameters", []),
+                    "words": route.get("description") or route.get("summary", ""),
+                    "parameters": route.get("parameters", []),
                     "body": None if body is None else type_of(body),
                     "gives": {
                         kind: type_of(c.get("schema", {})) for kind, c in good.get("content", {}).items()
@@ -84,9 +84,9 @@ def type_of(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"].rsplit("/", 1)[-1])
     if "anyOf" in schema:
-        return " or ".join(type_of(one) for one in schema["anyOf"])
+        return " or ".join(type_of(each) for each in schema["anyOf"])
     if "enum" in schema or "const" in schema:
-        return " | ".join(str(one) for one in schema.get("enum", [schema.get("const")]))
+        return " | ".join(str(value) for value in schema.get("enum", [schema.get("const")]))
     kind = str(schema.get("type", "anything"))
     if kind == "array":
         inside = schema.get("items") or {}

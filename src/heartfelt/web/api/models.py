@@ -1,4 +1,4 @@
-"""What the API takes and gives, in types."""
+"""The models of the API: what it accepts and returns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 Count = Annotated[int, Field(ge=0)]
 
 
-class Asked(BaseModel):
-    """A body; what it does not know is refused."""
+class RequestBody(BaseModel):
+    """A body; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", str_max_length=4000)
 
@@ -86,7 +86,7 @@ class StudyInfo(BaseModel):
 
 
 class SettingsInfo(BaseModel):
-    """How the study takes raters now."""
+    """How the study admits raters now."""
 
     open: bool
     cap: int | None
@@ -102,7 +102,7 @@ class SettingsInfo(BaseModel):
 Code = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 
 
-class SettingsChange(Asked):
+class SettingsChange(RequestBody):
     """Settings to change; those left out stay."""
 
     open: bool = True
@@ -118,15 +118,15 @@ class SettingsChange(Asked):
     return_url: Annotated[str | None, Field(max_length=2000, pattern=r"^https?://[^\s]+$")] = None
 
 
-class Bin(BaseModel):
-    """How many have so many complete ratings, now and once everything being rated is in."""
+class CoverageBin(BaseModel):
+    """How many have so many complete ratings, now and once all leased trials are answered."""
 
     ratings: Count
     units: Count
     units_with_leases: Count
 
 
-class People(BaseModel):
+class RaterCounts(BaseModel):
     """How many raters are where."""
 
     all: Count
@@ -147,11 +147,11 @@ class CoverageInfo(BaseModel):
     complete: Count
     extra: Count
     leased: Count
-    histogram: list[Bin]
+    histogram: list[CoverageBin]
     per_hour: float | None
     finish: datetime | None
     why_no_finish: str | None
-    raters: People
+    raters: RaterCounts
 
 
 class VersionInfo(BaseModel):
@@ -171,7 +171,7 @@ class VersionsInfo(BaseModel):
 
 
 class MachineFieldInfo(BaseModel):
-    """What people made of the values a machine filled in for one question."""
+    """The verdicts on the values a machine filled in for one question."""
 
     question: str
     verified: Count
@@ -247,14 +247,14 @@ class StimulusMean(BaseModel):
 
 
 class StimulusInfo(BaseModel):
-    """One stimulus with where it stands."""
+    """One stimulus with its counts and means."""
 
     stimulus: str
-    system: str | None
-    intent: str | None
-    prompt: str | None
+    system: str | None = None
+    intent: str | None = None
+    prompt: str | None = None
     media: str | None
-    media_problem: str | None
+    media_problem: str | None = None
     complete: Count
     leased: Count
     quota: Count
@@ -269,7 +269,7 @@ class StimuliInfo(BaseModel):
 
 
 class FlagInfo(BaseModel):
-    """Something a rater found wrong with a stimulus."""
+    """A problem with a stimulus that a rater reported."""
 
     stimulus: str | None
     media: str | None
@@ -310,7 +310,7 @@ class RatingsPage(BaseModel):
     ratings: list[dict[str, Any]]
 
 
-class InvitationsWanted(Asked):
+class InvitationsRequest(RequestBody):
     """How many personal links, and a note about them."""
 
     count: Annotated[int, Field(ge=1, le=1000)]
@@ -363,7 +363,7 @@ class FormatsInfo(BaseModel):
     formats: list[FormatInfo]
 
 
-class TokenWanted(Asked):
+class TokenRequest(RequestBody):
     """What a token is for."""
 
     name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[\w.:@-][\w .:@-]*$")]
@@ -388,3 +388,133 @@ class TokenMade(TokenInfo):
     """A new token; its text is shown only here."""
 
     token: str
+
+
+class RaterInfo(BaseModel):
+    """One rater: their progress, and the evidence of carelessness. ``score`` is evidence in powers of ten."""
+
+    rater: str
+    rank: int | None
+    score: float | None
+    flagged_by: list[str]
+    reasons: list[str]
+    state: str
+    trials: Count
+    recruiter: str
+    language: str | None
+    arrived: datetime | None
+    seen: datetime | None
+    excluded: bool
+    reason: str | None
+
+
+class RatersInfo(BaseModel):
+    """Every rater, most careless first."""
+
+    change: int
+    raters: list[RaterInfo]
+    notes: list[str]
+
+
+class TrialInfo(BaseModel):
+    """One presentation of one stimulus to one rater, with all that was logged."""
+
+    trial: str
+    position: int | None
+    kind: str
+    status: str
+    stimulus: str | None
+    media: str | None
+    answers: dict[str, float | str | None]
+    seconds: float | None
+    first_play: float | None
+    plays: int | None
+    focus_losses: int | None
+    heard: float | None
+    heard_flag: str | None
+    late: bool
+    comment: str | None
+    device: str | None
+    at: datetime | None
+
+
+class TrialsInfo(BaseModel):
+    """Every trial of a rater."""
+
+    rater: str
+    trials: list[TrialInfo]
+
+
+class BeforeAfter(BaseModel):
+    """An estimate as it is and as it would be."""
+
+    question: str
+    system: str | None = None
+    before: Estimate | None
+    after: Estimate | None
+
+
+class EffectInfo(BaseModel):
+    """What excluding the rater, or restoring one who is excluded, would do."""
+
+    rater: str
+    excluded: bool
+    ratings: dict[Literal["before", "after"], int]
+    alpha: list[BeforeAfter]
+    systems: list[BeforeAfter]
+
+
+class Exclusion(RequestBody):
+    """Why a rater is excluded; stored with the data."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class ParticipantInfo(BaseModel):
+    """Which rater a recruiter's participant is."""
+
+    participant: str
+    recruiter: str
+    rater: str
+    session: str | None
+    assignment: str | None
+    recruiter_study: str | None
+    ended: str
+    trials: Count
+    arrived: datetime | None
+    last_seen: datetime | None
+
+
+class ParticipantsInfo(BaseModel):
+    """Everybody who came with a recruiter's id."""
+
+    participants: list[ParticipantInfo]
+
+
+class ParticipantRequest(RequestBody):
+    """A recruiter's participant."""
+
+    participant: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ErasedInfo(BaseModel):
+    """What was erased, and the earlier snapshots that still contain it."""
+
+    rater: str
+    trials: Count
+    snapshots: list[str]
+
+
+class ResumeLink(BaseModel):
+    """A link with which one rater continues in another browser."""
+
+    rater: str
+    link: str
+
+
+class ExclusionInfo(BaseModel):
+    """The result: slots reopened by an exclusion, or ratings that count again."""
+
+    rater: str
+    excluded: bool
+    slots: Count

@@ -1,4 +1,4 @@
-"""Sound files without tags: MP3, WAV, AIFF, FLAC, AU, CAF and Wave64."""
+"""Sound files without tags: MP3, WAV, AIFF, FLAC, AU, CAF, Wave64, Ogg (Vorbis, Opus, Speex, FLAC), MP4 and M4A."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ _CAF_SOUND = frozenset({b"desc", b"data", b"pakt", b"chan", b"kuki"})
 _W64_SOUND = frozenset({b"fmt ", b"data", b"fact"})
 _W64_TAIL = bytes.fromhex("f3acd3118cd100c04f8edb8a")
 _FLAC_SOUND = frozenset({0, 3})
+_INSIDE = frozenset({b"moov", b"trak", b"mdia", b"minf", b"moof", b"traf", b"mvex", b"edts", b"dinf"})
+_BLANK = frozenset({b"udta", b"meta", b"uuid", b"free", b"skip", b"wide", b"Xtra", b"cprt"})
+_DATED = frozenset({b"mvhd", b"tkhd", b"mdhd"})
+_PICTURES = frozenset({b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1"})
+_EMPTY_COMMENTS = struct.pack("<II", 0, 0)
 
 
 def mp3(data: bytes) -> Iterator[Piece]:
@@ -148,3 +153,137 @@ def wave64(data: bytes) -> Iterator[Piece]:
             yield bytes(stop - at - 24)
         at = stop
     yield Span(at, len(data))
+
+
+# --- Ogg: the comment packet is emptied in place, so that no page moves ------------------------------------------------
+
+
+def _table() -> tuple[int, ...]:
+    out = []
+    for start in range(256):
+        value = start << 24
+        for _ in range(8):
+            value = (value << 1) ^ (0x04C11DB7 if value & 0x80000000 else 0)
+        out.append(value & 0xFFFFFFFF)
+    return tuple(out)
+
+
+_CRC = _table()
+
+
+def checksum(page: bytes | bytearray) -> int:
+    """The checksum of a page whose checksum field is zero."""
+    value = 0
+    for byte in page:
+        value = (value << 8 & 0xFFFFFFFF) ^ _CRC[value >> 24 ^ byte]
+    return value
+
+
+def ogg(data: bytes) -> Iterator[Piece]:
+    """Every page as it is, but for those the comments of a stream are on."""
+    at = 0
+    streams: dict[int, _Stream] = {}
+    while at + 27 <= len(data) and data[at : at + 4] == b"OggS":
+        segments = data[at + 26]
+        lacing = data[at + 27 : at + 27 + segments]
+        begin = at + 27 + segments
+        stop = begin + sum(lacing)
+        if stop > len(data):
+            break
+        (serial,) = struct.unpack_from("<I", data, at + 14)
+        if data[at + 5] & 2:
+            streams[serial] = _Stream()
+        stream = streams.get(serial)
+        if stream is None or stream.done:
+            yield Span(at, stop)
+        else:
+            page = bytearray(data[at:stop])
+            stream.blank(page, 27 + segments, lacing)
+            page[22:26] = bytes(4)
+            page[22:26] = struct.pack("<I", checksum(page))
+            yield bytes(page)
+        at = stop
+    yield Span(at, len(data))
+
+
+class _Stream:
+    """Where one logical stream is: its first packet says the codec, its second holds the comments."""
+
+    def __init__(self) -> None:
+        self.packet = 0
+        self.codec = b""
+        self.written = 0
+        self.whole = b""
+
+    @property
+    def done(self) -> bool:
+        return self.packet > 1
+
+    def blank(self, page: bytearray, at: int, lacing: bytes) -> None:
+        """Write the empty comments over the second packet, as far as it lies on this page."""
+        for size in lacing:
+            if self.packet == 0:
+                self.codec = (self.codec + page[at : at + size])[:8]
+            elif self.packet == 1:
+                self._fill(page, at, size)
+            at += size
+            if size < 255:
+                self.packet += 1
+
+    def _fill(self, page: bytearray, at: int, size: int) -> None:
+        if not self.written:
+            self.whole = self._comments(bytes(page[at : at + size]))
+        content = self.whole[self.written : self.written + size]
+        page[at : at + size] = content + bytes(size - len(content))
+        self.written += size
+
+    def _comments(self, first: bytes) -> bytes:
+        if self.codec.startswith(b"\x01vorbis"):
+            return b"\x03vorbis" + _EMPTY_COMMENTS + b"\x01"
+        if self.codec.startswith(b"OpusHead"):
+            return b"OpusTags" + _EMPTY_COMMENTS
+        if self.codec.startswith(b"\x7fFLAC"):
+            return first[:4] + _EMPTY_COMMENTS
+        return _EMPTY_COMMENTS
+
+
+# --- MP4: boxes that describe the file are blanked in place, so that every offset stays right --------------------------
+
+
+def mp4(data: bytes) -> Iterator[Piece]:
+    """Boxes as they are; user data, tags and free space become free space of zeros."""
+    if data[8:12] in _PICTURES:
+        raise ValueError("pictures in boxes keep what they need where tags are")
+    yield from _boxes(data, 0, len(data))
+
+
+def _boxes(data: bytes, at: int, end: int) -> Iterator[Piece]:
+    while at + 8 <= end:
+        size, kind = struct.unpack_from(">I4s", data, at)
+        head = 8
+        if size == 1:
+            (size,) = struct.unpack_from(">Q", data, at + 8)
+            head = 16
+        stop = end if size == 0 else at + size
+        if (size and size < head) or stop > end:
+            raise ValueError("a box reaches beyond its place")
+        if kind in _INSIDE:
+            yield Span(at, at + head)
+            yield from _boxes(data, at + head, stop)
+        elif kind in _BLANK:
+            yield Span(at, at + 4)
+            yield b"free"
+            yield Span(at + 8, at + head)
+            yield bytes(stop - at - head)
+        elif kind in _DATED:
+            wide = 8 if data[at + head] == 1 else 4
+            yield Span(at, at + head + 4)
+            yield bytes(2 * wide)
+            yield Span(at + head + 4 + 2 * wide, stop)
+        elif kind == b"hdlr":
+            yield Span(at, at + head + 24)
+            yield bytes(max(0, stop - at - head - 24))
+        else:
+            yield Span(at, stop)
+        at = stop
+    yield Span(at, end)

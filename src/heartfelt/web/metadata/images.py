@@ -7,7 +7,6 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from heartfelt.web.metadata.exif import only_orientation, orientation
 from heartfelt.web.metadata.pieces import Piece, Span
 
 _PNG_SHOWN = frozenset(
@@ -18,6 +17,8 @@ _JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD9)})
 _SOS, _EOI, _COMMENT = 0xDA, 0xD9, 0xFE
 _WEBP_SHOWN = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"ANMF", b"ICCP"})
 _GIF_LOOPS = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
+_ORIENTATION = 0x0112
+_SHORT = 3
 
 
 def png(data: bytes) -> Iterator[Piece]:
@@ -143,3 +144,31 @@ def gif(data: bytes) -> Iterator[Piece]:
         at += 1
         if shown:
             yield Span(begin, at)
+
+
+# --- EXIF: the orientation is all a picture needs ----------------------------------------------------------------------
+
+
+def orientation(block: bytes) -> int | None:
+    """The orientation (2 to 8) a TIFF block asks for; None if it is upright or the block cannot be read."""
+    order = {b"II": "<", b"MM": ">"}.get(block[:2])
+    if order is None or len(block) < 14:
+        return None
+    (first,) = struct.unpack_from(f"{order}I", block, 4)
+    if first + 2 > len(block):
+        return None
+    (count,) = struct.unpack_from(f"{order}H", block, first)
+    for place in range(count):
+        at = first + 2 + 12 * place
+        if at + 12 > len(block):
+            return None
+        tag, kind, _, value = struct.unpack_from(f"{order}HHIH", block, at)
+        if tag == _ORIENTATION:
+            return int(value) if kind == _SHORT and 2 <= value <= 8 else None
+    return None
+
+
+def only_orientation(value: int) -> bytes:
+    """A TIFF block that says nothing but the orientation."""
+    entry = struct.pack(">HHIHH", _ORIENTATION, _SHORT, 1, value, 0)
+    return b"MM\x00\x2a\x00\x00\x00\x08\x00\x01" + entry + b"\x00\x00\x00\x00"

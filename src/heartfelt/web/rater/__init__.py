@@ -1,7 +1,7 @@
-"""What raters see: from the link they were given to the code at the end.
+"""The rating pages: from the link to the code at the end.
 
-The shell of the page comes from a template with everything the study says in the rater's language; native modules in
-``static`` show one step at a time and talk to the JSON routes.
+The page comes from a template with all texts in the rater's language; native modules in ``static`` show one step at a time
+and talk to the JSON routes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["add_to"]
 
 def add_to(app: FastAPI) -> None:
     """Give the application the rater pages; it finds collection, options and signer in ``app.state``."""
-    from heartfelt.web.rater import arrive, assets, blinding, pages, routes
+    from heartfelt.web.rater import arrival, pages, presentation, routes
 
-    app.state.blinding = blinding.Blinding(app.state.options.secret, app.state.collection.study)
+    app.state.blinding = presentation.Blinding(app.state.options.secret, app.state.collection.study)
     app.state.rater_pages = pages.Pages(app.state.collection)
-    app.router.routes.extend([*routes.routes(), *arrive.routes(), *pages.routes(), *assets.routes()])
+    app.router.routes.extend([*routes.routes(), *arrival.routes(), *pages.routes()])

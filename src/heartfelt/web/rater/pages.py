@@ -1,11 +1,14 @@
-"""The shell of the rating page: one document that holds every screen as a template and the step the rater is at."""
+"""The rating page: one document with every screen as a template and the rater's step, in their language, and its assets."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import mimetypes
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Next, TheEnd
+from heartfelt.collect.commands import Next, SessionEnd
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.errors import InputError
 from heartfelt.files import inside
@@ -22,19 +25,19 @@ from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
-from heartfelt.web.rater.assets import digest, modules, packed
-from heartfelt.web.rater.language import LANGUAGE_COOKIE, language_of
-from heartfelt.web.rater.present import demographic, present
-from heartfelt.web.rater.steps import step_json
+from heartfelt.web.rater.presentation import demographic, present, step_json
 from heartfelt.web.rater.texts import Texts, check_languages, texts_for
-from heartfelt.web.security.cookies import rater_of
+from heartfelt.web.security.signing import rater_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
 
+LANGUAGE_COOKIE = "heartfelt_language"
 _YEAR = 365 * 24 * 3600
-_KEEP = "private, max-age=86400"
+_CACHE_DAY = "private, max-age=86400"
+_CACHE_FOREVER = "public, max-age=31536000, immutable"
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 @lru_cache(maxsize=1)
@@ -43,7 +46,7 @@ def _template() -> Template:
 
 
 class Pages:
-    """Renders pages of one study; what does not change from rater to rater is made once a language."""
+    """Renders the pages of one study; what is the same for all raters is made once per language."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -59,12 +62,12 @@ class Pages:
         return self._page(request, step, who)
 
     def notice(self, request: Request, ending: str, status: int) -> Response:
-        """The page of somebody who cannot go on, with the reason."""
+        """The page of somebody who cannot continue, with the reason."""
         step = {"kind": "end", "ending": ending, "code": None, "url": None}
         return self._page(request, step, "", status)
 
-    def ending(self, request: Request, end: TheEnd, status: int) -> Response:
-        """The page of somebody who is turned away with a code, or who has to wait and asks again by themselves."""
+    def ending(self, request: Request, end: SessionEnd, status: int) -> Response:
+        """The page of somebody who is turned away with a code, or who waits while the page asks again."""
         return self._page(request, {"kind": "end", **asdict(end)}, "", status)
 
     def _page(self, request: Request, step: dict[str, Any], who: str, status: int = 200) -> Response:
@@ -81,7 +84,7 @@ class Pages:
         }
         html = _template().render(
             base=base,
-            static=f"{base}/static/rater/{digest()}",
+            static=f"{base}/static/rater/{asset_digest()}",
             modules=modules(),
             language=language,
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
@@ -99,7 +102,7 @@ class Pages:
         headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
         if step.get("retry_seconds"):
             headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
-        response = packed(request, html.encode(), "text/html", headers)
+        response = compressed(request, html.encode(), "text/html", headers)
         response.status_code = status
         if request.query_params.get("lang") == language:
             options = request.app.state.options
@@ -111,16 +114,17 @@ class Pages:
 
     def _study(self, language: str) -> bytes:
         if language not in self._presented:
-            told = present(self._collection.study, language)
-            self._presented[language] = orjson.dumps(told)
+            self._presented[language] = orjson.dumps(present(self._collection.study, language))
         return self._presented[language]
 
 
 def routes() -> list[Route]:
-    """The page and the pictures of its scales."""
+    """The page, its assets (with or without their digest), and the pictures of its scales."""
     return [
         Route("/rate", rate, methods=["GET"], name="rater-page"),
         Route("/rate/picture/{scale:int}/{point:int}", picture, methods=["GET"], name="rater-picture"),
+        Route("/static/rater/{version}/{name}", asset, methods=["GET"], name="rater-asset"),
+        Route("/static/rater/{name}", asset, methods=["GET"], name="rater-asset-now"),
     ]
 
 
@@ -156,4 +160,99 @@ async def picture(request: Request) -> Response:
     except InputError as error:
         raise Refused(404) from error
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return await stripped_file(request, path, kind, request.url.path, _KEEP)
+    return await stripped_file(request, path, kind, request.url.path, _CACHE_DAY)
+
+
+# --- language ---------------------------------------------------------------------------------------------------------
+
+
+def language_of(request: Request, offered: Sequence[str]) -> str:
+    """The language chosen in the address, else the one chosen before, else what the browser asks for, else the first."""
+    for wish in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
+        if wish is not None and wish in offered:
+            return wish
+    for wish in _asked_for(request.headers.get("accept-language", "")):
+        for language in offered:
+            if wish == language.lower() or wish.split("-")[0] == language.lower().split("-")[0]:
+                return language
+    return offered[0]
+
+
+def _asked_for(header: str) -> list[str]:
+    """The tags of an Accept-Language header, most wanted first."""
+    wishes = []
+    for place, part in enumerate(header.split(",")[:20]):
+        tag, _, quality = part.strip().partition(";q=")
+        try:
+            weight = float(quality) if quality else 1.0
+        except ValueError:
+            weight = 0.0
+        if tag:
+            wishes.append((-weight, place, tag.lower()))
+    return [tag for _, _, tag in sorted(wishes)]
+
+
+# --- assets -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file, plain and compressed."""
+
+    plain: bytes
+    packed: bytes
+    content_type: str
+
+
+@lru_cache(maxsize=1)
+def assets() -> dict[str, Asset]:
+    """Every file by name: they are few and small, and nothing else can be asked for."""
+    out = {}
+    for path in sorted(files("heartfelt.web.rater").joinpath("static").iterdir(), key=lambda path: path.name):
+        content = path.read_bytes()
+        kind = _TYPES.get(path.name[path.name.rfind(".") :]) or mimetypes.guess_type(path.name)[0]
+        out[path.name] = Asset(content, gzip.compress(content, mtime=0), kind or "application/octet-stream")
+    return out
+
+
+@lru_cache(maxsize=1)
+def asset_digest() -> str:
+    """A short digest of all the files, which stands in their addresses."""
+    whole = hashlib.sha256()
+    for name, asset in assets().items():
+        whole.update(name.encode() + b"\0" + asset.plain + b"\0")
+    return whole.hexdigest()[:12]
+
+
+def modules() -> tuple[str, ...]:
+    """The names of the script modules, to be fetched at once rather than one after the other."""
+    return tuple(name for name in assets() if name.endswith(".js"))
+
+
+async def asset(request: Request) -> Response:
+    """A file; one whose address names its version need never be asked for again."""
+    file = assets().get(request.path_params["name"])
+    if file is None:
+        raise Refused(404)
+    current = request.path_params.get("version") == asset_digest()
+    headers = {
+        "etag": f'"{asset_digest()}"',
+        "vary": "accept-encoding",
+        "cache-control": _CACHE_FOREVER if current else "no-cache",
+    }
+    if request.headers.get("if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    return compressed(request, file.plain, file.content_type, headers, file.packed)
+
+
+def compressed(
+    request: Request, content: bytes, media_type: str, headers: dict[str, str], small: bytes | None = None
+) -> Response:
+    """The content, compressed where the browser takes that."""
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(
+            small or gzip.compress(content, 5),
+            headers={**headers, "content-encoding": "gzip"},
+            media_type=media_type,
+        )
+    return Response(content, headers=headers, media_type=media_type)

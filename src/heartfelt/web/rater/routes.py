@@ -1,4 +1,4 @@
-"""What the page's modules ask: JSON in, JSON out. Who the rater is comes from the signed cookie alone."""
+"""The JSON routes of the rating pages. Who the rater is comes from the signed cookie alone."""
 
 from __future__ import annotations
 
@@ -10,72 +10,73 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Command, Leave, Next, Ready, Step
-from heartfelt.collect.errors import OffScale
+from heartfelt.collect.commands import Next
+from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.web.errors import Refused
-from heartfelt.web.rater import parse
-from heartfelt.web.rater.blinding import Blinding
-from heartfelt.web.rater.language import language_of
-from heartfelt.web.rater.steps import step_json
-from heartfelt.web.security.cookies import rater_of
+from heartfelt.web.rater import requests
+from heartfelt.web.rater.pages import language_of
+from heartfelt.web.rater.presentation import Blinding, step_json
+from heartfelt.web.security.signing import rater_of
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
+_STEP_REQUESTS: dict[str, type[requests.StepRequest]] = {
+    "consent": requests.ConsentRequest,
+    "demographics": requests.DemographicsRequest,
+    "headphones": requests.HeadphonesRequest,
+    "ready": requests.StepRequest,
+    "flag": requests.FlagRequest,
+    "media-problem": requests.MediaProblemRequest,
+    "leave": requests.LeaveRequest,
+}
 
 
 def routes() -> list[Route]:
-    """Every route of the rating pages that speaks JSON."""
-    stepping: dict[str, Callable[[str, parse.Body, Blinding], Command[Step]]] = {
-        "consent": parse.consent_of,
-        "demographics": parse.demographics_of,
-        "headphones": parse.headphones_of,
-        "ready": lambda rater, *_: Ready(rater),
-        "flag": parse.flag_of,
-        "media-problem": parse.media_problem_of,
-        "leave": lambda rater, *_: Leave(rater),
-    }
+    """Plain Starlette routes: FastAPI's dependency solving would cost a tenth of the throughput of answers."""
     return [
         Route("/rate/step", step, methods=["GET"], name="rater-step"),
         Route("/rate/answer", answer, methods=["POST"], name="rater-answer"),
-        Route("/rate/beat", beat, methods=["POST"], name="rater-beat"),
+        Route("/rate/beat", heartbeat, methods=["POST"], name="rater-beat"),
         *(
-            Route(f"/rate/{name}", _leads_on(command), methods=["POST"], name=f"rater-{name}")
-            for name, command in stepping.items()
+            Route(f"/rate/{name}", _step_endpoint(model), methods=["POST"], name=f"rater-{name}")
+            for name, model in _STEP_REQUESTS.items()
         ),
     ]
 
 
 async def step(request: Request) -> Response:
     """Where the rater is."""
-    found = await request.app.state.collection.ask(Next(known_rater(request)))
-    return _json({"step": step_json(found, request.app.state.blinding, _language(request))})
+    current = await request.app.state.collection.ask(Next(authenticated_rater(request)))
+    return _json({"step": step_json(current, request.app.state.blinding, _language(request))})
 
 
 async def answer(request: Request) -> Response:
-    """Take the answers to a trial, durably, and bring the next step in the same transaction."""
-    state = request.app.state
+    """Store the answers to a trial durably; the next step comes from the same transaction."""
+    state, rater = request.app.state, authenticated_rater(request)
     blinding: Blinding = state.blinding
-    command = parse.answer_of(known_rater(request), parse.body_of(await request.body()), blinding)
+    body = await requests.AnswerRequest.of(request)
     try:
-        receipt = await state.collection.ask(command)
-    except OffScale as error:
-        raise blinding.retold(error, _language(request)) from error
-    then = None if receipt.then is None else step_json(receipt.then, blinding, _language(request))
+        receipt = await state.collection.ask(body.command(rater, blinding))
+    except InvalidAnswer as error:
+        raise blinding.readable(error, _language(request)) from error
+    following = receipt.next_step
+    then = None if following is None else step_json(following, blinding, _language(request))
     return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
 
 
-async def beat(request: Request) -> Response:
-    """Keep a trial for a rater who is still there."""
-    command = parse.beat_of(known_rater(request), parse.body_of(await request.body()))
-    return _json({"seconds": await request.app.state.collection.ask(command)})
+async def heartbeat(request: Request) -> Response:
+    """Keep a trial reserved for a rater who is still there."""
+    rater = authenticated_rater(request)
+    body = await requests.HeartbeatRequest.of(request)
+    return _json({"seconds": await request.app.state.collection.ask(body.command(rater))})
 
 
-def _leads_on(command_of: Callable[[str, parse.Body, Blinding], Command[Step]]) -> Endpoint:
+def _step_endpoint(model: type[requests.StepRequest]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        blinding: Blinding = request.app.state.blinding
-        command = command_of(known_rater(request), parse.body_of(await request.body()), blinding)
-        found = await request.app.state.collection.ask(command)
-        return _json({"step": step_json(found, blinding, _language(request))})
+        state, rater = request.app.state, authenticated_rater(request)
+        body = await model.of(request)
+        following = await state.collection.ask(body.command(rater, state.blinding))
+        return _json({"step": step_json(following, state.blinding, _language(request))})
 
     return endpoint
 
@@ -84,8 +85,8 @@ def _language(request: Request) -> str:
     return language_of(request, request.app.state.collection.study.languages)
 
 
-def known_rater(request: Request) -> str:
-    """The rater of the cookie; without a valid one nothing is done."""
+def authenticated_rater(request: Request) -> str:
+    """The rater of the cookie; a request without a valid one is refused."""
     rater = rater_of(request)
     if rater is None:
         raise Refused(401, "This page does not know you.", "Open the link you were given.")

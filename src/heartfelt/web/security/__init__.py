@@ -1,1 +1,1 @@
-"""Who may do what: signed cookies, passwords, tokens, limits, and headers on every answer."""
+"""Access control: signed cookies, passwords, API tokens, rate limits, origins and security headers."""

@@ -1,8 +1,8 @@
-"""Heavy reading away from the raters: figures, tables and exports in a process of their own, at low priority.
+"""Heavy reading away from the raters: figures, tables and exports in a separate process, at low priority.
 
 The process opens the same store, follows its journal and never takes the lock that raters' answers wait for. It is
-started with the first question, answers one at a time, and ends with the server. Without it (in tests, or where it
-cannot be started) the same functions run in the server's own threads.
+started with the first call, handles one at a time, and ends with the server. Without it (in tests) the same functions run
+in the server's own threads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Concatenate, ParamSpec, TypeVar
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreAway
+from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.errors import HeartfeltError
 
 P = ParamSpec("P")
@@ -57,26 +57,26 @@ class BackgroundReader(Reader):
         """What ``function`` gives for the collection; an error of heartfelt's comes back as the same error."""
         with self._lock:
             try:
-                worked, answer = self._ask((function, args, kwargs))
+                succeeded, answer = self._ask((function, args, kwargs))
             except (OSError, EOFError, ValueError, pickle.PickleError) as error:
                 self._stop()
-                raise StoreAway(
+                raise StoreUnavailable(
                     f"The process for figures and exports has ended ({type(error).__name__}).",
                     "It is started again with the next request; try again in a moment.",
                 ) from error
-        if worked:
+        if succeeded:
             result: R = answer
             return result
         kind, problem, fix = answer
         raise kind(problem, fix)
 
-    def _ask(self, question: object) -> tuple[bool, Any]:
+    def _ask(self, call: object) -> tuple[bool, Any]:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        send(process.stdin, question)
-        worked, answer = receive(process.stdout)
-        return worked, answer
+        send(process.stdin, call)
+        succeeded, answer = receive(process.stdout)
+        return succeeded, answer
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -130,16 +130,16 @@ def receive(pipe: IO[bytes]) -> Any:
 
 
 def main() -> None:
-    """Answer questions until the pipe is closed."""
-    asked, told = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    """Handle calls until the pipe is closed."""
+    calls, replies = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with suppress(OSError):
         os.nice(_NICE)
-    folder, database = receive(asked)
+    folder, database = receive(calls)
     collection: Collection | None = None
     while True:
         try:
-            function, args, kwargs = receive(asked)
+            function, args, kwargs = receive(calls)
         except (EOFError, KeyboardInterrupt):
             break
         answer: tuple[bool, Any]
@@ -149,14 +149,14 @@ def main() -> None:
             answer = (True, function(collection, *args, **kwargs))
         except HeartfeltError as error:
             answer = (False, (type(error), error.problem, error.fix))
-        except Exception as error:  # noqa: BLE001 - the edge of a process: whoever asked must get an answer
+        except Exception as error:  # noqa: BLE001 - the edge of a process: the caller must get a reply
             _log.exception("a figure or an export failed")
             words = f"{type(error).__name__}: {error}"
             answer = (
                 False,
                 (HeartfeltError, f"A figure or an export failed: {words}.", "See the server's log."),
             )
-        send(told, answer)
+        send(replies, answer)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The dashboard's heavier figures: computed once for a state of the study, and at most every few seconds.
+"""The dashboard's heavier figures: computed once per state of the study, and at most every few seconds.
 
-Whoever asks while they are being computed gets the last ones, with the number of the state they speak of.
+Requests that come while they are being computed get the previous ones, with the number of the state they describe.
 """
 
 from __future__ import annotations
@@ -9,18 +9,22 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
+from heartfelt.analysis.live import (
+    LiveReliability,
+    LiveSystemMean,
+    MachineField,
+    machine_fields,
+    reliability_so_far,
+    system_means,
+)
 from heartfelt.analysis.material import lay_out
 from heartfelt.collect import Collection
-from heartfelt.screening import Panel, screen
+from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.web.study.background import Reader
-from heartfelt.web.study.machine import MachineField, machine_fields
-from heartfelt.web.study.reliability import reliability
-from heartfelt.web.study.systems import system_means
 
 IDLE_SHARE = 5
 """After computing for a second the figures rest for five, so that raters never wait for them."""
@@ -33,8 +37,8 @@ class Board:
     change: int
     at: float
     took: float
-    reliability: list[dict[str, Any]]
-    systems: list[dict[str, Any]]
+    reliability: list[LiveReliability]
+    systems: list[LiveSystemMean]
     machine: list[MachineField]
     ranking: pl.DataFrame
     flagged: dict[str, list[str]]
@@ -42,7 +46,7 @@ class Board:
 
 
 class Figures:
-    """Keeps the last board and makes the next one when it is due."""
+    """Keeps the latest board and computes the next one when it is due."""
 
     def __init__(
         self,
@@ -68,7 +72,10 @@ class Figures:
             return last
         try:
             if self._last is None or self._due(self._last, fresh):
-                self._last = self._make()
+                board = self._reader.call(make_board)
+                # The first time includes loading the libraries, which says nothing about the next.
+                took = 0.0 if self._last is None else board.took
+                self._last = replace(board, at=self._clock(), took=took)
             return self._last
         finally:
             self._lock.release()
@@ -77,24 +84,18 @@ class Figures:
         rest = 0.0 if fresh else max(self._seconds, IDLE_SHARE * last.took)
         return self._clock() - last.at >= rest and self._collection.change() != last.change
 
-    def _make(self) -> Board:
-        board = self._reader.call(make_board)
-        # The first time includes loading the libraries, which says nothing about the next.
-        took = 0.0 if self._last is None else board.took
-        return replace(board, at=self._clock(), took=took)
-
 
 def make_board(collection: Collection) -> Board:
     """All figures of the study as it is now."""
     began, change = time.monotonic(), collection.change()
-    kept, everybody = snapshots(collection)
-    material = lay_out(_whatever_there_is(kept))
-    panel: Panel = screen(everybody)
+    retained, everybody = snapshots(collection)
+    material = lay_out(_from_first_rating(retained))
+    panel = screen(everybody)
     return Board(
         change,
         0.0,
         time.monotonic() - began,
-        reliability(material),
+        reliability_so_far(material),
         system_means(material),
         _machine(collection, everybody),
         panel.ranking,
@@ -103,7 +104,7 @@ def make_board(collection: Collection) -> Board:
     )
 
 
-def _whatever_there_is(snapshot: Snapshot) -> Snapshot:
+def _from_first_rating(snapshot: Snapshot) -> Snapshot:
     """The same with labels from the first rating on: a study that is half collected has figures too."""
     study = snapshot.study
     if study.design.minimum_ratings <= 1:
@@ -117,17 +118,20 @@ def _machine(collection: Collection, everybody: Snapshot) -> list[MachineField]:
     if not asked:
         return []
     fields = everybody.fields
-    gone = everybody.raters.filter("excluded")["rater"].to_list() if everybody.raters.height else []
     if "verified_by" in fields.columns:
-        fields = fields.filter(~pl.col("verified_by").is_in(gone).fill_null(False))
+        fields = fields.filter(~pl.col("verified_by").is_in(_excluded(everybody)).fill_null(False))
     return machine_fields(fields, asked)
 
 
+def _excluded(snapshot: Snapshot) -> list[str]:
+    return snapshot.raters.filter("excluded")["rater"].to_list() if snapshot.raters.height else []
+
+
 def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:
-    """The ratings of raters who count, and those of everybody: to be measured, and to be ranked."""
+    """The ratings of raters who count, to be measured, and those of everybody, to be ranked."""
     everybody = collection.snapshot()
-    gone = everybody.raters.filter("excluded")["rater"].to_list()
-    if not gone:
+    excluded = _excluded(everybody)
+    if not excluded:
         return everybody, everybody
-    ratings = everybody.ratings.filter(~pl.col("rater").is_in(gone))
+    ratings = everybody.ratings.filter(~pl.col("rater").is_in(excluded))
     return Snapshot.build(everybody.study, stimuli=everybody.stimuli, ratings=ratings), everybody

@@ -1,36 +1,52 @@
-"""The pages of the dashboard. Everything on them comes from the API; these only let people in and out."""
+"""The pages of the dashboard: login, logout, the page itself, and server-sent events. Its data come from the API."""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from heartfelt.collect import Collection
+from heartfelt.collect.errors import StoreUnavailable
+from heartfelt.study import Study
+from heartfelt.study.model import say
 from heartfelt.web.errors import Refused
-from heartfelt.web.security.cookies import STUDY_COOKIE, drop_cookie
-from heartfelt.web.security.login import (
-    check_page_token,
+from heartfelt.web.security.access import (
+    check_form_token,
     check_password,
-    let_in,
-    let_out,
-    page_token,
-    session_of,
+    form_token,
+    log_in,
+    log_out,
+    login_of,
 )
-from heartfelt.web.study.events import events
+from heartfelt.web.security.signing import STUDY_COOKIE, delete_cookie
 from heartfelt.web.templates import page_environment
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+LOOK_SECONDS = 0.5
+QUIET_SECONDS = 15.0
 _BEFORE_LOGIN = "before login"
 
 
-def routes() -> list[BaseRoute]:
-    """Every route of the dashboard."""
+def add_to(app: FastAPI) -> None:
+    """Add the dashboard's routes."""
+    app.router.routes.extend(_routes())
+
+
+def _routes() -> list[BaseRoute]:
     return [
         Route("/study", page, methods=["GET"], name="study"),
         Route("/study/login", login_page, methods=["GET"]),
@@ -42,42 +58,42 @@ def routes() -> list[BaseRoute]:
 
 
 async def page(request: Request) -> Response:
-    """The dashboard, or the way to the login."""
-    session = session_of(request)
+    """The dashboard, or a redirect to the login."""
+    session = login_of(request)
     if session is None:
-        return _to(request, "/study/login")
-    return _rendered(request, "study.html", token=page_token(request, session))
+        return _redirect(request, "/study/login")
+    return _rendered(request, "study.html", token=form_token(request, session))
 
 
 async def login_page(request: Request) -> Response:
     """The form that asks for the password."""
-    if session_of(request) is not None:
-        return _to(request, "/study")
+    if login_of(request) is not None:
+        return _redirect(request, "/study")
     return _form(request)
 
 
 async def login(request: Request) -> Response:
-    """Let somebody in who knows the password."""
+    """Log in with the password."""
     given = await _fields(request)
     try:
-        check_page_token(request, _BEFORE_LOGIN, given.get("page"))
+        check_form_token(request, _BEFORE_LOGIN, given.get("page"))
         await check_password(request, given.get("password", ""))
     except Refused as refused:
-        fix = refused.fix if refused.status_code != 403 else "The page was open too long; try again."
-        return _form(request, refused.status_code, refused.problem, fix, refused.headers)
-    response = _to(request, "/study")
-    let_in(request, response)
+        fix = refused.words[1] if refused.status_code != 403 else "The page was open for too long; try again."
+        return _form(request, refused.status_code, refused.words[0], fix, refused.headers)
+    response = _redirect(request, "/study")
+    log_in(request, response)
     return response
 
 
 async def logout(request: Request) -> Response:
-    """Let somebody out."""
-    session = session_of(request)
+    """Log out."""
+    session = login_of(request)
     if session is not None:
-        check_page_token(request, session, (await _fields(request)).get("page"))
-        await let_out(request, session)
-    response = _to(request, "/study/login")
-    drop_cookie(response, request.app.state.options, STUDY_COOKIE)
+        check_form_token(request, session, (await _fields(request)).get("page"))
+        await log_out(request, session)
+    response = _redirect(request, "/study/login")
+    delete_cookie(response, request.app.state.options, STUDY_COOKIE)
     return response
 
 
@@ -89,13 +105,13 @@ async def _fields(request: Request) -> dict[str, str]:
 def _form(
     request: Request, status: int = 200, problem: str = "", fix: str = "", headers: Any = None
 ) -> Response:
-    token = page_token(request, _BEFORE_LOGIN)
+    token = form_token(request, _BEFORE_LOGIN)
     response = _rendered(request, "login.html", status, page=token, problem=problem, fix=fix)
     response.headers.update(headers or {})
     return response
 
 
-def _to(request: Request, path: str) -> Response:
+def _redirect(request: Request, path: str) -> Response:
     return RedirectResponse(request.app.state.options.prefix + path, 303)
 
 
@@ -105,14 +121,61 @@ def _rendered(request: Request, name: str, status: int = 200, /, **values: str) 
     return HTMLResponse(_environment().get_template(name).render(title=title, base=base, **values), status)
 
 
-def study_title(study: Any) -> str:
+def study_title(study: Study) -> str:
     """The study's title in its first language, or its name."""
-    title = study.title
-    if isinstance(title, str):
-        return title or str(study.name)
-    return str(title.get(study.languages[0]) or next(iter(title.values()), study.name))
+    return say(study.title, study.languages[0]) or study.name
 
 
 @cache
 def _environment() -> Environment:
     return page_environment("heartfelt.web.study")
+
+
+# --- server-sent events -----------------------------------------------------------------------------------------------
+
+
+class ChangeCounter:
+    """The number of the study's latest change, looked up at most twice a second for any number of dashboards."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._lock = asyncio.Lock()
+        self._number = 0
+        self._looked = float("-inf")
+
+    async def number(self) -> int:
+        """The number now, or half a second ago."""
+        async with self._lock:
+            if time.monotonic() - self._looked >= LOOK_SECONDS:
+                self._number = await run_in_threadpool(self._collection.change)
+                self._looked = time.monotonic()
+            return self._number
+
+
+async def events(request: Request) -> Response:
+    """Send a dashboard the number of every change until it disconnects or its login ends."""
+    if login_of(request) is None:
+        raise Refused(401)
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_stream(request), media_type="text/event-stream", headers=headers)
+
+
+async def _stream(request: Request) -> AsyncIterator[str]:
+    counter: ChangeCounter = request.app.state.change_counter
+    last: int | None = -1
+    sent = time.monotonic()
+    yield "retry: 2000\n\n"
+    while login_of(request) is not None and not await request.is_disconnected():
+        try:
+            now: int | None = await counter.number()
+        except StoreUnavailable:
+            now = None
+        if now != last:
+            yield "event: away\ndata: \n\n" if now is None else f"event: change\ndata: {now}\n\n"
+            last, sent = now, time.monotonic()
+        elif time.monotonic() - sent > QUIET_SECONDS:
+            yield ": still here\n\n"
+            sent = time.monotonic()
+        await asyncio.sleep(LOOK_SECONDS)

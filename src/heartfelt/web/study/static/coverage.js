@@ -41,8 +41,8 @@ const share = (svg, data, width) => {
 };
 
 export const forecast = (data) => {
-  if (data.complete >= data.wanted) return "Everything has its ratings.";
-  if (data.finish) return `At ${number(data.per_hour, data.per_hour < 10 ? 1 : 0)} trials an hour it is full by ${moment(data.finish)}.`;
+  if (data.complete >= data.wanted) return "All items have their ratings.";
+  if (data.finish) return `At ${number(data.per_hour, data.per_hour < 10 ? 1 : 0)} trials per hour it will be complete by ${moment(data.finish)}.`;
   return `No forecast: ${data.why_no_finish}.`;
 };
 

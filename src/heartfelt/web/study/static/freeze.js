@@ -18,7 +18,7 @@ const listed = (list, snapshots) => {
 const take = async (href, told) => {
   say("Writing…", told);
   const answer = await fetch(`${base}/api/v1/${href}`, { credentials: "same-origin" });
-  if (!answer.ok) { const why = await answer.json().catch(() => ({})); say(`${why.problem || "It could not be written."} ${why.fix || ""}`, told); return; }
+  if (!answer.ok) { const why = await answer.json().catch(() => ({})); say(`${why.problem || "The snapshot could not be written."} ${why.fix || ""}`, told); return; }
   const link = element("a", "");
   link.href = URL.createObjectURL(await answer.blob());
   link.download = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") || "")?.[1] || "export.zip";
@@ -30,13 +30,13 @@ const take = async (href, told) => {
 export const freeze = async () => {
   const box = dialog("Freeze and export");
   box.id = "freezing";
-  element("p", "", box, "A snapshot is the study at this moment: whole, hashed, and kept in the study folder. Rating goes on meanwhile.");
+  element("p", "", box, "A snapshot is the study at this moment: complete, hashed, and stored in the study folder. Raters can continue meanwhile.");
   const now = element("button", "main", element("div", "row", box), "Freeze now");
   now.type = "button";
   const told = status(box);
   element("h3", "", box, "Snapshots");
   const list = element("ul", "", box);
-  element("h3", "", box, "Export the ratings of this moment");
+  element("h3", "", box, "Export the current ratings");
   const row = element("p", "row", box);
   const refresh = async () => listed(list, (await get("snapshots")).snapshots);
   now.addEventListener("click", async () => {

@@ -14,7 +14,7 @@ const asked = async (method, path, body) => {
   try {
     answer = await fetch(`${base}/api/v1/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin" });
   } catch {
-    throw new Problem(0, "The server cannot be reached.", "It will be tried again.");
+    throw new Problem(0, "The server cannot be reached.", "It will be retried automatically.");
   }
   if (answer.status === 401) { location.assign(`${base}/study/login`); }
   const told = answer.status === 204 ? null : await answer.json().catch(() => ({}));

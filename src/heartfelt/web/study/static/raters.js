@@ -10,7 +10,7 @@ const cell = (row, words, className) => element("td", className || "", row, word
 
 // Means and alphas before and after, largest change first.
 const changes = (parent, found) => {
-  element("h3", "", parent, "What it would change");
+  element("h3", "", parent, "Effect on the results");
   const table = element("table", "", parent), head = element("tr", "", element("thead", "", table));
   for (const words of ["", "now", "then", "change"]) { const th = element("th", words && "number", head, words); th.scope = "col"; }
   const body = element("tbody", "", table);
@@ -25,20 +25,20 @@ const changes = (parent, found) => {
   for (const one of found.alpha) row(`α ${one.question}`, one.before, one.after, 3);
   const size = (one) => (one.before?.value === null || one.after?.value === null || !one.before || !one.after ? 0 : Math.abs(one.after.value - one.before.value));
   for (const one of found.systems.toSorted((a, b) => size(b) - size(a)).slice(0, 8)) row(`mean ${one.question}, ${one.system}`, one.before, one.after, 2);
-  if (found.systems.length > 8) element("p", "note", parent, `The 8 system means that move most, of ${found.systems.length}.`);
+  if (found.systems.length > 8) element("p", "note", parent, `The 8 system means that change most, of ${found.systems.length}.`);
 };
 
 const judge = async (rater, reload) => {
-  const out = !rater.excluded, box = dialog(out ? `Exclude ${rater.rater}?` : `Take ${rater.rater} back?`);
+  const out = !rater.excluded, box = dialog(out ? `Exclude ${rater.rater}?` : `Restore ${rater.rater}?`);
   box.id = "judge";
   if (rater.reasons.length) {
-    element("h3", "", box, "What was seen");
+    element("h3", "", box, "Evidence");
     const list = element("ul", "", box);
     for (const words of rater.reasons) element("li", "", list, words);
   }
-  const wait = element("p", "note", box, "Computing what it would change…");
+  const wait = element("p", "note", box, "Computing the effect…");
   const form = element("form", "", box), row = element("div", "row", form);
-  const reason = out ? field(row, "Reason, kept with the data", "text", rater.flagged_by.length ? `careless: ${rater.flagged_by.join(", ")}` : "", "field wide") : null;
+  const reason = out ? field(row, "Reason (stored with the data)", "text", rater.flagged_by.length ? `careless: ${rater.flagged_by.join(", ")}` : "", "field wide") : null;
   if (reason) { reason.required = true; reason.maxLength = 500; }
   const go = element("button", "main", row, out ? "Exclude" : "Restore");
   go.type = "submit";
@@ -66,7 +66,7 @@ const judge = async (rater, reload) => {
 const erase = (rater, reload) => {
   const box = dialog(`Erase ${rater.rater}?`);
   box.id = "erase";
-  element("p", "", box, "Everything this person said is deleted for good: answers, facts about them, comments, their participant id. A count is left, and their places open again. This cannot be undone.");
+  element("p", "", box, "Everything about this person is deleted for good: answers, demographics, comments and their participant id. Only a count is left, and their slots open again. This cannot be undone.");
   const form = element("form", "", box), row = element("div", "row", form);
   const typed = field(row, "Type the rater's id to confirm", "text", "", "field wide");
   typed.required = true;
@@ -82,7 +82,7 @@ const erase = (rater, reload) => {
       const done = await send("POST", `raters/${encodeURIComponent(rater.rater)}/erase`);
       if (done.snapshots.length) {
         form.replaceChildren();
-        element("p", "warn", form, `Erased. These snapshots were frozen before and still hold this person; delete them: ${done.snapshots.join(", ")}`);
+        element("p", "warn", form, `Erased. These earlier snapshots still contain this person; delete them: ${done.snapshots.join(", ")}`);
       } else { box.close(); say(`${rater.rater} was erased.`); }
       reload();
     } catch (problem) { go.disabled = false; complain(problem, told); }
@@ -98,11 +98,11 @@ const trials = async (rater, reload, image) => {
   if (rater.reason) element("p", "warn", box, `Excluded: ${rater.reason}`);
   for (const words of rater.reasons) element("p", "", box, words);
   const acts = element("div", "row", box), told = status(box);
-  button(rater.excluded ? "Take back…" : "Exclude…", acts, () => { box.close(); judge(rater, reload); });
+  button(rater.excluded ? "Restore…" : "Exclude…", acts, () => { box.close(); judge(rater, reload); });
   button("Link to continue", acts, async () => {
     try {
       const made = await send("POST", `raters/${encodeURIComponent(rater.rater)}/resume-link`);
-      say("For this rater only, good for 14 days:", told);
+      say("For this rater only, valid for 14 days:", told);
       copyable(told, made.link);
     } catch (problem) { complain(problem, told); }
   });
@@ -148,7 +148,7 @@ export const raters = (host, hint, reload, image) => {
     if (!words) th.append(Object.assign(document.createElement("span"), { className: "unseen", textContent: "action" }));
   }
   return (data) => {
-    hint.textContent = data.raters.length ? ["Evidence in powers of ten, summed over the rules: read from the top, it is no test.", ...data.notes].join(" ") : "Nobody has come yet.";
+    hint.textContent = data.raters.length ? ["Evidence in powers of ten, summed over the rules: a ranking, not a test.", ...data.notes].join(" ") : "No raters yet.";
     const most = Math.max(4, ...data.raters.map((r) => r.score || 0));
     const held = document.activeElement?.dataset?.rater, kind = document.activeElement?.className;
     const top = host.scrollTop;

@@ -13,11 +13,11 @@ const links = (box, study) => {
 
 const settings = (box, now, study, changed) => {
   const wanted_now = study.ratings_per_item;
-  element("h3", "", box, "Taking raters");
+  element("h3", "", box, "Admission");
   const form = element("form", "", box), row = element("div", "row", form), codes = element("div", "row", form);
   const open = field(row, "Open to raters", "checkbox", now.open);
   open.id = "is-open";
-  const cap = field(row, "Most raters (empty: no limit)", "number", now.cap);
+  const cap = field(row, "Maximum number of raters (empty: no limit)", "number", now.cap);
   cap.min = 1;
   const quota = field(row, "Ratings per item (can be raised)", "number", wanted_now);
   quota.min = wanted_now;
@@ -37,7 +37,7 @@ const settings = (box, now, study, changed) => {
 
 const people = (box) => {
   element("h3", "", box, "Participants");
-  element("p", "note", box, "Recruiters' ids with the raters they are: to pay, reject or match people. Never part of a snapshot or an export.");
+  element("p", "note", box, "Recruiters' ids with their raters: to pay, reject or match people. Never part of a snapshot or an export.");
   const link = element("a", "button", element("div", "row", box), "Download CSV");
   link.href = `${base}/api/v1/participants?as=csv`;
   link.setAttribute("download", "");
@@ -45,9 +45,9 @@ const people = (box) => {
 
 const invite = (box) => {
   element("h3", "", box, "Personal links");
-  element("p", "note", box, "Each opens the study for one person, who can come back to it on any device.");
+  element("p", "note", box, "Each admits one person, who can return to it on any device.");
   const form = element("form", "", box), row = element("div", "row", form);
-  const count = field(row, "How many", "number", 10), note = field(row, "Note, for you", "text", "", "field wide");
+  const count = field(row, "How many", "number", 10), note = field(row, "Note (only for you)", "text", "", "field wide");
   count.min = 1;
   count.max = 1000;
   count.required = true;

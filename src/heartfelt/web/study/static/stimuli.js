@@ -50,7 +50,7 @@ export const stimuli = (host, tabs, search, image) => {
       rows.forEach(add);
       shown = from + rows.length;
       total = found.total ?? rows.length;
-      foot.textContent = total ? (shown < total ? `${whole(shown)} of ${whole(total)}; scroll for more` : `${whole(total)} in all`) : { stimuli: "No stimulus is called that.", flags: "Nobody has flagged anything.", problems: "Every file has loaded so far." }[which];
+      foot.textContent = total ? (shown < total ? `${whole(shown)} of ${whole(total)}; scroll for more` : `${whole(total)} in all`) : { stimuli: "No stimulus matches.", flags: "Nobody has flagged anything.", problems: "All files have loaded so far." }[which];
       if (!more) host.scrollTop = held;
     } catch (problem) { complain(problem); }
   };

@@ -11,7 +11,7 @@ const shown = (row) => {
 };
 const rows = (svg, data, width, height) => {
   const list = data.rows;
-  if (!list.length) { node("text", { x: 8, y: 24 }, svg, "The study names no systems, or nothing has been rated yet."); return 40; }
+  if (!list.length) { node("text", { x: 8, y: 24 }, svg, "The study has no systems, or no ratings yet."); return 40; }
   const ends = list.flatMap((r) => (r.mean.value === null ? [] : [r.mean.low ?? r.mean.value, r.mean.high ?? r.mean.value]));
   const bounds = list[0].bounds || [Math.min(...ends, 0), Math.max(...ends, 1)];
   const spread = ends.length ? [Math.min(...ends), Math.max(...ends)] : bounds, pad = 0.12 * (spread[1] - spread[0] || 1);

@@ -6,7 +6,7 @@ import { base, complain, get, say, send } from "./net.js";
 export const tokens = async () => {
   const box = dialog("API for programs");
   box.id = "tokens-dialog";
-  const about = element("p", "", box, "Everything on this page can be asked and done by a program: ");
+  const about = element("p", "", box, "Programs can read and do everything on this page: ");
   const link = element("a", "", about, "the API\u2019s description");
   link.href = `${base}/api/v1/docs`;
   const form = element("form", "", box), row = element("div", "row", form);

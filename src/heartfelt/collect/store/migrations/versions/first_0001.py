@@ -5,184 +5,53 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from heartfelt.collect.store.tables import column
+
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
 
-
-_LONG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-
-
-def _text(name: str, *, nullable: bool = False) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, nullable=nullable)
-
-
-def _number(name: str, *, nullable: bool = False) -> sa.Column[int]:
-    return sa.Column(name, sa.Integer, nullable=nullable)
-
-
-def _long(name: str, *, nullable: bool = False) -> sa.Column[int]:
-    return sa.Column(name, sa.BigInteger, nullable=nullable)
-
-
-def _real(name: str, *, nullable: bool = True) -> sa.Column[float]:
-    return sa.Column(name, sa.Float(53), nullable=nullable)
-
-
-def _yes(name: str) -> sa.Column[bool]:
-    return sa.Column(name, sa.Boolean, nullable=False)
+_TABLES = {
+    "journal": "seq long key, at real not null, kind text not null, rater integer, trial bigint, unit integer,"
+    "number real, words text",
+    "units": "unit integer key, stimulus text not null, question text not null",
+    "versions": "version integer key, at real not null, hash text not null, study text not null",
+    "raters": "number integer key, rater text not null, at real not null, recruiter text not null, person text,"
+    "facts text not null, language text not null, device text not null",
+    "consents": "rater integer key, at real not null, agreed boolean not null, version text not null,"
+    "study_version integer not null",
+    "demographics": "rater integer key, at real not null, answers text not null, kept boolean not null",
+    "headphones": "rater integer key, probe text key, at real not null, given text not null, expected text not null,"
+    "correct integer not null, passed boolean not null",
+    "answers": "trial long key, rater integer not null, key text not null, at real not null, kind text not null,"
+    "probe text, position integer not null, session integer not null, late boolean not null, seconds real,"
+    "first_play real, plays integer not null, focus_losses integer not null, intervals text, changes text,"
+    "device text, began real, comment text, study_version integer not null",
+    "ratings": "trial long key, question text key, rater integer not null, stimulus text, repeat integer not null,"
+    "practice boolean not null, value real, answer text, machine text, shown text, verdict text",
+    "flags": "seq long key, at real not null, rater integer not null, trial bigint not null, stimulus text,"
+    "reason text not null, comment text, skipped boolean not null",
+    "media_problems": "seq long key, at real not null, rater integer not null, trial bigint not null, stimulus text,"
+    "problem text not null",
+    "exclusions": "seq long key, at real not null, rater integer not null, excluded boolean not null, reason text,"
+    "made_by text not null",
+    "invitations": "invitation text key, at real not null, note text",
+    "kept": "name text key, value text not null",
+}
+_UNIQUE = {
+    "units": {"units_once": ["stimulus", "question"]},
+    "raters": {"raters_once": ["rater"], "persons_once": ["person"]},
+    "ratings": {"ratings_once": ["rater", "stimulus", "question", "repeat", "practice"]},
+}
 
 
 def upgrade() -> None:
     """Make every table."""
-    _journal()
-    _people()
-    _answers()
-    _researcher()
-
-
-def _journal() -> None:
-    op.create_table(
-        "journal",
-        sa.Column("seq", _LONG, primary_key=True, autoincrement=False),
-        _real("at", nullable=False),
-        _text("kind"),
-        _number("rater", nullable=True),
-        _long("trial", nullable=True),
-        _number("unit", nullable=True),
-        _real("number"),
-        _text("words", nullable=True),
-    )
-    op.create_table(
-        "units",
-        sa.Column("unit", sa.Integer, primary_key=True, autoincrement=False),
-        _text("stimulus"),
-        _text("question"),
-        sa.UniqueConstraint("stimulus", "question", name="units_once"),
-    )
-    op.create_table(
-        "versions",
-        sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-        _real("at", nullable=False),
-        _text("hash"),
-        _text("study"),
-    )
-
-
-def _people() -> None:
-    op.create_table(
-        "raters",
-        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-        _text("rater"),
-        _real("at", nullable=False),
-        _text("recruiter"),
-        _text("person", nullable=True),
-        _text("facts"),
-        _text("language"),
-        _text("device"),
-        sa.UniqueConstraint("rater", name="raters_once"),
-        sa.UniqueConstraint("person", name="persons_once"),
-    )
-    op.create_table(
-        "consents",
-        sa.Column("rater", sa.Integer, primary_key=True, autoincrement=False),
-        _real("at", nullable=False),
-        _yes("agreed"),
-        _text("version"),
-        _number("study_version"),
-    )
-    op.create_table(
-        "demographics",
-        sa.Column("rater", sa.Integer, primary_key=True, autoincrement=False),
-        _real("at", nullable=False),
-        _text("answers"),
-        _yes("kept"),
-    )
-    op.create_table(
-        "headphones",
-        sa.Column("rater", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("probe", sa.Text, primary_key=True),
-        _real("at", nullable=False),
-        _text("given"),
-        _text("expected"),
-        _number("correct"),
-        _yes("passed"),
-    )
-
-
-def _answers() -> None:
-    op.create_table(
-        "answers",
-        sa.Column("trial", _LONG, primary_key=True, autoincrement=False),
-        _number("rater"),
-        _text("key"),
-        _real("at", nullable=False),
-        _text("kind"),
-        _text("probe", nullable=True),
-        _number("position"),
-        _number("session"),
-        _yes("late"),
-        _real("seconds"),
-        _real("first_play"),
-        _number("plays"),
-        _number("focus_losses"),
-        _text("intervals", nullable=True),
-        _text("changes", nullable=True),
-        _text("device", nullable=True),
-        _real("began"),
-        _text("comment", nullable=True),
-        _number("study_version"),
-    )
-    op.create_table(
-        "ratings",
-        sa.Column("trial", _LONG, primary_key=True, autoincrement=False),
-        sa.Column("question", sa.Text, primary_key=True),
-        _number("rater"),
-        _text("stimulus", nullable=True),
-        _number("repeat"),
-        _yes("practice"),
-        _real("value"),
-        _text("answer", nullable=True),
-        _text("machine", nullable=True),
-        _text("shown", nullable=True),
-        _text("verdict", nullable=True),
-        sa.UniqueConstraint("rater", "stimulus", "question", "repeat", "practice", name="ratings_once"),
-        sqlite_with_rowid=False,
-    )
-
-
-def _researcher() -> None:
-    for name in ("flags", "media_problems"):
-        op.create_table(
-            name,
-            sa.Column("seq", _LONG, primary_key=True, autoincrement=False),
-            _real("at", nullable=False),
-            _number("rater"),
-            _long("trial"),
-            _text("stimulus", nullable=True),
-            *(
-                [_text("reason"), _text("comment", nullable=True), _yes("skipped")]
-                if name == "flags"
-                else [_text("problem")]
-            ),
-        )
-    op.create_table(
-        "exclusions",
-        sa.Column("seq", _LONG, primary_key=True, autoincrement=False),
-        _real("at", nullable=False),
-        _number("rater"),
-        _yes("excluded"),
-        _text("reason", nullable=True),
-        _text("made_by"),
-    )
-    op.create_table(
-        "invitations",
-        sa.Column("invitation", sa.Text, primary_key=True),
-        _real("at", nullable=False),
-        _text("note", nullable=True),
-    )
-    op.create_table("kept", sa.Column("name", sa.Text, primary_key=True), _text("value"))
+    for name, columns in _TABLES.items():
+        unique = [sa.UniqueConstraint(*names, name=rule) for rule, names in _UNIQUE.get(name, {}).items()]
+        options = {"sqlite_with_rowid": False} if name == "ratings" else {}
+        op.create_table(name, *(column(text) for text in columns.split(",")), *unique, **options)
 
 
 def downgrade() -> None:

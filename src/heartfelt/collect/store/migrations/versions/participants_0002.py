@@ -1,9 +1,10 @@
-"""What changed between versions, what was heard, under which version a rater came, and who is who for the recruiter."""
+"""What changed between versions, what was heard, under which version a rater came, and the recruiters' own ids."""
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from alembic import op
+
+from heartfelt.collect.store.tables import column
 
 revision = "0002"
 down_revision = "0001"
@@ -13,18 +14,12 @@ depends_on = None
 
 def upgrade() -> None:
     """Add columns that older rows leave empty, and the table of participants."""
-    op.add_column("versions", sa.Column("changes", sa.Text))
-    op.add_column("raters", sa.Column("study_version", sa.Integer))
-    op.add_column("answers", sa.Column("heard", sa.Float(53)))
-    op.add_column("answers", sa.Column("heard_flag", sa.Text))
-    op.create_table(
-        "participants",
-        sa.Column("rater", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("at", sa.Float(53), nullable=False),
-        sa.Column("recruiter", sa.Text, nullable=False),
-        sa.Column("participant", sa.Text, nullable=False),
-        sa.Column("facts", sa.Text, nullable=False),
-    )
+    op.add_column("versions", column("changes text"))
+    op.add_column("raters", column("study_version integer"))
+    op.add_column("answers", column("heard real"))
+    op.add_column("answers", column("heard_flag text"))
+    columns = "rater integer key, at real not null, recruiter text not null, participant text not null, facts text not null"
+    op.create_table("participants", *(column(text) for text in columns.split(",")))
 
 
 def downgrade() -> None:

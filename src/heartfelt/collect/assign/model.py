@@ -1,0 +1,254 @@
+"""The data of assignment: journal events, the design in plain numbers, session plans, raters and trials.
+
+The journal is the record all decisions follow from; the state of a collection is the sum of its events, in every process
+alike. Kinds of events (as stored):
+
+| kind | what happened | carries |
+|---|---|---|
+| arrived | a new rater came | words: the rater's id |
+| consented | the rater agreed or not | number: 1 or 0 |
+| told | the demographic questions were answered | number: 1, or 0 if screened out |
+| heard | the headphone check was taken | number: 1, or 0 if screened out |
+| ready | instructions read, or a break over | |
+| planned | the next session was planned | number: trials in all; words: its slots |
+| leased | a trial is reserved for the rater | trial, unit; words: its kind, if not an ordinary rating |
+| retaken | a lapsed lease is renewed | trial |
+| shown | a trial was shown | trial; number: its place in the order |
+| answered | a trial was answered | trial; number: 1 if late; words: values that steer, and under "" the seconds listened |
+| returned | a trial was given back | trial; words: why |
+| passed | a slot of the plan could not be filled | |
+| exhausted | nothing is left for the rater | |
+| renewed | the rater is still there | |
+| lapsed | the rater's leases expired | |
+| ended | the rater's session ended | words: how |
+| resumed | a rater turned away because the study was full gets a place after all | |
+| excluded, restored | a researcher excluded the rater, or restored them | |
+| erased | everything about the rater was deleted | trial: the highest so far; number: trials answered |
+| declined | the rater declined consent, and nothing was kept | trial: the highest so far |
+| set | settings changed | words: the settings |
+| noted | something else was stored | |
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal, NamedTuple, TypeAlias
+
+from heartfelt.collect.commands import Ending
+from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe, RepeatProbe
+
+TrialKind: TypeAlias = Literal["practice", "rating", "anchor", "repeat", "attention"]
+Slot: TypeAlias = tuple[str, str, int]
+"""A place in a plan: kind, probe, and for a repeat which of the session's ordinary trials comes again."""
+ORDINARY: Slot = ("rating", "", -1)
+
+
+class Event(NamedTuple):
+    """One row of the journal; the fields are the table's columns."""
+
+    seq: int
+    at: float
+    kind: str
+    rater: int | None = None
+    trial: int | None = None
+    unit: int | None = None
+    number: float | None = None
+    words: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The units of a study and the rules of its design. A unit is a stimulus with its questions, or one item."""
+
+    size: int
+    """One more than the highest unit number."""
+    units: Sequence[int]
+    """Units assigned in the ordinary way."""
+    quota: int
+    cell: Mapping[int, int] = field(default_factory=dict)
+    """The combination a rater meets at most once, by unit; empty if the design has no such rule."""
+    block: Mapping[int, int] = field(default_factory=dict)
+    """The block or the condition of a unit; empty if the order does not depend on one."""
+    order: Literal["random", "blocks", "latin-square", "manifest"] = "random"
+    lease: float = 180.0
+    adaptive: bool = False
+    minimum: int = 1
+    spans: Mapping[str, float] = field(default_factory=dict)
+    """In an adaptive study, the range of each ordered question; 0 for nominal ones."""
+
+    @property
+    def levels(self) -> int:
+        """Ratings a unit gets before anything but the count decides."""
+        return min(self.minimum, self.quota) if self.adaptive else self.quota
+
+    @property
+    def most(self) -> int:
+        """Ordinary trials one rater can get at most."""
+        return len(set(self.cell.values())) if self.cell else len(self.units)
+
+
+class Plan:
+    """What is left of a session's plan. Only the probes are listed: every other slot is ordinary."""
+
+    __slots__ = ("_again", "_length", "_next", "_probes")
+
+    def __init__(self, length: int = 0, probes: Iterable[tuple[int, Slot]] = ()) -> None:
+        self._length = length
+        self._probes = deque(probes)
+        self._next = self._again = 0
+
+    def __len__(self) -> int:
+        return self._length - self._next + self._again
+
+    @property
+    def head(self) -> Slot:
+        """The next slot."""
+        if not self._again and self._probes and self._probes[0][0] == self._next:
+            return self._probes[0][1]
+        return ORDINARY
+
+    def advance(self) -> None:
+        """Go on to the slot after the next."""
+        if self._again:
+            self._again -= 1
+            return
+        if self._probes and self._probes[0][0] == self._next:
+            self._probes.popleft()
+        self._next += 1
+
+    def repeat_ordinary(self) -> None:
+        """Put an ordinary slot in front, for a trial that was given back."""
+        self._again += 1
+
+    def clear(self) -> None:
+        """Drop what is left."""
+        self._length = self._next = self._again = 0
+        self._probes.clear()
+
+
+def session_plan(ordinary: int, probes: Sequence[Probe], rng: Random) -> list[Slot]:
+    """The slots of a session with ``ordinary`` ordinary trials and the study's probes at random places.
+
+    A session is what lies between two breaks. Every probe comes as often as its ``per_session`` says, none opens a
+    session, and a repeat keeps its distance from the first presentation as far as the session is long enough.
+    """
+    slots: list[Slot] = [ORDINARY] * ordinary
+    for probe in probes:
+        if isinstance(probe, AnchorProbe | AttentionProbe):
+            for _ in range(probe.per_session):
+                slots.insert(rng.randint(1, len(slots)) if slots else 0, (probe.type, probe.id, -1))
+    for probe in probes:
+        if isinstance(probe, RepeatProbe):
+            _insert_repeats(slots, probe, ordinary, rng)
+    return slots
+
+
+def _insert_repeats(slots: list[Slot], probe: RepeatProbe, ordinary: int, rng: Random) -> None:
+    taken = {source for kind, _, source in slots if kind == "repeat"}
+    for _ in range(probe.per_session):
+        places = [place for place, slot in enumerate(slots) if slot[0] == "rating"]
+        gap = min(probe.gap, len(slots) - 2)
+        free = [s for s in range(ordinary) if s not in taken and places[s] + gap + 1 <= len(slots)]
+        if gap < 1 or not free:
+            return
+        source = rng.choice(free)
+        taken.add(source)
+        slots.insert(rng.randint(places[source] + gap + 1, len(slots)), ("repeat", probe.id, source))
+
+
+def probes_each_session(probes: Sequence[Probe]) -> int:
+    """How many trials of a session are probes."""
+    return sum(p.per_session for p in probes if isinstance(p, AnchorProbe | AttentionProbe | RepeatProbe))
+
+
+@dataclass(slots=True, eq=False)
+class Trial:
+    """One presentation that is reserved for a rater and not answered yet."""
+
+    id: int
+    rater: int
+    unit: int | None
+    kind: TrialKind = "rating"
+    probe: str | None = None
+    repeat: int = 0
+    session: int = 0
+    position: int = 0
+    """Its place in the rater's order, from 1; 0 until it is shown. Practice has no place: it is -1 once shown."""
+    leased_at: float = 0.0
+    live: bool = True
+    """Whether its lease counts."""
+    closed: bool = False
+    """Whether the rater gave it back on purpose."""
+    shows: int | None = None
+    """For an attention trial: the unit it displays, so that it looks like the others."""
+    machine: dict[str, tuple[str | None, str]] = field(default_factory=dict)
+    """Machine values by question: what is displayed (None if withheld), and whether it is true, hidden or planted."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the rater has seen it."""
+        return self.position != 0
+
+
+@dataclass(slots=True, eq=False)
+class Rater:
+    """The progress of one rater."""
+
+    number: int
+    id: str
+    last: float = 0.0
+    """When the rater last did something."""
+    until: float = 0.0
+    """When the rater's leases expire."""
+    live: bool = False
+    """Whether the rater holds leases."""
+    consented: bool | None = None
+    demographics_done: bool = False
+    headphones_done: bool = False
+    instructed: bool = False
+    rested: bool = True
+    excluded: bool = False
+    exhausted: bool = False
+    ended: Ending | None = None
+    practised: int = 0
+    """Practice trials leased so far."""
+    answered: int = 0
+    """Trials answered, not counting practice."""
+    on_time: int = 0
+    """Ordinary trials answered before their lease expired."""
+    listened_until: float = 0.0
+    """The moment up to which the rater's time has been spent on listening."""
+    first_seq: int = 0
+    """The number of the rater's first event."""
+    positions: int = 0
+    """Trials shown, not counting practice."""
+    sessions: int = 0
+    planned: int = 0
+    """Ordinary trials planned over all sessions so far."""
+    target: int = 0
+    """Ordinary trials the rater is to get in all."""
+    of: int = 0
+    """Trials in all, probes included, as displayed to the rater."""
+    plan: Plan = field(default_factory=Plan)
+    queue: list[Trial] = field(default_factory=list)
+    """Trials reserved for the rater, in order; the first is the one on screen."""
+    seen: set[int] = field(default_factory=set)
+    practised_units: set[int] = field(default_factory=set)
+    """Units met in practice only: avoided while there are others."""
+    cells: set[int] = field(default_factory=set)
+    rated_units: list[int] = field(default_factory=list)
+    session_units: list[int] = field(default_factory=list)
+    presentations: dict[int, int] = field(default_factory=dict)
+    """How often each unit was reserved for the rater, not counting practice: the number of its next repeat."""
+    latest: int | None = None
+    """The unit of the ordinary trial leased last."""
+    values: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    """Answers in an adaptive study, to be subtracted if the rater is excluded."""
+
+    @property
+    def engaged(self) -> bool:
+        """Whether the rater did more than open the link; a link preview does not."""
+        return self.consented is not None or self.demographics_done or self.headphones_done or self.instructed

@@ -1,0 +1,306 @@
+"""What was collected as tables, one function per table. Columns are read by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from heartfelt.collect.assign.model import Rater
+from heartfelt.study import Study
+from heartfelt.study.probe import HeadphoneProbe
+from heartfelt.tables import MOMENT
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_KINDS = {
+    "text": pl.String,
+    "integer": pl.Int64,
+    "real": pl.Float64,
+    "boolean": pl.Boolean,
+    "moment": pl.Float64,
+}
+
+
+def query(connection: Connection, sql: str, columns: str) -> pl.DataFrame:
+    """The rows of a query as a table. ``columns`` lists their types, as in ``rater text, at moment``."""
+    kinds = columns_of(columns)
+    result = connection.exec_driver_sql(sql)
+    schema = {name: kinds[name] for name in result.keys()}  # noqa: SIM118 - a result, not a dictionary
+    return typed(pl.DataFrame([tuple(row) for row in result], schema=schema, orient="row"), columns)
+
+
+def columns_of(columns: str) -> dict[str, Any]:
+    """Column types by name; moments are still seconds."""
+    return {name: _KINDS[kind] for name, kind in (column.split() for column in columns.split(","))}
+
+
+def typed(frame: pl.DataFrame, columns: str) -> pl.DataFrame:
+    """The columns in the order given, with seconds since 1970 turned into moments."""
+    pairs = (column.split() for column in columns.split(","))
+    return frame.select(moment(name) if kind == "moment" else pl.col(name) for name, kind in pairs)
+
+
+def moment(name: str) -> pl.Expr:
+    """Seconds since 1970 as a moment."""
+    micro = (pl.col(name) * 1e6).round().cast(pl.Int64)
+    return micro.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").cast(MOMENT)
+
+
+# --- progress of raters -----------------------------------------------------------------------------------------------
+
+
+class Progress(NamedTuple):
+    """How far a rater has come."""
+
+    state: str
+    """How the session ended, or: beginning, at work, away."""
+    step: str | None
+    trials: int
+    """Trials answered, not counting practice."""
+    of: int
+    last_seen: float
+
+
+def progress_of(rater: Rater, study: Study) -> Progress:
+    """Where a rater is now."""
+    state = rater.ended or ("at work" if rater.live else "away" if rater.instructed else "beginning")
+    return Progress(state, _step(rater, study), rater.answered, rater.of, rater.last)
+
+
+def _step(rater: Rater, study: Study) -> str:
+    if rater.ended or rater.excluded:
+        return "end"
+    if study.consent is not None and rater.consented is None:
+        return "consent"
+    if study.demographics and not rater.demographics_done:
+        return "demographics"
+    if not rater.headphones_done and any(isinstance(probe, HeadphoneProbe) for probe in study.probes):
+        return "headphones"
+    if not rater.instructed:
+        return "instructions"
+    if rater.queue:
+        return "practice" if rater.queue[0].kind == "practice" else "trial"
+    return "break" if rater.sessions else "trial"
+
+
+def progress_in(connection: Connection) -> dict[int, Progress]:
+    """Where every rater was at the moment the connection sees."""
+    events = connection.exec_driver_sql(
+        "SELECT rater, words FROM journal WHERE kind IN ('ended', 'resumed') ORDER BY seq"
+    )
+    ended: dict[int, str | None] = {row.rater: row.words for row in events}
+    counts = connection.exec_driver_sql(
+        "SELECT rater, count(*) AS trials FROM answers WHERE kind <> 'practice' GROUP BY rater"
+    )
+    answered: dict[int, int] = {row.rater: row.trials for row in counts}
+    seen = connection.exec_driver_sql(
+        "SELECT rater, max(at) AS last_seen FROM journal WHERE rater IS NOT NULL"
+        " AND kind NOT IN ('lapsed', 'excluded', 'restored') GROUP BY rater"
+    ).all()
+    out = {}
+    for row in seen:
+        state = ended.get(row.rater) or ("under way" if row.rater in answered else "beginning")
+        out[row.rater] = Progress(state, None, answered.get(row.rater, 0), 0, row.last_seen)
+    return out
+
+
+def exclusions(connection: Connection) -> dict[int, str]:
+    """Raters who are excluded now, with the reason."""
+    out: dict[int, str] = {}
+    for row in connection.exec_driver_sql("SELECT rater, excluded, reason FROM exclusions ORDER BY seq"):
+        out.pop(row.rater, None)
+        if row.excluded:
+            out[row.rater] = row.reason or "no reason given"
+    return out
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
+    """Every answer to every question; ``counts`` says which fill an item's quota."""
+    frame = query(
+        connection,
+        "SELECT p.rater, g.stimulus, g.question, g.value, g.answer, a.position, a.seconds, a.at, g.repeat, a.trial,"
+        " a.kind, a.probe, a.session, a.late, a.plays, a.first_play, a.focus_losses, a.heard, a.heard_flag, a.device,"
+        " a.comment, v.hash AS study_version, g.machine, g.shown, g.verdict, a.rater AS rater_number"
+        " FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater"
+        " JOIN versions v ON v.version = a.study_version ORDER BY a.at, a.trial",
+        "rater text, stimulus text, question text, value real, answer text, position integer, seconds real, at moment,"
+        "repeat integer, trial integer, kind text, probe text, session integer, late boolean, plays integer,"
+        "first_play real, focus_losses integer, heard real, heard_flag text, device text, comment text,"
+        "study_version text, machine text, shown text, verdict text, rater_number integer",
+    )
+    excluded = pl.col("rater_number").is_in(list(exclusions(connection)))
+    frame = frame.with_columns(excluded=excluded).drop("rater_number")
+    candidate = (pl.col("kind") == "rating") & ~pl.col("excluded")
+    if quota is None:
+        return frame.with_columns(counts=candidate)
+    order = pl.struct(~candidate, "late", "at", "trial")
+    rank = order.rank("ordinal").over("stimulus", "question")
+    return frame.with_columns(counts=candidate & (rank <= quota))
+
+
+_RATERS = (
+    "rater text, recruiter text, state text, step text, trials integer, of integer, excluded boolean, reason text,"
+    "arrived moment, last_seen moment, language text, agreed boolean, headphones_correct integer,"
+    "headphones_passed boolean, device text, study_version text"
+)
+
+
+def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataFrame:
+    """Everyone who came, with their demographic answers and progress."""
+    result = connection.exec_driver_sql(
+        "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at AS arrived, d.answers, c.agreed,"
+        " h.correct AS headphones_correct, h.passed AS headphones_passed, v.hash AS study_version"
+        " FROM raters p LEFT JOIN demographics d ON d.rater = p.number LEFT JOIN consents c ON c.rater = p.number"
+        " LEFT JOIN headphones h ON h.rater = p.number LEFT JOIN versions v ON v.version = p.study_version"
+        " ORDER BY p.number"
+    )
+    excluded = exclusions(connection)
+    rows: dict[int, dict[str, Any]] = {}
+    for row in map(dict, result.mappings()):
+        number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
+        here = progress.get(number, Progress("beginning", None, 0, 0, row["arrived"]))
+        for name in ("agreed", "headphones_passed"):
+            row[name] = None if row[name] is None else bool(row[name])
+        about = {f"about_{key}": _plain(value) for key, value in answers.items()}
+        rows[number] = row | here._asdict() | about | {"reason": excluded.get(number)}
+        rows[number]["excluded"] = number in excluded
+        if number in excluded:
+            rows[number]["state"] = "excluded"
+    known = columns_of(_RATERS)
+    extra = list(dict.fromkeys(key for row in rows.values() for key in row if key not in known))
+    frame = pl.DataFrame(list(rows.values()), schema={**known, **dict.fromkeys(extra, pl.String)})
+    numeric = [
+        name
+        for name in extra
+        if frame[name].cast(pl.Float64, strict=False).null_count() == frame[name].null_count()
+    ]
+    about_columns = frame.select(pl.col(name).cast(pl.Float64) if name in numeric else name for name in extra)
+    return (
+        pl.concat([typed(frame, _RATERS), about_columns], how="horizontal")
+        if extra
+        else typed(frame, _RATERS)
+    )
+
+
+def _plain(value: Any) -> str:
+    return ";".join(str(part) for part in value) if isinstance(value, list) else str(value)
+
+
+_TRIALS = (
+    "trial text, kind text, status text, stimulus text, position integer, session integer, answers text, late boolean,"
+    "seconds real, first_play real, plays integer, focus_losses integer, intervals text, changes text, heard real,"
+    "heard_flag text, device text, comment text, probe text, repeat integer, leased_at moment, shown_at moment,"
+    "answered_at moment, began moment"
+)
+
+
+def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> pl.DataFrame:
+    """Every trial of a rater with everything that was logged about it."""
+    rows: dict[int, dict[str, Any]] = {}
+    for event in connection.exec_driver_sql(
+        "SELECT kind, at, trial, unit, number, words FROM journal"
+        f" WHERE rater = {int(number)} AND trial IS NOT NULL ORDER BY seq"
+    ):
+        row = rows.setdefault(event.trial, {"trial": str(event.trial), "status": "held"})
+        if event.kind == "leased":
+            about = json.loads(event.words or "{}")
+            row |= {name: about.get(name, default) for name, default in _LEASE_DEFAULTS.items()}
+            row |= {"stimulus": stimuli.get(event.unit), "leased_at": event.at}
+        elif event.kind == "shown":
+            row |= {"shown_at": event.at, "position": max(0, int(event.number or 0)), "status": "shown"}
+        elif event.kind == "answered":
+            row["status"] = "late" if event.number else "answered"
+        elif event.kind == "returned":
+            row["status"] = f"given back: {event.words}"
+    for answer in connection.exec_driver_sql(
+        "SELECT trial, at AS answered_at, session, late, seconds, first_play, plays, focus_losses, intervals, changes,"
+        f" heard, heard_flag, device, began, comment FROM answers WHERE rater = {int(number)}"
+    ).mappings():
+        logged = {name: value for name, value in answer.items() if name != "trial"}
+        rows[answer["trial"]] |= logged | {"late": bool(answer["late"])}
+    answers: dict[int, dict[str, Any]] = {}
+    for rating in connection.exec_driver_sql(
+        f"SELECT trial, question, value, answer, verdict FROM ratings WHERE rater = {int(number)} ORDER BY trial"
+    ):
+        given: Any = rating.answer if rating.answer is not None else rating.value
+        by_question = answers.setdefault(rating.trial, {})
+        by_question[rating.question] = given if rating.verdict is None else [given, rating.verdict]
+    for trial, by_question in answers.items():
+        rows[trial]["answers"] = json.dumps(by_question, ensure_ascii=False)
+    return typed(pl.DataFrame(list(rows.values()), schema=columns_of(_TRIALS)), _TRIALS)
+
+
+_LEASE_DEFAULTS: Mapping[str, Any] = {"kind": "rating", "probe": None, "repeat": 0}
+_PARTICIPANTS = (
+    "participant text, recruiter text, rater text, session text, assignment text, recruiter_study text, ended text,"
+    "trials integer, arrived moment, last_seen moment"
+)
+
+
+def participants(connection: Connection) -> pl.DataFrame:
+    """The recruiter's ids of raters, with how far each came and whether they were excluded."""
+    excluded, progress = exclusions(connection), progress_in(connection)
+    rows = []
+    for row in connection.exec_driver_sql(
+        "SELECT p.rater AS number, r.rater, p.at, p.recruiter, p.participant, p.facts FROM participants p"
+        " JOIN raters r ON r.number = p.rater ORDER BY p.rater"
+    ):
+        facts = json.loads(row.facts)
+        here = progress.get(row.number, Progress("beginning", None, 0, 0, row.at))
+        rows.append(
+            {
+                "participant": row.participant,
+                "recruiter": row.recruiter,
+                "rater": row.rater,
+                "session": facts.get("session"),
+                "assignment": facts.get("assignment"),
+                "recruiter_study": facts.get("study") or facts.get("hit"),
+                "ended": "excluded" if row.number in excluded else here.state,
+                "trials": here.trials,
+                "arrived": row.at,
+                "last_seen": here.last_seen,
+            }
+        )
+    return typed(pl.DataFrame(rows, schema=columns_of(_PARTICIPANTS)), _PARTICIPANTS)
+
+
+def flags(connection: Connection) -> pl.DataFrame:
+    """Problems with stimuli that raters reported."""
+    return query(
+        connection,
+        "SELECT f.at, p.rater, f.trial, f.stimulus, f.reason, f.comment, f.skipped FROM flags f"
+        " JOIN raters p ON p.number = f.rater ORDER BY f.seq",
+        "at moment, rater text, trial integer, stimulus text, reason text, comment text, skipped boolean",
+    )
+
+
+def problems(connection: Connection, missing: Sequence[tuple[str, str]]) -> pl.DataFrame:
+    """Media that could not be shown: noticed when the study was opened (no rater), or by a rater."""
+    reported = query(
+        connection,
+        "SELECT m.stimulus, p.rater, m.problem, m.at FROM media_problems m JOIN raters p ON p.number = m.rater"
+        " ORDER BY m.seq",
+        "stimulus text, rater text, problem text, at moment",
+    )
+    at_start = [{"stimulus": stimulus, "problem": problem} for stimulus, problem in missing]
+    return pl.concat([pl.DataFrame(at_start, schema=reported.schema), reported])
+
+
+def invitations(connection: Connection, hash_of: Callable[[str], str]) -> pl.DataFrame:
+    """Every invitation, and the rater who came by it."""
+    frame = query(
+        connection,
+        "SELECT invitation, at, note FROM invitations ORDER BY at, invitation",
+        "invitation text, at moment, note text",
+    )
+    people = connection.exec_driver_sql("SELECT person, rater FROM raters WHERE recruiter = 'link'")
+    by_person = {row.person: row.rater for row in people}
+    names = [by_person.get(hash_of(invitation)) for invitation in frame["invitation"].to_list()]
+    return frame.with_columns(rater=pl.Series(names, dtype=pl.String))

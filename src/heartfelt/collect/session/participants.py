@@ -1,0 +1,341 @@
+"""Participants outside of trials: arriving, consent, demographics, headphone check, leaving, and being erased."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.commands import (
+    Arrive,
+    Arrived,
+    Consent,
+    Demographics,
+    Erase,
+    Erased,
+    Headphones,
+    Leave,
+    Next,
+    Ready,
+    SessionEnd,
+    ShowInstructions,
+    Step,
+    TakeBreak,
+)
+from heartfelt.collect.errors import (
+    InvalidAnswer,
+    MissingAnswer,
+    StartedElsewhere,
+    StudyBusy,
+    StudyClosed,
+    StudyFull,
+    UnknownRater,
+)
+from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
+from heartfelt.collect.session.transaction import Transaction, clean, plain_json
+from heartfelt.errors import InputError, suggestion
+from heartfelt.study.design import Demographic
+
+_REMEMBERED = 10_000
+_DATA_TABLES = ("ratings", "answers", "demographics", "headphones", "flags", "media_problems", "exclusions")
+_PERSON_TABLES = ("consents", "participants")
+
+
+def person_hash(secret: bytes, *words: str) -> str:
+    """What is stored of a recruiter's id: the same for the same id, and irreversible without the store's secret."""
+    return hmac.new(
+        secret, "\0".join(("person", *words)).encode("utf-8", "replace"), hashlib.sha256
+    ).hexdigest()
+
+
+def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
+    """Of a recruiter's hashed facts, those that only the person's own link carries."""
+    return frozenset(facts[name] for name in ("session", "assignment") if facts.get(name))
+
+
+def arrive(work: Transaction, command: Arrive) -> Arrived:
+    """Recognise the person, or admit them if there is a free place."""
+    context = work.context
+    person: str | None = None
+    if command.recruiter == "link" and command.person not in context.invitations:
+        raise UnknownRater("This invitation was not made for this study.", "Ask for a new link.")
+    facts = {str(clean(key)): person_hash(context.secret, value) for key, value in command.facts.items()}
+    if command.person is not None:
+        person = person_hash(context.secret, command.recruiter, command.person)
+        known = work.state.by_id.get(context.persons.get(person, ""))
+        if known is not None:
+            return _resume(work, command, known, session_keys(facts))
+    elif command.recruiter in {"link", "prolific", "mturk"}:
+        raise InputError(
+            f"A rater from {command.recruiter} came without their id.",
+            "Open the link the recruiter gave you.",
+        )
+    _check_places(work)
+    number = work.state.last_number + 1
+    name = context.new_id()
+    if command.person is not None:
+        plain = {str(clean(key)): clean(value, 200) for key, value in command.facts.items()}
+        work.insert(
+            "participants",
+            rater=number,
+            at=work.now,
+            recruiter=command.recruiter,
+            participant=clean(command.person, 200),
+            facts=plain_json(plain),
+        )
+    work.insert(
+        "raters",
+        number=number,
+        rater=name,
+        at=work.now,
+        recruiter=command.recruiter,
+        person=person,
+        facts=plain_json(facts),
+        language=clean(command.language, 40),
+        device=plain_json(dict(command.device)),
+        study_version=context.version,
+    )
+    work.record("arrived", number, words=name)
+    context.languages[name] = command.language
+    context.sessions[name] = session_keys(facts)
+    if person is not None:
+        context.persons[person] = name
+    return Arrived(name, resumed=False)
+
+
+def _resume(work: Transaction, command: Arrive, known: Rater, sessions: frozenset[str]) -> Arrived:
+    """Let a person continue who is known by their id, if it is theirs to use."""
+    if (
+        command.recruiter not in {"prolific", "mturk"}
+        or known.id in command.proven
+        or not known.engaged
+        or sessions & work.context.sessions.get(known.id, frozenset())
+    ):
+        return Arrived(known.id, resumed=True)
+    raise StartedElsewhere(
+        "This study was already started with this participant id, in another browser.",
+        "Continue in that browser, or open the study again from the recruiting page. If neither works, ask the researcher"
+        " for a link to continue.",
+    )
+
+
+def _check_places(work: Transaction) -> None:
+    closed = "It admits no new raters now. Thank you for coming."
+    if not work.settings.open:
+        raise StudyClosed("This study is closed.", closed, session_end(work, "closed"))
+    free = places(work)
+    if free == "later":
+        raise StudyBusy(
+            "Every place is taken at the moment.", "Try again in a minute.", session_end(work, "wait")
+        )
+    if free == "none":
+        raise StudyFull("This study has all the raters it needs.", closed, session_end(work, "full"))
+
+
+def current_step(work: Transaction, command: Next) -> Step:
+    """Where the rater is."""
+    if _has_declined(work, command.rater):
+        return session_end(work, "no-consent")
+    return next_step(work, work.rater(command.rater))
+
+
+def _has_declined(work: Transaction, rater: str) -> bool:
+    return rater in work.context.declined and rater not in work.state.by_id
+
+
+def consent(work: Transaction, command: Consent) -> Step:
+    """Agree or decline, once."""
+    if _has_declined(work, command.rater):
+        return session_end(work, "no-consent")
+    rater = work.rater(command.rater)
+    asked = work.context.material.study.consent
+    if asked is None or rater.consented is not None:
+        return next_step(work, rater)
+    agreed = bool(command.agreed)
+    if not agreed and asked.required:
+        _forget(work, rater, "declined")
+        declined = work.context.declined
+        declined[rater.id] = None
+        if len(declined) > _REMEMBERED:
+            del declined[next(iter(declined))]
+        return session_end(work, "no-consent")
+    work.insert(
+        "consents",
+        rater=rater.number,
+        at=work.now,
+        agreed=agreed,
+        version=asked.version,
+        study_version=work.context.version,
+    )
+    work.record("consented", rater.number, number=float(agreed))
+    return next_step(work, rater)
+
+
+def _consent_given(work: Transaction, rater: Rater) -> bool:
+    return work.context.material.study.consent is None or rater.consented is not None
+
+
+def demographics(work: Transaction, command: Demographics) -> Step:
+    """Store the answers about the rater, once; a number below its minimum screens the rater out."""
+    rater = work.rater(command.rater)
+    asked = work.context.material.study.demographics
+    if not asked or rater.demographics_done or not _consent_given(work, rater):
+        return next_step(work, rater)
+    answers = _check_demographics(asked, command.answers)
+    too_low = any(
+        fact.at_least is not None
+        and isinstance(answers.get(fact.id), float)
+        and answers[fact.id] < fact.at_least
+        for fact in asked
+    )
+    work.insert(
+        "demographics", rater=rater.number, at=work.now, answers=plain_json(answers), kept=not too_low
+    )
+    work.record("told", rater.number, number=float(not too_low))
+    return end(work, rater, "screened-out") if too_low else next_step(work, rater)
+
+
+def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> dict[str, Any]:
+    known = {fact.id for fact in asked}
+    for name in given:
+        if name not in known:
+            raise InvalidAnswer(
+                f"There is no demographic question '{clean(name, 100)}'.", suggestion(name, known, "Asked")
+            )
+    out: dict[str, Any] = {}
+    for fact in asked:
+        answer = given.get(fact.id)
+        if answer is not None and answer != "" and answer != []:
+            out[fact.id] = _check_fact(fact, answer)
+        elif fact.required:
+            raise MissingAnswer(f"'{fact.id}' has not been answered.", "Answer it to continue.")
+    return out
+
+
+def _check_fact(fact: Demographic, answer: Any) -> Any:
+    shown = clean(str(answer), 100)
+    if fact.type == "number":
+        try:
+            number = math.nan if isinstance(answer, bool) else float(str(answer).strip().replace(",", "."))
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise InvalidAnswer(
+                f"'{shown}' is not a number, but '{fact.id}' asks for one.", "Enter a number."
+            )
+        return number
+    if fact.type == "choice":
+        if str(answer) not in fact.choices:
+            raise InvalidAnswer(
+                f"'{shown}' is not a choice for '{fact.id}'.",
+                suggestion(str(answer), fact.choices, "Choices"),
+            )
+        return str(answer)
+    if isinstance(answer, list | tuple):
+        return [clean(str(part), 1000) for part in answer[:50]]
+    return clean(str(answer), 1000)
+
+
+def headphones(work: Transaction, command: Headphones) -> Step:
+    """Store the result of the headphone check; it stops nobody unless the study says so."""
+    rater = work.rater(command.rater)
+    probe = headphone_probe(work)
+    if probe is None or rater.headphones_done or not _consent_given(work, rater):
+        return next_step(work, rater)
+    if command.probe != probe.id or not (len(command.given) == len(command.right) == probe.trials):
+        raise InputError(
+            f"The headphone check '{probe.id}' has {probe.trials} trials, but {len(command.given)} answers came.",
+            "Take the check from its beginning.",
+        )
+    correct = sum(given == right for given, right in zip(command.given, command.right, strict=True))
+    passed = correct >= probe.pass_at
+    work.insert(
+        "headphones",
+        rater=rater.number,
+        probe=probe.id,
+        at=work.now,
+        given=plain_json(list(command.given)),
+        expected=plain_json(list(command.right)),
+        correct=correct,
+        passed=passed,
+    )
+    continues = passed or not probe.blocks
+    work.record("heard", rater.number, number=float(continues))
+    return next_step(work, rater) if continues else end(work, rater, "screened-out")
+
+
+def ready(work: Transaction, command: Ready) -> Step:
+    """Continue after the instructions or a break; anywhere else it changes nothing."""
+    rater = work.rater(command.rater)
+    step = next_step(work, rater)
+    if isinstance(step, ShowInstructions | TakeBreak):
+        work.record("ready", rater.number)
+        return next_step(work, rater)
+    return step
+
+
+def leave(work: Transaction, command: Leave) -> SessionEnd:
+    """Stop for good: reserved trials are given back at once."""
+    rater = work.rater(command.rater)
+    if rater.ended is None and not rater.excluded:
+        return end(work, rater, "left")
+    step = next_step(work, rater)
+    assert isinstance(step, SessionEnd)
+    return step
+
+
+# --- erasing ----------------------------------------------------------------------------------------------------------
+
+
+def erase(work: Transaction, command: Erase) -> Erased:
+    """Delete everything about one person."""
+    context = work.context
+    name = command.rater
+    if name is None:
+        for recruiter in ("prolific", "mturk", "link"):
+            hashed = person_hash(context.secret, recruiter, command.participant or "")
+            name = name or context.persons.get(hashed)
+    rater = work.state.by_id.get(name or "")
+    if rater is None:
+        raise UnknownRater(
+            "No rater or participant of this study has that id.",
+            "'heartfelt participants DIR' and the dashboard list the ids; the person may have been erased already.",
+        )
+    for invitation in list(context.invitations):
+        if context.persons.get(person_hash(context.secret, "link", invitation)) == rater.id:
+            context.invitations.discard(invitation)
+            work.after_rows.append(
+                ("DELETE FROM invitations WHERE invitation = :invitation", {"invitation": invitation})
+            )
+    return Erased(rater.id, _forget(work, rater, "erased"))
+
+
+def _forget(work: Transaction, rater: Rater, kind: Literal["erased", "declined"]) -> int:
+    """Delete a rater from every table and from the journal; returns the number of trials they had answered.
+
+    A single anonymous event takes their place, so that every process forgets them and the count is known.
+    """
+    trials = rater.answered
+    seq = work.record(kind, rater.number, work.state.next_trial - 1, number=float(trials))
+    values = {"rater": rater.number}
+    delete_rater = ("DELETE FROM raters WHERE number = :rater", values)
+    # Before the new rows, so that the same person may come again at once; and after, for what is stored just now.
+    work.before_rows.append(delete_rater)
+    tables = _PERSON_TABLES if kind == "declined" else (*_DATA_TABLES, *_PERSON_TABLES)
+    work.after_rows += [(f"DELETE FROM {table} WHERE rater = :rater", values) for table in tables]
+    work.after_rows.append(delete_rater)
+    work.after_rows.append(
+        (
+            "DELETE FROM journal WHERE seq >= :first AND seq < :seq AND rater = :rater",
+            {**values, "first": rater.first_seq, "seq": seq},
+        )
+    )
+    context = work.context
+    context.languages.pop(rater.id, None)
+    context.sessions.pop(rater.id, None)
+    for person in [person for person, name in context.persons.items() if name == rater.id]:
+        del context.persons[person]
+    return trials

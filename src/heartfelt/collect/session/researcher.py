@@ -1,0 +1,212 @@
+"""What a researcher does: exclude and restore raters, change settings, invite, store values."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from heartfelt.collect.assign import State
+from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.commands import Change, Command, Exclude, Invite, Restore, Settings
+from heartfelt.collect.material import with_quota
+from heartfelt.collect.session.transaction import Transaction, clean, settings_of
+from heartfelt.collect.versions import Edit, edits_text
+from heartfelt.errors import InputError, suggestion
+from heartfelt.study import study_text
+
+_MOST_INVITATIONS = 10_000
+RAISED_QUOTA = "ratings per item"
+"""The name under which a raised quota is stored."""
+_CODES = ("code_complete", "code_screened_out", "code_no_consent", "code_full", "code_partial")
+_ALLOWED = {
+    "open": "true or false",
+    "cap": "a whole number, or none for no limit",
+    **dict.fromkeys(_CODES, "a text of 1 to 200 characters"),
+    "return_url": "an address that begins with https:// or http://, or none",
+    "ratings_per_item": "a whole number",
+}
+_FROM_STUDY = "recruiting"
+"""Among the settings, what ``study.yaml`` said when it was last read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyStudySettings(Command[None]):
+    """Set what an older store lacks, and apply the recruiting settings of ``study.yaml`` if they have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetValue(Command[None]):
+    """Store a value under a name, replacing an older one."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateSummary:
+    """The counts of a collection: copies, so that the writer can continue."""
+
+    valid: list[int]
+    """Complete valid ratings by unit."""
+    leases: list[int]
+    raters: list[Rater]
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh(Command[StateSummary]):
+    """Take in what other processes did, and summarise the state."""
+
+
+def first_settings() -> dict[str, Any]:
+    """The settings of a new store: open to everyone, with codes of its own."""
+    return {"open": True, "cap": None, **{name: _new_code() for name in _CODES}, "return_url": None}
+
+
+def _new_code() -> str:
+    return "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(8))
+
+
+def apply_study_settings(work: Transaction, command: ApplyStudySettings) -> None:
+    """Bring the settings up to date after the study was opened."""
+    del command
+    current, recruiting = work.state.settings, work.context.material.study.recruiting
+    of_study = recruiting.model_dump(mode="json", exclude_defaults=True)
+    changed: dict[str, Any] = {name: _new_code() for name in _CODES if not current.get(name)}
+    if of_study != current.get(_FROM_STUDY, {}):
+        codes = recruiting.codes
+        given = {
+            "code_complete": codes.complete,
+            "code_screened_out": codes.screened_out,
+            "code_no_consent": codes.declined,
+            "code_full": codes.full,
+            "code_partial": codes.partial,
+            "return_url": recruiting.return_url,
+            "cap": recruiting.cap,
+        }
+        changed |= {name: value for name, value in given.items() if value is not None}
+        changed[_FROM_STUDY] = of_study
+    if changed:
+        work.record("set", words=json.dumps(changed))
+
+
+def exclude(work: Transaction, command: Exclude) -> int:
+    """Exclude a rater; their slots open again."""
+    rater = work.rater(command.rater)
+    if rater.excluded:
+        return 0
+    touched = {*rater.rated_units, *(trial.unit for trial in rater.queue if trial.unit is not None)}
+    pool, quota = work.state.pool, work.state.layout.quota
+    before = {unit: max(0, quota - pool.load(unit)) for unit in touched}
+    _store_exclusion(work, rater, "excluded", clean(command.reason, 2000), command.by)
+    return sum(max(0, quota - pool.load(unit)) - slots for unit, slots in before.items())
+
+
+def restore(work: Transaction, command: Restore) -> int:
+    """Restore an excluded rater; their ratings count again."""
+    rater = work.rater(command.rater)
+    if not rater.excluded:
+        return 0
+    _store_exclusion(work, rater, "restored", None, command.by)
+    return len(rater.rated_units)
+
+
+def _store_exclusion(work: Transaction, rater: Rater, kind: str, reason: str | None, by: str) -> None:
+    work.insert(
+        "exclusions",
+        seq=work.record(kind, rater.number),
+        at=work.now,
+        rater=rater.number,
+        excluded=kind == "excluded",
+        reason=reason,
+        made_by=clean(by, 200),
+    )
+
+
+def change(work: Transaction, command: Change) -> Settings:
+    """Change settings by name."""
+    changed = {name: _check_setting(name, value) for name, value in command.settings.items()}
+    quota = changed.get("ratings_per_item")
+    if quota is None:
+        changed.pop("ratings_per_item", None)
+    elif quota != work.state.layout.quota:
+        _raise_quota(work, quota)
+    if changed:
+        work.record("set", words=json.dumps(changed))
+    return work.settings
+
+
+def _raise_quota(work: Transaction, quota: int) -> None:
+    """Record the raised quota as a version of the study, and so that it survives a restart."""
+    before = work.state.layout.quota
+    if quota < before:
+        raise InputError(
+            f"The study asks for {before} ratings per item; that cannot be lowered to {quota}.",
+            "Give a higher number; to stop earlier, close the study.",
+        )
+    study = with_quota(work.context.material.study, quota)
+    edit = Edit("design.ratings_per_item", f"raised from {before} to {quota}")
+    work.after_rows.append(
+        (
+            "INSERT INTO versions (version, at, hash, study, changes)"
+            " SELECT max(version) + 1, :at, :hash, :study, :changes FROM versions",
+            {"at": work.now, "hash": study.hash, "study": study_text(study), "changes": edits_text([edit])},
+        )
+    )
+    work.set_value(RAISED_QUOTA, str(quota))
+
+
+def _check_setting(name: str, value: Any) -> Any:
+    if name not in _ALLOWED:
+        raise InputError(f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings"))
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if name == "open":
+        valid = isinstance(value, bool)
+    elif name == "cap":
+        valid = value is None or (whole and 0 <= value < 2**31)
+    elif name == "ratings_per_item":
+        valid = value is None or (whole and 1 <= value < 1_000_000)
+    elif name == "return_url":
+        valid = value is None or (isinstance(value, str) and value.startswith(("https://", "http://")))
+    else:
+        valid = isinstance(value, str) and 0 < len(value.strip()) <= 200
+    if not valid:
+        raise InputError(
+            f"'{clean(str(value), 100)}' is not a valid value for the setting '{name}'.",
+            f"Give {_ALLOWED[name]}.",
+        )
+    return clean(value.strip(), 2000) if isinstance(value, str) else value
+
+
+def invite(work: Transaction, command: Invite) -> tuple[str, ...]:
+    """Make personal invitations."""
+    if not 1 <= command.count <= _MOST_INVITATIONS:
+        raise InputError(
+            f"Cannot make {command.count} invitations.", f"Ask for 1 to {_MOST_INVITATIONS:,} at a time."
+        )
+    made = tuple(secrets.token_hex(8) for _ in range(command.count))
+    for invitation in made:
+        work.insert("invitations", invitation=invitation, at=work.now, note=clean(command.note, 500))
+    work.context.invitations.update(made)
+    work.record("noted", number=float(len(made)), words="invited")
+    return made
+
+
+def set_value(work: Transaction, command: SetValue) -> None:
+    """Store a value."""
+    work.set_value(command.name, command.value)
+
+
+def refresh(work: Transaction, command: Refresh) -> StateSummary:
+    """The counts of the collection."""
+    del command
+    return summarize(work.state)
+
+
+def summarize(state: State) -> StateSummary:
+    """The counts of a state."""
+    return StateSummary(
+        list(state.pool.valid), list(state.pool.leases), list(state.raters.values()), settings_of(state)
+    )

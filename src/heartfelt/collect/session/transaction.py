@@ -1,0 +1,149 @@
+"""One transaction in the making: events that are applied to the state at once, and rows to be stored with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeAlias
+
+from heartfelt.collect.assign import Event, State
+from heartfelt.collect.assign.model import Rater, Trial
+from heartfelt.collect.commands import CollectOptions, Settings
+from heartfelt.collect.errors import UnknownRater
+from heartfelt.collect.material import Material, Unit
+
+_LONGEST = 20_000
+_LARGEST = 2**31 - 1
+Statement: TypeAlias = tuple[str, Mapping[str, Any]]
+Mark: TypeAlias = tuple[int, int, int, int]
+
+
+@dataclass(slots=True)
+class Context:
+    """What stays the same from one transaction to the next."""
+
+    material: Material
+    options: CollectOptions
+    secret: bytes
+    version: int
+    rng: Random
+    new_id: Callable[[], str]
+    persons: dict[str, str] = field(default_factory=dict)
+    """Rater ids by the hash of their recruiter's id."""
+    languages: dict[str, str] = field(default_factory=dict)
+    """The language each rater came in, by their id."""
+    invitations: set[str] = field(default_factory=set)
+    sessions: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Hashes of the recruiter's own sessions of each rater, by the rater's id."""
+    declined: dict[str, None] = field(default_factory=dict)
+    """Random ids of the last people who declined, so that a reload shows them the same page. Never stored."""
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The effects of the commands of one transaction so far."""
+
+    context: Context
+    state: State
+    now: float
+    events: list[Event] = field(default_factory=list)
+    rows: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """Rows to be inserted, each with its table's name."""
+    before_rows: list[Statement] = field(default_factory=list)
+    after_rows: list[Statement] = field(default_factory=list)
+
+    def record(
+        self,
+        kind: str,
+        rater: int | None = None,
+        trial: int | None = None,
+        unit: int | None = None,
+        number: float | None = None,
+        words: str | None = None,
+    ) -> int:
+        """Add an event and apply it; returns its number in the journal."""
+        event = Event(self.state.seq + 1, self.now, kind, rater, trial, unit, number, words)
+        self.state.apply(event)
+        self.events.append(event)
+        return event.seq
+
+    def insert(self, table: str, **values: Any) -> None:
+        """Insert a row: a value for every column of the table."""
+        self.rows.append((table, values))
+
+    def rater(self, name: str) -> Rater:
+        """The rater of that id."""
+        rater = self.state.by_id.get(name)
+        if rater is None:
+            raise UnknownRater(
+                "This study does not know you.", "Open the link you were given again, from its beginning."
+            )
+        return rater
+
+    def unit_of(self, trial: Trial) -> Unit | None:
+        """The unit a trial is about, if the study still has it."""
+        return None if trial.unit is None else self.context.material.units.get(trial.unit)
+
+    def set_value(self, name: str, value: str) -> None:
+        """Store a value under a name, replacing an older one."""
+        self.after_rows.append(("DELETE FROM kept WHERE name = :name", {"name": name}))
+        self.insert_after("kept", name=name, value=value)
+
+    def insert_after(self, table: str, **values: Any) -> None:
+        """Insert a row after the statements so far."""
+        names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
+        self.after_rows.append((f"INSERT INTO {table} ({names}) VALUES ({places})", values))
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as they are now."""
+        return settings_of(self.state)
+
+    def mark(self) -> Mark:
+        """Where the transaction stands, to roll back to if a command fails."""
+        return len(self.events), len(self.rows), len(self.before_rows), len(self.after_rows)
+
+    def roll_back(self, mark: Mark) -> None:
+        """Drop the events and rows after ``mark``; the state has to be rebuilt."""
+        del (
+            self.events[mark[0] :],
+            self.rows[mark[1] :],
+            self.before_rows[mark[2] :],
+            self.after_rows[mark[3] :],
+        )
+
+
+def settings_of(state: State) -> Settings:
+    """The settings of a state, without what else is stored among them."""
+    known = Settings.__dataclass_fields__
+    return Settings(**{name: value for name, value in state.settings.items() if name in known})
+
+
+def clean(text: str | None, longest: int = _LONGEST) -> str | None:
+    """Text that every database accepts: no null bytes, no lone surrogates, not too long."""
+    if text is None or (type(text) is str and len(text) <= longest and text.isalnum() and text.isascii()):
+        return text
+    return str(text)[:longest].encode("utf-8", "replace").decode().replace("\x00", "")
+
+
+def plain_json(content: Any, longest: int = _LONGEST) -> str:
+    """Small plain data as JSON text; data that is too large or not plain is replaced by a note."""
+    try:
+        text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError):
+        return json.dumps({"dropped": "not plain data"})
+    return text.replace("\\u0000", "") if len(text) <= longest else json.dumps({"dropped": "too long"})
+
+
+def seconds(value: Any) -> float | None:
+    """A duration or a moment that is a finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < 1e15 else None
+
+
+def count(value: Any) -> int:
+    """A count that fits the database."""
+    return max(0, min(int(value), _LARGEST)) if isinstance(value, int | float) and abs(value) < 1e15 else 0

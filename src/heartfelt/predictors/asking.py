@@ -1,0 +1,347 @@
+"""Asking a predictor about a batch of cases, wherever that is done: look in the cache, ask, ask again, check.
+
+:class:`Work` never raises for a case: what goes wrong is the prediction's problem. It travels to other processes by pickling.
+A transient error is asked again after an exponential back-off with jitter from a named stream, or after as long as the other
+side asks for.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, TypeVar
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predictors.predictor import (
+    NO_MEDIA,
+    Ask,
+    Case,
+    Prediction,
+    Predictor,
+    TransientError,
+)
+from heartfelt.predictors.store import Cache, cache_key, question_digest
+from heartfelt.streams import stream
+
+T = TypeVar("T")
+_TURN = 0.2
+"""Seconds between looks at the clock. Some libraries handle Ctrl-C in a way that lets an endless wait continue."""
+_NUMBERS = ("value", "score", "low", "high", "against")
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and after how long a question that met a transient error is asked again."""
+
+    retries: int = 4
+    first_wait: float = 0.5
+    longest_wait: float = 60.0
+    """Seconds up to which waits double; what a server asks for may be longer."""
+    seed: int = 0
+    longest_retry_after: float = 900.0
+    """Seconds a server may ask for (Retry-After); a question whose server asks for more fails with that as its problem."""
+
+    def __post_init__(self) -> None:
+        if min(self.retries, self.first_wait, self.longest_wait, self.longest_retry_after) < 0:
+            raise InputError("Retries and waits cannot be negative.", "Give 0 retries to ask only once.")
+
+    def wait(self, stimulus: str, attempt: int, retry_after: float = 0.0) -> float | None:
+        """Seconds before the next attempt, after ``attempt`` of them; None where the server asks for too long a wait."""
+        if retry_after > self.longest_retry_after:
+            return None
+        plain = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
+        jitter = float(stream(self.seed, "retry", stimulus, attempt).random())
+        return max(retry_after, plain * (0.5 + 0.5 * jitter))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of one case: a prediction for every question, in order, and how often each was asked."""
+
+    stimulus: str
+    predictions: tuple[Prediction, ...]
+    attempts: tuple[int, ...]
+    seconds: float
+    from_cache: int = 0
+    """How many of the answers were in the cache."""
+    lost: bool = False
+    """Whether nothing was answered, all of it because of transient errors."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A case with the questions that are still open."""
+
+    case: Case
+    settled: list[Prediction | None]
+    attempts: list[int]
+    keys: list[str] = field(default_factory=list)
+    from_cache: int = 0
+    transient_error: bool = False
+
+    @property
+    def places(self) -> list[int]:
+        return [place for place, prediction in enumerate(self.settled) if prediction is None]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A predictor with how patiently to ask it. Call it with a batch of cases."""
+
+    predictor: Predictor
+    retry: Retry = field(default_factory=Retry)
+    timeout: float | None = None
+    """Seconds a case may take at each attempt; None for no limit."""
+    cache: Cache | None = None
+
+    def __call__(self, cases: Sequence[Case]) -> list[Outcome]:
+        """Settle every question of every case."""
+        begun = time.perf_counter()
+        started = [self._start(case) for case in cases]
+        tries = 0
+        while left := [case for case in started if case.places]:
+            tries += 1
+            answers = self._ask(left)
+            wait = max(self._settle(case, given, tries) for case, given in zip(left, answers, strict=True))
+            if wait > 0:
+                time.sleep(wait)
+        share = (time.perf_counter() - begun) / max(1, len(cases))
+        return [self._outcome(case, share) for case in started]
+
+    def _start(self, case: Case) -> _Open:
+        """The case with what needs no asking settled: missing media, and answers from the cache."""
+        count = len(case.asks)
+        open_case = _Open(case, [None] * count, [0] * count)
+        if not self.predictor.needs_media:
+            return open_case
+        if case.media is None:
+            where = f": {case.facts['path']}" if "path" in case.facts else ""
+            open_case.settled = [Prediction.failed(NO_MEDIA + where)] * count
+        elif self.cache is not None and self.predictor.cacheable:
+            try:
+                content = case.media.hash
+            except OSError as error:
+                problem = f"the media file cannot be read: {error.strerror}"
+                open_case.settled = [Prediction.failed(problem)] * count
+                return open_case
+            identity = self.predictor.identity
+            open_case.keys = [
+                cache_key(
+                    content,
+                    identity,
+                    question_digest(ask, case.prompt),
+                    self.predictor.request_digest(case, ask),
+                )
+                for ask in case.asks
+            ]
+            cached = self.cache.find(open_case.keys)
+            open_case.settled = [cached.get(key) for key in open_case.keys]
+            open_case.from_cache = count - len(open_case.places)
+        return open_case
+
+    def _ask(self, open_cases: Sequence[_Open]) -> list[Sequence[Prediction]]:
+        """The answers to what is open; an error of a batch is traced case by case."""
+        cases = [each.case.only(each.places) for each in open_cases]
+        try:
+            answers = list(self._predict(cases))
+            if len(answers) != len(cases):
+                raise ValueError(f"the predictor answered {len(answers)} cases of {len(cases)}")
+        except TransientError as error:
+            return [[Prediction.later(error.problem, error.after)] * len(case.asks) for case in cases]
+        except Exception as error:  # noqa: BLE001  # the edge: one case's failure is its prediction's problem
+            if len(cases) > 1:
+                return [answer for each in open_cases for answer in self._ask([each])]
+            return [[Prediction.failed(error_line(error))] * len(cases[0].asks)]
+        out: list[Sequence[Prediction]] = []
+        for case, given in zip(cases, answers, strict=True):
+            if len(given) == len(case.asks):
+                out.append(given)
+            else:
+                wrong = f"the predictor gave {len(given)} answers to {len(case.asks)} questions"
+                out.append([Prediction.failed(wrong)] * len(case.asks))
+        return out
+
+    def _predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
+        """Ask, within the time allowed; an answer that comes too late is dropped."""
+        if self.timeout is None:
+            return self.predictor.predict(cases)
+        box: queue.SimpleQueue[Sequence[Sequence[Prediction]] | BaseException] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                box.put(self.predictor.predict(cases))
+            except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
+                box.put(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        limit = self.timeout * len(cases)
+        try:
+            answer = next_from(box, limit)
+        except queue.Empty:
+            raise TimeoutError(f"no answer within {limit:g} s") from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _settle(self, open_case: _Open, answers: Sequence[Prediction], tries: int) -> float:
+        """Take what was answered; return how long to wait before the rest is asked again."""
+        wait, moved = 0.0, False
+        for place, prediction in zip(open_case.places, answers, strict=True):
+            if prediction.retry_after is not None and prediction.problem is None:
+                continue
+            moved = True
+            open_case.attempts[place] += 1
+            if prediction.retry_after is None:
+                open_case.settled[place] = checked(prediction, open_case.case.asks[place])
+                continue
+            problem, attempts = prediction.problem or "", open_case.attempts[place]
+            pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)
+            if attempts <= self.retry.retries and pause is not None:
+                wait = max(wait, pause)
+                continue
+            if attempts <= self.retry.retries:
+                problem += (
+                    f"; the server asks to wait {prediction.retry_after:,.0f} s, and no more than"
+                    f" {self.retry.longest_retry_after:,.0f} s is waited"
+                )
+            open_case.settled[place] = Prediction.failed(problem)
+            open_case.transient_error = True
+        if not moved and tries > self.retry.retries:
+            for place in open_case.places:
+                open_case.settled[place] = Prediction.failed("the predictor kept postponing the question")
+        return wait
+
+    def _outcome(self, open_case: _Open, seconds: float) -> Outcome:
+        predictions = tuple(each for each in open_case.settled if each is not None)
+        if open_case.keys and self.cache is not None:
+            new = {
+                key: prediction
+                for key, prediction, attempts in zip(
+                    open_case.keys, predictions, open_case.attempts, strict=True
+                )
+                if attempts and prediction.problem is None
+            }
+            if new:
+                self.cache.add(new)
+        case = open_case.case
+        if case.media is not None:
+            case.media.release()
+        lost = open_case.transient_error and all(each.problem is not None for each in predictions)
+        attempts = tuple(open_case.attempts)
+        return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost)
+
+
+def next_from(box: queue.SimpleQueue[T], seconds: float | None = None) -> T:
+    """The next thing from ``box``, waiting so that Ctrl-C is heard; ``queue.Empty`` if nothing came in time."""
+    end = None if seconds is None else time.monotonic() + seconds
+    while True:
+        turn = _TURN if end is None else min(_TURN, end - time.monotonic())
+        try:
+            return box.get(timeout=max(0.0, turn))
+        except queue.Empty:
+            if end is not None and time.monotonic() >= end:
+                raise
+
+
+def error_line(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, HeartfeltError):
+        return error.problem
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.strerror}: {error.filename}"
+    text = " ".join(str(error).split())
+    text = text if len(text) <= 300 else text[:299] + "…"
+    if isinstance(error, TimeoutError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def shortened(text: str) -> str:
+    """A text that may be long, fit for a line."""
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def checked(prediction: Prediction, ask: Ask) -> Prediction:
+    """The prediction with plain numbers, and its category both as a word and as a code; or the problem with it."""
+    call = prediction.call
+    if prediction.problem is not None:
+        return Prediction(problem=_storable(prediction.problem), flag=prediction.flag, call=call)
+    answers = (prediction.value, prediction.score, prediction.answer, prediction.shares)
+    if all(part is None for part in answers):
+        return Prediction.failed("the predictor gave no answer")
+    try:
+        prediction = _plain(prediction)
+        if ask.scale.level != "text" and ask.scale.labels():
+            prediction = _with_category(prediction, ask)
+    except ValueError as error:
+        return Prediction(problem=str(error), call=call)
+    return prediction
+
+
+def _plain(prediction: Prediction) -> Prediction:
+    """The prediction with plain numbers, whatever library they came from; an error for what is not a number."""
+    changed: dict[str, Any] = {}
+    for name in _NUMBERS:
+        given = getattr(prediction, name)
+        if given is not None and type(number := _number(given, name)) is not type(given):
+            changed[name] = number
+    if prediction.shares is not None:
+        changed["shares"] = {
+            str(name): _number(share, f"share of '{name}'") for name, share in prediction.shares.items()
+        }
+        for name, share in changed["shares"].items():
+            if share < 0:
+                raise ValueError(f"the predictor's share of '{name}' is {share:g}")
+    for name in ("answer", "reason", "note", "flag"):
+        text = getattr(prediction, name)
+        if text is not None and (storable := _storable(text)) is not text:
+            changed[name] = storable
+    return replace(prediction, **changed) if changed else prediction
+
+
+def _storable(text: str) -> str:
+    """The text; unpaired surrogates, which no file can hold, become question marks."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _number(given: object, name: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise ValueError(f"the predictor's {name} is {type(given).__name__}, not a number")
+    if not math.isfinite(given):
+        raise ValueError(f"the predictor's {name} is {given}")
+    return float(given)
+
+
+def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
+    words = ask.scale.labels()
+    shares, value, answer = prediction.shares or {}, prediction.value, prediction.answer
+    unknown = sorted(set(shares) - set(words.values()))
+    if unknown:
+        raise ValueError(f"the predictor's shares name '{unknown[0]}', which is not a category")
+    if answer is not None and value is None:
+        try:
+            value, answer = ask.scale.read(answer)
+        except InputError:
+            raise ValueError(
+                f"the predictor answered '{shortened(answer or '')}', which is not a category"
+            ) from None
+    elif value is None and shares:
+        answer = max(shares, key=shares.__getitem__)
+        value = {name: code for code, name in words.items()}[answer]
+    elif value is not None and answer is None:
+        answer = words.get(value)
+        if answer is None and ask.scale.level == "nominal" and len(words) > 2:
+            raise ValueError(f"the predictor gave {value:g}, which is not the code of a category")
+    if (value, answer) == (prediction.value, prediction.answer):
+        return prediction
+    return replace(prediction, value=value, answer=answer)

@@ -1,0 +1,399 @@
+"""What a language model is shown, the form it fills in, and what it wrote, read again.
+
+The model is shown the medium itself and the questions in words, as raters met them. It is not given the intent, the prompt or
+the system, unless raters were shown it with the question or the option ``context`` asks for it. Questions with which raters were
+shown something go into a request of their own, so that no other question's answer can lean on it.
+
+The form has one entry per question, as a JSON schema: ``{"reason", "answer"}``, the reason first so that it is written before the
+answer; questions answered in words have no reason. Categories are read by their scale. Numbers must lie on the scale but may
+lie between its points: a prediction is compared with a mean of ratings.
+
+Models that reason write their draft between tags such as ``<think>`` and ``</think>``, sometimes nested, sometimes without the
+opening tag (the chat template wrote it) and, where the answer was cut off, without the closing one. Nothing inside such a
+stretch is an answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heartfelt.errors import InputError
+from heartfelt.media.image import decode_image
+from heartfelt.media.sound import read_samples
+from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
+from heartfelt.predictors.texts import answer_names
+from heartfelt.study.model import say
+from heartfelt.study.scale import FreeText, Points, Scale, Tags
+
+SYSTEM = (
+    "You take the place of the people in a rating study. Look at or listen to what you are given and answer every "
+    "question as people on average would. Answer with one JSON object and nothing else."
+)
+_PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+
+
+CONTEXT = {"prompt": "the prompt", "intent": "what it was meant to convey", "system": "what made it"}
+"""What a model may be given about a stimulus on request, in words."""
+MEDIA_PARAMETERS = (
+    "pictures: PNG, JPEG and WebP as they are, else PNG; sound: WAV and MP3 as they are, else 16-bit WAV"
+)
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+_TAG_NAMES = r"think|thinking|thought|thoughts|reasoning|reason|scratchpad|analysis|reflection|begin_of_thought|end_of_thought"
+_TAG = re.compile(
+    rf"<\s*\|?\s*(?P<close>/)?\s*(?P<name>{_TAG_NAMES})\b[^<>]*>"
+    r"|\[(?P<square_close>/)?(?P<square>THINK)\]"
+    r"|(?P<black>[◁])(?P<black_close>/)?(?:think|thinking)▷",
+    re.IGNORECASE,
+)
+
+
+def groups(asks: Sequence[Ask]) -> list[tuple[Ask, ...]]:
+    """The questions that go into one request each: those without anything shown together, the others by what was shown."""
+    by_shown: dict[str, list[Ask]] = {}
+    for ask in asks:
+        by_shown.setdefault(ask.shown, []).append(ask)
+    return [tuple(part) for part in by_shown.values()]
+
+
+def context_lines(case: Case, wanted: Sequence[str]) -> list[str]:
+    """What the model is given about the stimulus besides the questions, on request."""
+    known = {"prompt": case.prompt, "intent": case.intent, "system": case.system}
+    return [f"About this stimulus, {CONTEXT[name]}: {known[name]}" for name in wanted if known[name]]
+
+
+def message(
+    case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool
+) -> list[dict[str, Any]]:
+    """The parts of the user's message: the medium first, then the questions."""
+    text = "\n".join([*context_lines(case, context), questions(asks, reasons=reasons)])
+    words = {"type": "text", "text": text}
+    if case.media is None:
+        return [words]
+    about = asks[0].about.get("media", "")
+    return [image_part(case.media) if about == "image" else sound_part(case.media), words]
+
+
+def image_part(media: Media) -> dict[str, Any]:
+    """An image as a data URL; what not all browsers show travels as PNG."""
+    content = media.content
+    kind = next((kind for head, kind in _PICTURES.items() if content.startswith(head)), None)
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        kind = "image/webp"
+    image = decode_image(content)
+    if kind is not None:
+        return _image_url(kind, media.base64)
+    png = io.BytesIO()
+    image.save(png, format="PNG")
+    return _image_url("image/png", base64.b64encode(png.getvalue()).decode("ascii"))
+
+
+def _image_url(kind: str, encoded: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{encoded}"}}
+
+
+def sound_part(media: Media) -> dict[str, Any]:
+    """A sound as WAV or MP3, the two the protocol knows; what is neither travels as 16-bit WAV."""
+    import soundfile
+
+    content = media.content
+    samples, rate = read_samples(content)
+    kind = None
+    if content[:4] == b"RIFF" and content[8:12] == b"WAVE":
+        kind = "wav"
+    elif content[:3] == b"ID3" or (content[0] == 0xFF and content[1] & 0xE6 == 0xE2):
+        kind = "mp3"
+    if kind is not None:
+        return _input_audio(kind, media.base64)
+    wav = io.BytesIO()
+    soundfile.write(wav, samples.clip(-1.0, 1.0), rate, format="WAV", subtype="PCM_16")
+    return _input_audio("wav", base64.b64encode(wav.getvalue()).decode("ascii"))
+
+
+def _input_audio(kind: str, encoded: str) -> dict[str, Any]:
+    return {"type": "input_audio", "input_audio": {"data": encoded, "format": kind}}
+
+
+def questions(asks: Sequence[Ask], *, reasons: bool) -> str:
+    """The questions in words, and the form to fill in."""
+    lines = []
+    for name, ask in zip(entry_names(asks), asks, strict=True):
+        lines.append(f"{name}: {ask.words or ask.text}")
+        if ask.shown and ask.shown not in ask.words:
+            lines.append(f"    Shown to raters with this question: {ask.shown}")
+        lines.append(f"    Answer: {allowed(ask.scale)}.")
+    entry = '{"reason": one short sentence, "answer": ...}' if reasons else '{"answer": ...}'
+    form = ", ".join(f'"{name}": {entry}' for name in entry_names(asks))
+    return "\n".join([*lines, f"Answer with a JSON object: {{{form}}}"])
+
+
+def allowed(scale: Scale) -> str:
+    """The answers a scale allows, in words."""
+    names = answer_names(scale)
+    if names:
+        ids = scale.labels()
+        choices = (
+            ids[code] if ids[code] == name else f"{ids[code]} ({name})" for code, name in names.items()
+        )
+        return f"one of {', '.join(choices)}"
+    if isinstance(scale, FreeText):
+        most = f", at most {scale.max_words}" if scale.max_words else ""
+        return f"text{f', at least {scale.min_words} words' if scale.min_words else ''}{most}"
+    if isinstance(scale, Tags):
+        return f"a list of tags{'' if scale.open else ' from: ' + ', '.join(scale.names)}"
+    bounds = scale.bounds()
+    if bounds is None:
+        return "a number"
+    anchors = (
+        {float(point): say(text) for point, text in scale.anchors.items()}
+        if isinstance(scale, Points)
+        else {}
+    )
+    ends = [f"{end:g}" + (f" ({anchors[end]})" if end in anchors else "") for end in bounds]
+    return f"a number from {ends[0]} to {ends[1]}, decimals allowed"
+
+
+def entry_names(asks: Sequence[Ask]) -> list[str]:
+    """What the entry of each question is called."""
+    return [f"q{place}" for place in range(1, len(asks) + 1)]
+
+
+def schema(asks: Sequence[Ask], *, reasons: bool) -> dict[str, Any]:
+    """The JSON schema of the filled-in form."""
+    return _object({name: _entry(ask, reasons) for name, ask in zip(entry_names(asks), asks, strict=True)})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _entry(ask: Ask, reasons: bool) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    if reasons and ask.scale.level != "text":
+        parts["reason"] = {"type": "string"}
+    return _object({**parts, "answer": _answer(ask.scale)})
+
+
+def _answer(scale: Scale) -> dict[str, Any]:
+    labels = scale.labels()
+    if labels:
+        return {"type": "string", "enum": list(labels.values())}
+    if isinstance(scale, Tags):
+        item: dict[str, Any] = {"type": "string"}
+        return {"type": "array", "items": item if scale.open else {**item, "enum": scale.names}}
+    if isinstance(scale, FreeText):
+        return {"type": "string"}
+    bounds = scale.bounds()
+    limits = {} if bounds is None else {"minimum": bounds[0], "maximum": bounds[1]}
+    return {"type": "number", **limits}
+
+
+def read_form(content: str, asks: Sequence[Ask]) -> list[Prediction]:
+    """The predictions in what the model wrote, question by question; what cannot be read is that question's problem.
+
+    Drafts between reasoning tags are not an answer. Of several filled-in forms the last of the fullest counts.
+    """
+    names = entry_names(asks)
+    filled, unclosed = _filled(content, set(names))
+    if filled is None and unclosed:
+        return [
+            Prediction.failed("the model was still reasoning when its answer ended (raise max_tokens)")
+        ] * len(asks)
+    if filled is None:
+        return [
+            Prediction.failed(f"the model's answer is not a filled-in form: '{shortened(content)}'")
+        ] * len(asks)
+    return [_read_entry(filled.get(name), ask) for name, ask in zip(names, asks, strict=True)]
+
+
+def _filled(content: str, names: set[str]) -> tuple[dict[str, Any] | None, bool]:
+    """The form the model filled in, if any, and whether the text ends inside a draft."""
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, dict) and set(whole) & names:
+        return whole, False
+    answer, unclosed = without_thoughts(content)
+    best: dict[str, Any] | None = None
+    for form in _objects(answer):
+        if set(form) & names and (best is None or len(set(form) & names) >= len(set(best) & names)):
+            best = form
+    return best, unclosed
+
+
+def _objects(content: str) -> Iterator[dict[str, Any]]:
+    """Every JSON object in a text, in order: the whole of it, or what lies between other words."""
+    decoder = json.JSONDecoder()
+    at = content.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(content, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            if isinstance(value, dict):
+                yield value
+        at = content.find("{", end)
+
+
+def _read_entry(entry: Any, ask: Ask) -> Prediction:
+    if entry is None:
+        return Prediction.failed("the model left this question out")
+    reason = entry.get("reason") if isinstance(entry, dict) else None
+    reason = reason.strip() or None if isinstance(reason, str) else None
+    answer = entry.get("answer") if isinstance(entry, dict) else entry
+    if answer is None:
+        return Prediction.failed("the model gave no answer to this question")
+    try:
+        value, words = _coded(answer, ask.scale)
+    except InputError as error:
+        return Prediction.failed(f"the model's answer {_lower(error.problem)} {error.fix}")
+    return Prediction(value=value, answer=words, reason=reason)
+
+
+def _coded(answer: Any, scale: Scale) -> tuple[float | None, str | None]:
+    if scale.labels():
+        return scale.read(answer)
+    if isinstance(scale, FreeText | Tags):
+        value, words = scale.read(answer if isinstance(answer, list | str) else json.dumps(answer))
+        if not words or not words.strip():
+            raise InputError("The text is empty.", "")
+        return value, words.strip()
+    low, high = scale.bounds() or (-math.inf, math.inf)
+    number = _number(answer)
+    if number is None or not low <= number <= high:
+        raise InputError(f"'{shortened(str(answer))}' is not on the scale.", f"Allowed: {low:g} to {high:g}.")
+    return number, None
+
+
+def _number(answer: Any) -> float | None:
+    if isinstance(answer, bool) or not isinstance(answer, int | float | str):
+        return None
+    try:
+        number = float(answer)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def without_thoughts(content: str) -> tuple[str, bool]:
+    """What was written outside of drafts, and whether the text ends inside one that was never closed."""
+    outside: list[str] = []
+    depth = at = 0
+    for tag in _TAG.finditer(content):
+        name = (tag["name"] or "").lower()
+        closes = bool(tag["close"] or tag["square_close"] or tag["black_close"]) or name == "end_of_thought"
+        if depth == 0 and not closes:
+            outside.append(content[at : tag.start()])
+        if closes:
+            if depth == 0:
+                outside.clear()
+            depth = max(0, depth - 1)
+        else:
+            depth += 1
+        at = tag.end()
+    if depth == 0:
+        outside.append(content[at:])
+    return "".join(outside).strip(), depth > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a million tokens cost; None where no price was given."""
+
+    input: float | None = None
+    output: float | None = None
+
+    def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
+        """The cost of a request; None where a price or a count is missing."""
+        if self.input is None or self.output is None or input_tokens is None or output_tokens is None:
+            return None
+        return (self.input * input_tokens + self.output * output_tokens) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One chat completion."""
+
+    content: str | None
+    """What the model wrote as its answer; None where there is nothing."""
+    reasoning: str | None = None
+    """What the server returned as reasoning, apart from the answer."""
+    refusal: str | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+    fingerprint: str | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+def completion_of(text: str) -> Completion | None:
+    """Read a server's answer; None where it is not a chat completion."""
+    try:
+        whole = json.loads(text)
+        choice = whole["choices"][0]
+        message = choice["message"]
+        content = message.get("content")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    usage = _part(whole, "usage")
+    written, reasoned = _written(content)
+    thoughts = [reasoned, *(_text(message.get(name)) for name in _REASONING)]
+    return Completion(
+        content=written,
+        reasoning=next((text for text in thoughts if text), None),
+        refusal=_text(message.get("refusal")),
+        finish_reason=_text(choice.get("finish_reason")),
+        model=_text(whole.get("model")),
+        fingerprint=_text(whole.get("system_fingerprint")),
+        input_tokens=_count(usage.get("prompt_tokens")),
+        cached_tokens=_count(_part(usage, "prompt_tokens_details").get("cached_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        reasoning_tokens=_count(_part(usage, "completion_tokens_details").get("reasoning_tokens")),
+    )
+
+
+def _written(content: Any) -> tuple[str | None, str | None]:
+    """The answer and the reasoning in a message's content, which may be a list of parts of several kinds."""
+    if not isinstance(content, list):
+        return _text(content), None
+    parts = [part for part in content if isinstance(part, Mapping)]
+    answer = [_text(part.get("text")) or "" for part in parts if part.get("type") in {"text", "output_text"}]
+    thought = [
+        _text(part.get("thinking")) or _text(part.get("text")) or ""
+        for part in parts
+        if part.get("type") in {"thinking", "reasoning"}
+    ]
+    return "".join(answer) or None, "".join(thought) or None
+
+
+def _part(whole: Any, name: str) -> Mapping[str, Any]:
+    part = whole.get(name) if isinstance(whole, Mapping) else None
+    return part if isinstance(part, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None

@@ -1,0 +1,190 @@
+"""Any Python function as a predictor: ``module:function``.
+
+The function is called with what its parameters name. With ``case`` or ``asks``, or with parameters that belong to the
+stimulus only (``path``, ``content``, ``stimulus``, ``system``, ``intent``, ``prompt``, ``facts``), it is called once per
+stimulus; with one that belongs to the question (``ask``, ``question``, ``text``, ``words``, ``scale``) once per question. It
+returns a number (the value), a text (the category or caption), a :class:`Prediction`, or a dict of a prediction's fields; for a
+whole stimulus also a dict by question or a list in the order of the questions. What it raises is the problem of that case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+
+OF_STIMULUS = ("case", "asks", "path", "content", "stimulus", "system", "intent", "prompt", "facts")
+OF_QUESTION = ("ask", "question", "text", "words", "scale")
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_FIELDS = frozenset(each.name for each in fields(Prediction) if each.name not in {"retry_after", "call"})
+
+
+@PREDICTORS.register("call")
+class Function(Predictor):
+    """A Python function."""
+
+    name: ClassVar[str] = "call"
+    about: ClassVar[str] = "any Python function"
+    argument: ClassVar[str] = "module:function"
+    options: ClassVar[Mapping[str, str]] = {
+        "at_once": "how many calls may run at the same time, in threads; by default 1"
+    }
+    cacheable = False
+
+    def __init__(self, place: str, at_once: int = 1) -> None:
+        self._place = place
+        self.at_once = at_once
+        self._function: Callable[..., Any] | None = None
+        self._names = _parameters(self.function, place)
+        self.needs_media = bool({"path", "content"} & set(self._names))
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Function:
+        """From ``module:function``; the working folder is looked in too."""
+        given = (options or {}).get("at_once", "1")
+        if not given.isdecimal() or int(given) < 1:
+            raise InputError(
+                f"at_once must be a whole number from 1, not '{given}'.", "Give a whole number from 1."
+            )
+        return cls(argument, int(given))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_function": None}
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function, found again in every process."""
+        if self._function is None:
+            self._function = _imported(self._place)
+        return self._function
+
+    @property
+    def identity(self) -> str:
+        """The function's place and its source, where it is available."""
+        try:
+            source = inspect.getsource(self.function)
+        except (OSError, TypeError):
+            source = ""
+        return f"call {self._place} {hashlib.sha256(source.encode()).hexdigest()[:16]}"
+
+    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
+        """Call the function for every case, or for every question of it."""
+        by_question = any(name in OF_QUESTION for name in self._names)
+        out = []
+        for case in cases:
+            if by_question:
+                out.append([_read(self._called(case, ask)) for ask in case.asks])
+            else:
+                out.append(_by_question(self._called(case, None), case))
+        return out
+
+    def _called(self, case: Case, ask: Ask | None) -> Any:
+        given: dict[str, Any] = {}
+        for name in self._names:
+            if name == "case":
+                given[name] = case
+            elif name == "ask":
+                given[name] = ask
+            elif name == "path":
+                given[name] = case.media.path if case.media else None
+            elif name == "content":
+                given[name] = case.media.content if case.media else None
+            else:
+                given[name] = getattr(ask if name in OF_QUESTION else case, name)
+        return self.function(**given)
+
+
+def _imported(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise InputError(
+            f"'{place}' does not name a function.", "Write module:function, such as my_model:predict."
+        )
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        home = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+            raise InputError(
+                f"The module '{module}' needs '{error.name}', which is not installed.",
+                "Install it, and try again.",
+            ) from error
+        raise UnknownNameError(
+            f"There is no module '{module}'.", "Give a module that can be imported from the working folder."
+        ) from error
+    except Exception as error:  # somebody else's module may raise anything while it loads
+        raise InputError(
+            f"The module '{module}' does not load: {type(error).__name__}: {error}.",
+            "Correct it, and try again.",
+        ) from error
+    function = getattr(home, name, None)
+    if not callable(function):
+        known = [name for name, thing in vars(home).items() if callable(thing) and not name.startswith("_")]
+        raise UnknownNameError(
+            f"The module '{module}' has no function '{name}'.", suggestion(name, known, "Its functions")
+        )
+    imported: Callable[..., Any] = function
+    return imported
+
+
+def _parameters(function: Callable[..., Any], place: str) -> tuple[str, ...]:
+    names = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in _VARIADIC or parameter.default is not parameter.empty:
+            continue
+        if parameter.name not in OF_STIMULUS + OF_QUESTION:
+            raise InputError(
+                f"The function {place} has an unknown parameter '{parameter.name}'.",
+                suggestion(parameter.name, OF_STIMULUS + OF_QUESTION, "Parameters it may have"),
+            )
+        names.append(parameter.name)
+    return tuple(names)
+
+
+def _by_question(result: Any, case: Case) -> list[Prediction]:
+    """What a function returned for a whole case, by question."""
+    questions = [ask.question for ask in case.asks]
+    if isinstance(result, Mapping) and not set(result) <= _FIELDS:
+        unknown = sorted(str(name) for name in set(result) - set(questions))
+        if unknown and not set(result) & set(questions):
+            return [Prediction.failed(f"the function answered '{unknown[0]}', which was not asked")] * len(
+                questions
+            )
+        missing = Prediction.failed("the function left this question out")
+        return [_read(result[name]) if name in result else missing for name in questions]
+    if isinstance(result, Sequence) and not isinstance(result, str | bytes):
+        return [_read(each) for each in result]
+    if len(questions) > 1:
+        wrong = f"the function gave one answer to {len(questions)} questions"
+        return [Prediction.failed(wrong)] * len(questions)
+    return [_read(result)]
+
+
+def _read(result: Any) -> Prediction:
+    if isinstance(result, Prediction):
+        return result
+    if result is None:
+        return Prediction.failed("the function gave no answer")
+    if isinstance(result, str):
+        return Prediction(answer=result)
+    if isinstance(result, Mapping):
+        unknown = sorted(str(name) for name in set(result) - _FIELDS)
+        if unknown:
+            return Prediction.failed(
+                f"the function's answer has a part '{unknown[0]}', which predictions do not have"
+            )
+        return Prediction(**result)
+    try:
+        return Prediction(value=float(result))
+    except (TypeError, ValueError):
+        return Prediction.failed(f"the function gave {type(result).__name__}, which is not a prediction")

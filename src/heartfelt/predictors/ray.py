@@ -1,0 +1,365 @@
+"""A Ray cluster: one actor per CPU (or as set), each with the predictor loaded once, given batches as it becomes free.
+
+Cases travel with the paths of their media, so each worker reads its own; where the machines share no disk, the bytes
+travel instead (``media=send``). A batch whose worker is lost goes to another worker, by itself; one that has lost its worker
+repeatedly is settled with that as its problem. What has been returned is never done again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import re
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from heartfelt.errors import HeartfeltError, InputError, MissingPartError, suggestion
+from heartfelt.predictors.asking import Outcome, Work, error_line
+from heartfelt.predictors.engines import ENGINES, Engine
+from heartfelt.predictors.predictor import Case, Media, Prediction
+
+OPTIONS = {
+    "address": "the cluster's address, such as auto or ray://head:10001; by default a cluster on this machine alone",
+    "workers": "how many workers; by default as many as the cluster has room for",
+    "cpus": "CPUs a worker takes, by default 1",
+    "gpus": "GPUs a worker takes, by default 0",
+    "media": "'path' (default) where all machines see the same disk, or 'send'",
+}
+_CONNECT_SECONDS = 10.0
+"""Seconds to wait for a cluster to answer."""
+_STORE = 256 * 2**20
+"""Bytes that pass between the processes of a cluster on this machine alone: cases and answers are small."""
+_LOSSES = 3
+"""This many lost workers settle a batch."""
+_PATIENCE = 120.0
+"""Seconds to wait for a worker when there is none."""
+
+
+@ENGINES.register("ray")
+class Ray(Engine):
+    """Work on a Ray cluster."""
+
+    name: ClassVar[str] = "ray"
+    about: ClassVar[str] = "a Ray cluster: many machines, the predictor loaded once a worker"
+
+    def __init__(self, options: Mapping[str, str] | None = None) -> None:
+        given = dict(options or {})
+        for name in given:
+            if name not in OPTIONS:
+                raise InputError(
+                    f"The engine 'ray' has no option '{name}'.", suggestion(name, OPTIONS, "Options")
+                )
+        self._address = given.get("address") or None
+        self._cpus = _amount(given, "cpus", 1.0)
+        self._gpus = _amount(given, "gpus", 0.0)
+        self._workers = int(_amount(given, "workers", 0.0))
+        if given.get("media", "path") not in {"path", "send"}:
+            raise InputError(
+                f"media={given['media']} is neither path nor send.", "Give media=path or media=send."
+            )
+        self._sends = given.get("media") == "send"
+        self._ray = _library()
+        self._started = False
+
+    @classmethod
+    def make(cls, options: Mapping[str, str] | None = None) -> Ray:
+        """From the options; the cluster is looked for when there is work."""
+        return cls(options)
+
+    def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of every batch as they come."""
+        self._connect()
+        capacity = self._capacity()
+        count = self._workers or capacity
+        workers = _Workers(self._ray, pickle.dumps(work), {"num_cpus": self._cpus, "num_gpus": self._gpus})
+        source = (_sent(batch) for batch in batches) if self._sends else iter(batches)
+        try:
+            yield from workers.outcomes(source, count, max(1, math.ceil(at_once / count)))
+        except self._ray.exceptions.RayError as error:
+            raise HeartfeltError(
+                f"The Ray cluster failed: {error_line(error)}.",
+                "Bring it up and start the run again: it continues where it stopped.",
+            ) from error
+        finally:
+            workers.dismiss()
+
+    def close(self) -> None:
+        """Leave the cluster, where it was joined here."""
+        if self._started:
+            self._ray.shutdown()
+            self._started = False
+
+    def _connect(self) -> None:
+        if self._ray.is_initialized():
+            return
+        _check_reachable(self._address)
+        alone = {"include_dashboard": False, "object_store_memory": _STORE} if self._address is None else {}
+        try:
+            self._ray.init(
+                address=self._address or "local", log_to_driver=False, logging_level="ERROR", **alone
+            )
+        except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
+            raise _unusable(self._address, error_line(error)) from error
+        self._started = True
+
+    def _capacity(self) -> int:
+        """How many workers the cluster's machines have room for, each on one of them."""
+        there = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        room = 0
+        for node in there:
+            rooms = [int(node.get("CPU", 0.0) // self._cpus)] if self._cpus else []
+            rooms += [int(node.get("GPU", 0.0) // self._gpus)] if self._gpus else []
+            room += min(rooms, default=1)
+        if room < 1:
+            largest = max((node.get("CPU", 0.0) for node in there), default=0.0)
+            gpus = max((node.get("GPU", 0.0) for node in there), default=0.0)
+            raise InputError(
+                f"The cluster has no room for a worker with {self._cpus:g} CPUs and {self._gpus:g} GPUs.",
+                f"Ask for less: its machines have up to {largest:g} CPUs and {gpus:g} GPUs.",
+            )
+        return room
+
+
+class SentMedia(Media):
+    """Media that travel with their bytes."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        super().__init__(path)
+        self.__dict__["content"] = content
+
+    def __reduce__(self) -> Any:
+        return SentMedia, (self.path, self.content)
+
+
+def _sent(batch: Sequence[Case]) -> Sequence[Case]:
+    out = []
+    for case in batch:
+        if case.media is not None:
+            # A file that cannot be read cannot be read by the worker either, who says so.
+            with suppress(OSError):
+                case = replace(case, media=SentMedia(case.media.path, case.media.path.read_bytes()))
+        out.append(case)
+    return out
+
+
+def _amount(options: Mapping[str, str], name: str, usual: float) -> float:
+    given = options.get(name)
+    if given is None:
+        return usual
+    try:
+        value = float(given)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1e6 or (name == "workers" and value != int(value)):
+        raise InputError(f"{name}={given} is not an amount.", f"Give {name} as a number, such as {name}=1.")
+    return value
+
+
+def _check_reachable(address: str | None) -> None:
+    """Look whether anything listens at an address; Ray itself would try for minutes."""
+    address_parts = re.fullmatch(r"(?:ray://)?\[?(?P<host>[^\]/]+?)\]?:(?P<port>\d{1,5})", address or "")
+    if address_parts is None:
+        return
+    try:
+        socket.create_connection(
+            (address_parts["host"], int(address_parts["port"])), timeout=_CONNECT_SECONDS
+        ).close()
+    except (OSError, OverflowError) as error:
+        raise _unusable(address, error_line(error)) from error
+
+
+def _unusable(address: str | None, why: str) -> InputError:
+    return InputError(
+        f"The Ray cluster at '{address or 'this machine'}' cannot be used: {why}.",
+        "Check the address and that 'ray start' ran there; without an address Ray starts on this machine.",
+    )
+
+
+def _library() -> Any:
+    # Ray would otherwise send usage statistics to its makers.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingPartError(
+            "The engine 'ray' needs Ray, which is not installed.", "pip install 'heartfelt[ray]'"
+        ) from error
+    return ray
+
+
+class Worker:
+    """What runs on the cluster: the predictor, loaded once. A failure to load is reported, not raised."""
+
+    def __init__(self, work: bytes) -> None:
+        self._problem: str | None = None
+        try:
+            self._work: Work = pickle.loads(work)
+        except Exception as error:  # noqa: BLE001  # the edge: the message goes to the one who started the run
+            self._problem = error_line(error)
+
+    def ready(self) -> str | None:
+        """Why this worker cannot work, or nothing."""
+        return self._problem
+
+    def settle(self, batch: Sequence[Case]) -> list[Outcome]:
+        """The outcomes of a batch."""
+        return self._work(batch)
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """A batch on its way, and how many workers it has lost."""
+
+    cases: Sequence[Case]
+    losses: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Assigned:
+    """A worker and what it has been given."""
+
+    actor: Any
+    given: list[_Batch] = field(default_factory=list)
+
+    def takes(self, batch: _Batch, slots: int) -> bool:
+        """A batch that has lost a worker is alone with the next: if that is lost too, it is known why."""
+        if batch.losses or any(batch.losses for batch in self.given):
+            return not self.given
+        return len(self.given) < slots
+
+
+class _Workers:
+    """The workers of one run."""
+
+    def __init__(self, ray: Any, work: bytes, each: Mapping[str, float]) -> None:
+        self._ray = ray
+        self._work = ray.put(work)
+        self._each = dict(each)
+        self._starting: dict[Any, Any] = {}
+        self._workers: list[_Assigned] = []
+        self._running: dict[Any, tuple[_Batch, _Assigned]] = {}
+        self._again: deque[_Batch] = deque()
+        self._failed_starts = 0
+        self._seen = time.monotonic()
+        errors = ray.exceptions
+        self._lost = (
+            errors.RayActorError,
+            errors.NodeDiedError,
+            errors.WorkerCrashedError,
+            errors.OutOfMemoryError,
+            errors.ObjectLostError,
+        )
+
+    def outcomes(self, source: Iterator[Sequence[Case]], count: int, at_once: int) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of every batch of ``source`` as they come."""
+        self._each["max_concurrency"] = at_once
+        # One more than it works on waits with a worker, so that it need not wait for us.
+        slots = at_once + 1
+        next_batch = _first(source)
+        for _ in range(count):
+            self._start()
+        while next_batch is not None or self._running or self._again:
+            while next_batch is not None and self._give(next_batch, slots):
+                next_batch = _first(source)
+            for _ in range(len(self._again)):
+                batch = self._again.popleft()
+                if not self._give(batch, slots):
+                    self._again.append(batch)
+            done, _ = self._ray.wait([*self._running, *self._starting], num_returns=1, timeout=1.0)
+            for ref in done:
+                if ref in self._starting:
+                    self._begin(ref)
+                elif (outcome := self._finish(ref)) is not None:
+                    yield outcome
+            self._watch()
+
+    def dismiss(self) -> None:
+        """Let every worker go."""
+        for actor in [*self._starting.values(), *(worker.actor for worker in self._workers)]:
+            self._ray.kill(actor)
+
+    def _start(self) -> None:
+        actor = self._ray.remote(Worker).options(**self._each).remote(self._work)
+        self._starting[actor.ready.remote()] = actor
+
+    def _begin(self, ref: Any) -> None:
+        actor = self._starting.pop(ref)
+        try:
+            problem = self._ray.get(ref)
+        except self._ray.exceptions.RayError as error:
+            self._failed_starts += 1
+            if self._failed_starts > _LOSSES:
+                raise HeartfeltError(
+                    f"Workers do not start on the cluster: {error_line(error)}.",
+                    "Check that heartfelt is installed on every machine of it, in the same version.",
+                ) from error
+            self._start()
+            return
+        if problem is not None:
+            raise InputError(
+                f"The predictor cannot be loaded on the cluster: {problem}",
+                "Check that its files and libraries are on every machine of it.",
+            )
+        self._failed_starts = 0
+        self._workers.append(_Assigned(actor))
+
+    def _give(self, batch: _Batch, slots: int) -> bool:
+        worker = min(self._workers, key=lambda worker: len(worker.given), default=None)
+        if worker is None or not worker.takes(batch, slots):
+            return False
+        ref = worker.actor.settle.remote(batch.cases)
+        worker.given.append(batch)
+        self._running[ref] = batch, worker
+        return True
+
+    def _finish(self, ref: Any) -> list[Outcome] | None:
+        batch, worker = self._running.pop(ref)
+        worker.given.remove(batch)
+        try:
+            outcomes: list[Outcome] = self._ray.get(ref)
+            return outcomes
+        except self._lost:
+            self._lose(worker)
+        except self._ray.exceptions.RayError as error:
+            raise HeartfeltError(
+                f"A worker of the cluster failed: {error_line(error)}.",
+                "Check that heartfelt and what the predictor needs are the same on every machine of it.",
+            ) from error
+        batch.losses += 1
+        if batch.losses < _LOSSES:
+            self._again.append(batch)
+            return None
+        problem = Prediction.failed(f"its worker was lost {batch.losses} times while it was worked on")
+        return [
+            Outcome(case.stimulus, (problem,) * len(case.asks), (batch.losses,) * len(case.asks), 0.0)
+            for case in batch.cases
+        ]
+
+    def _lose(self, worker: _Assigned) -> None:
+        if worker in self._workers:
+            self._workers.remove(worker)
+            # It may only be out of reach: it must not work on what others are given.
+            self._ray.kill(worker.actor)
+            self._start()
+
+    def _watch(self) -> None:
+        now = time.monotonic()
+        if self._workers:
+            self._seen = now
+        elif now - self._seen > _PATIENCE:
+            raise HeartfeltError(
+                f"The cluster has had no worker for {_PATIENCE:.0f} s.",
+                "Bring its machines up and start the run again: it continues where it stopped.",
+            )
+
+
+def _first(source: Iterator[Sequence[Case]]) -> _Batch | None:
+    batch = next(source, None)
+    return None if batch is None else _Batch(batch)

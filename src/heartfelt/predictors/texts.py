@@ -1,0 +1,120 @@
+"""What models that match text with media are given: sentences for questions and answers, and names for stimuli."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.predictors.predictor import Ask, Case, Prediction
+from heartfelt.study import Scale
+from heartfelt.study.model import say
+from heartfelt.study.scale import Categories, Category, Ordered, Points
+
+MEDIA = {"audio": "Music", "speech": "Speech audio", "image": "An image"}
+VERBS = {"perceived": "conveys", "felt": "evokes"}
+
+
+def general_text(scale: Scale, words: str, about: Mapping[str, str]) -> str:
+    """A sentence for any question: the medium with the scale's upper end, or the question itself."""
+    if isinstance(scale, Points) and scale.anchors:
+        return _sentence(about, say(scale.anchors[max(scale.anchors)]))
+    if isinstance(scale, Categories | Ordered):
+        return f"{plain_text(words, about)} One of: {', '.join(answer_names(scale).values())}."
+    return plain_text(words, about)
+
+
+def plain_text(words: str, about: Mapping[str, str]) -> str:
+    """The medium, and the question as raters read it."""
+    return f"{_medium(about)}. {words}".strip()
+
+
+def _medium(about: Mapping[str, str]) -> str:
+    return MEDIA.get(about.get("media", ""), "Media")
+
+
+def answer_texts(ask: Ask) -> dict[float, str]:
+    """A sentence for each answer that has a name, by its value: anchored points, categories, yes. Empty where none has."""
+    scale = ask.scale
+    if isinstance(scale, Points):
+        return {
+            float(point): _sentence(ask.about, say(text)) for point, text in sorted(scale.anchors.items())
+        }
+    if isinstance(scale, Categories | Ordered):
+        emotion = ask.about.get("emotion")
+        if emotion is None:
+            return {code: _sentence(ask.about, name) for code, name in answer_names(scale).items()}
+        verb = f"{_medium(ask.about)} that {VERBS[emotion]}"
+        return {code: f"{verb} {name.lower()}." for code, name in answer_names(scale).items()}
+    return {1.0: ask.text} if scale.labels() else {}
+
+
+def texts_to_match(ask: Ask) -> list[tuple[float | None, str]]:
+    """What is matched for a question: its text; for unordered categories a sentence each, with its code."""
+    return list(answer_texts(ask).items()) if isinstance(ask.scale, Categories) else [(None, ask.text)]
+
+
+def best_match(ask: Ask, scores: Sequence[tuple[float | None, float]]) -> Prediction:
+    """The prediction from the scores of :func:`texts_to_match`: the only score, or the category with the highest."""
+    code, score = max(scores, key=lambda pair: pair[1])
+    answer = None if code is None else ask.scale.labels()[code]
+    return Prediction(value=code, score=score, answer=answer)
+
+
+def answer_names(scale: Scale) -> dict[float, str]:
+    """The name of each category as people read it, by its code."""
+    names = dict(scale.labels())
+    if isinstance(scale, Categories | Ordered):
+        codes = scale.codes()
+        for category in scale.categories:
+            if isinstance(category, Category) and category.text is not None:
+                names[codes[category.id]] = say(category.text)
+    return names
+
+
+def _sentence(about: Mapping[str, str], name: str) -> str:
+    return f"{_medium(about)} that is {name}."
+
+
+def stem_of(case: Case, ask: Ask) -> str:
+    """The stimulus's stem: for EmoLia's levels ``{stem}__{DIM}_{level}_{polarity}``; folders are joined with ``__``."""
+    stem = _split(case.stimulus)[0]
+    level = [ask.about[name] for name in ("dimension", "level", "polarity") if name in ask.about]
+    if len(level) == 3:
+        return f"{PurePosixPath(stem).name}__{'_'.join(level)}"
+    return stem.replace("/", "__")
+
+
+def file_name_of(case: Case, ask: Ask, *, unique: bool = True) -> str:
+    """The stimulus's file name; ``unique=False`` leaves out the folders, as EmoLia's own client does."""
+    stem, suffix = _split(case.stimulus)
+    if not suffix and case.media is not None:
+        suffix = case.media.path.suffix
+    return (stem_of(case, ask) if unique else PurePosixPath(stem).name) + suffix
+
+
+def _split(name: str) -> tuple[str, str]:
+    suffix = PurePosixPath(name).suffix
+    return (name[: -len(suffix)], suffix) if suffix.lower() in AUDIO | IMAGES else (name, "")
+
+
+class Names:
+    """Stimuli by any unambiguous form of their name: with or without folder and extension."""
+
+    def __init__(self, stimuli: Iterable[str]) -> None:
+        self._exact = dict.fromkeys(stimuli)
+        self._forms: dict[str, str | None] = {}
+        for stimulus in self._exact:
+            for form in set(_forms(stimulus)):
+                self._forms[form] = None if form in self._forms else stimulus
+
+    def find(self, name: str) -> str | None:
+        """The stimulus of that name; None where there is none, or more than one."""
+        if name in self._exact:
+            return name
+        return next((stimulus for form in _forms(name) if (stimulus := self._forms.get(form))), None)
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    stem = _split(name)[0]
+    return name, stem, PurePosixPath(name).name, PurePosixPath(stem).name

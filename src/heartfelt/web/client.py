@@ -1,0 +1,119 @@
+"""The requests of the rating pages, for simulated raters and load tests: commands to requests, responses to steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from heartfelt.collect.commands import (
+    Answer,
+    AskConsent,
+    AskDemographics,
+    AskHeadphones,
+    Command,
+    Consent,
+    Demographics,
+    Headphones,
+    Leave,
+    Ready,
+    SessionEnd,
+    ShowInstructions,
+    ShowTrial,
+    Step,
+    TakeBreak,
+)
+from heartfelt.errors import HeartfeltError
+from heartfelt.web.rater.presentation import Blinding
+
+_STEPS: Mapping[str, type[Any]] = {
+    "consent": AskConsent,
+    "demographics": AskDemographics,
+    "headphones": AskHeadphones,
+    "instructions": ShowInstructions,
+    "break": TakeBreak,
+    "end": SessionEnd,
+}
+
+
+def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tuple[str, dict[str, Any]]:
+    """The path and the body of the request for a command; ``names`` are the questions' names in the trial."""
+    if isinstance(command, Answer):
+        values = {(names or {}).get(name, name): value for name, value in command.values.items()}
+        log = {name: value for name, value in asdict(command.log).items() if value not in (None, (), 0)}
+        return "/rate/answer", {"trial": command.trial, "key": command.key, "values": values, "heard": log}
+    if isinstance(command, Consent):
+        return "/rate/consent", {"agreed": command.agreed}
+    if isinstance(command, Demographics):
+        return "/rate/demographics", {"answers": dict(command.answers)}
+    if isinstance(command, Headphones):
+        right = {"given": list(command.given), "right": list(command.right)}
+        return "/rate/headphones", {"probe": command.probe, **right}
+    if isinstance(command, Ready | Leave):
+        return f"/rate/{type(command).__name__.lower()}", {}
+    raise TypeError(f"the rating pages do not send {type(command).__name__}")
+
+
+def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Step:
+    """The step in a response of the rating pages; with the study's ``blinding``, under the real names."""
+    step = dict(response["step"] if "step" in response else response["then"])
+    kind = step.pop("kind")
+    if kind != "trial":
+        ended: Step = _STEPS[kind](**step)
+        return ended
+    trial, names, media = step["trial"], step["questions"], step["media"]
+    if blinding is not None:
+        names = [blinding.question_of(trial, name) or name for name in names]
+        media = None if media is None else blinding.media_of(media)
+    return ShowTrial(
+        trial=trial,
+        kind="practice" if step["sort"] == "practice" else "attention" if step["words"] else "rating",
+        media=media,
+        questions=tuple(names),
+        number=step["number"],
+        of=step["of"],
+        lease_seconds=step["lease_seconds"],
+        prompt=step["prompt"],
+        words=step["words"],
+    )
+
+
+class HttpClient:
+    """A simulated rater's browser. It knows the study's blinding, which real raters do not."""
+
+    def __init__(self, url: str, blinding: Blinding) -> None:
+        import httpx
+
+        self.rater = ""  # known to the server by the cookie
+        self._blinding = blinding
+        self._names: Mapping[str, str] = {}
+        self._client = httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False)
+
+    def arrive(self) -> Step:
+        """Open the study's link, and ask for the first step."""
+        self._request("GET", "/")
+        return self._decoded(self._request("GET", "/rate/step").json())
+
+    def send(self, command: Command[Any]) -> Step:
+        """Send a command, and return the next step."""
+        path, body = encode(command, self._names)
+        return self._decoded(self._request("POST", path, json=body).json())
+
+    def _decoded(self, response: Mapping[str, Any]) -> Step:
+        step = decode(response, self._blinding)
+        if isinstance(step, ShowTrial):
+            self._names = self._blinding.names(step.trial, step.questions)
+        return step
+
+    def _request(self, method: str, path: str, **options: Any) -> Any:
+        response = self._client.request(method, path, **options)
+        if response.is_error:
+            raise HeartfeltError(
+                f"The server answered {response.status_code} to {path}: {response.text[:200]}",
+                "See the server's log.",
+            )
+        return response
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()

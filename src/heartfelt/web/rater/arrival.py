@@ -1,0 +1,159 @@
+"""How raters come in: by the open link, a personal link, a link to continue, or from a recruiter with their id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from heartfelt.collect.commands import Arrive, Next, Recruiter
+from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
+from heartfelt.web.rater.pages import Pages, language_of
+from heartfelt.web.security.signing import (
+    EARLIER_COOKIE,
+    RATER_COOKIE,
+    RATER_SECONDS,
+    earlier_raters,
+    rater_of,
+    set_cookie,
+)
+
+LONGEST_ID = 200
+MOST_RATERS = 8
+"""How many people who took turns at one browser can each continue there."""
+_ROBOTS = re.compile(
+    r"bot\b|bot/|crawl|spider|preview|facebookexternalhit|slack-?img|whatsapp/|skypeuri|embedly|vkshare|pinterest/|"
+    r"iframely|outbrain|quora link|headlesschrome-lighthouse|lighthouse|bingpreview|google-?(safety|read|pagerenderer)",
+    re.IGNORECASE,
+)
+"""User agents of link previews and robots. Others may slip in, but take no place until they do something."""
+_UNACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
+_RECRUITERS: Mapping[Recruiter, tuple[str, Mapping[str, str]]] = {
+    "prolific": ("PROLIFIC_PID", {"study": "STUDY_ID", "session": "SESSION_ID"}),
+    "mturk": ("workerId", {"assignment": "assignmentId", "hit": "hitId"}),
+}
+
+
+def routes() -> list[Route]:
+    """The two ways in."""
+    return [
+        Route("/", open_link, methods=["GET"], name="rater-open-link"),
+        Route("/i/{signed}", personal_link, methods=["GET"], name="rater-personal-link"),
+        Route("/r/{signed}", resume_link, methods=["GET"], name="rater-resume-link"),
+    ]
+
+
+async def open_link(request: Request) -> Response:
+    """The study's own address, with whatever a recruiter put behind it."""
+    if request.query_params.get("assignmentId") == _UNACCEPTED or is_preview(request):
+        pages: Pages = request.app.state.rater_pages
+        return pages.notice(request, "preview", 200)
+    for recruiter, (person, facts) in _RECRUITERS.items():
+        if request.query_params.get(person):
+            passed = {
+                name: _parameter(request, key) for name, key in facts.items() if request.query_params.get(key)
+            }
+            return await _enter(request, recruiter, _parameter(request, person), passed)
+    if not request.app.state.options.preview and await _is_known(request):
+        return _to_the_page(request)
+    return await _enter(request, "open", None, {})
+
+
+async def personal_link(request: Request) -> Response:
+    """An address made for one person."""
+    invitation = request.app.state.signer.read("invite", request.path_params["signed"])
+    pages: Pages = request.app.state.rater_pages
+    if invitation is None:
+        return pages.notice(request, "stranger", 404)
+    if is_preview(request):
+        return pages.notice(request, "preview", 200)
+    return await _enter(request, "link", invitation, {})
+
+
+async def resume_link(request: Request) -> Response:
+    """An address the researcher made for somebody who lost the browser they began in."""
+    state = request.app.state
+    pages: Pages = state.rater_pages
+    rater = state.signer.read("resume", request.path_params["signed"])
+    if rater is None:
+        return pages.notice(request, "stranger", 404)
+    if is_preview(request):
+        return pages.notice(request, "preview", 200)
+    try:
+        await state.collection.ask(Next(rater))
+    except UnknownRater:
+        return pages.notice(request, "stranger", 404)
+    return _signed_in(request, rater)
+
+
+def is_preview(request: Request) -> bool:
+    """Whether a request fetches the page without anybody there: link previews, prefetching, robots, HEAD."""
+    if request.method == "HEAD":
+        return True
+    purposes = (request.headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
+    if any("prefetch" in purpose or "preview" in purpose for purpose in purposes):
+        return True
+    return _ROBOTS.search(request.headers.get("user-agent", "")) is not None
+
+
+async def _is_known(request: Request) -> bool:
+    """Whether the cookie is that of a rater the study has; one from another database is not."""
+    rater = rater_of(request)
+    if rater is None:
+        return False
+    try:
+        await request.app.state.collection.ask(Next(rater))
+    except UnknownRater:
+        return False
+    return True
+
+
+async def _enter(
+    request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]
+) -> Response:
+    state = request.app.state
+    pages: Pages = state.rater_pages
+    language = language_of(request, state.collection.study.languages)
+    try:
+        arrived = await state.collection.ask(
+            Arrive(recruiter, person, facts, language, device_of(request), earlier_raters(request))
+        )
+    except StudyClosed as closed:
+        return pages.ending(request, closed.end, 503 if closed.ending == "wait" else 409)
+    except StartedElsewhere:
+        return pages.notice(request, "elsewhere", 409)
+    except UnknownRater:
+        return pages.notice(request, "stranger", 404)
+    return _signed_in(request, arrived.rater)
+
+
+def _signed_in(request: Request, rater: str) -> Response:
+    state = request.app.state
+    response = _to_the_page(request)
+    signed = state.signer.sign("rater", rater, RATER_SECONDS)
+    set_cookie(response, state.options, RATER_COOKIE, signed, RATER_SECONDS)
+    raters = [rater, *(name for name in earlier_raters(request) if name != rater)][:MOST_RATERS]
+    if len(raters) > 1:
+        earlier = state.signer.sign("earlier", " ".join(raters), RATER_SECONDS)
+        set_cookie(response, state.options, EARLIER_COOKIE, earlier, RATER_SECONDS)
+    return response
+
+
+def _to_the_page(request: Request) -> Response:
+    """Send the browser on, so that a recruiter's ids do not stay in the address."""
+    return RedirectResponse(f"{request.scope.get('root_path', '')}/rate", 303, {"cache-control": "no-store"})
+
+
+def _parameter(request: Request, key: str) -> str:
+    return request.query_params[key][:LONGEST_ID]
+
+
+def device_of(request: Request) -> dict[str, str | int | float | bool]:
+    """The class of device, as far as the request says; nothing that would tell one person's from another's."""
+    agent = request.headers.get("user-agent", "")
+    if "iPad" in agent or ("Android" in agent and "Mobile" not in agent):
+        return {"class": "tablet"}
+    return {"class": "phone" if "Mobi" in agent else "computer"}

@@ -1,0 +1,193 @@
+"""Signed texts that expire (cookies, personal links, form tokens), the secret that signs them, and the password.
+
+A signed text is valid only for the purpose it was made for, so a rater's cookie never opens the dashboard. Only the argon2
+hash of the researcher's password is stored.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+
+import argon2
+import itsdangerous
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from heartfelt.collect import Collection
+from heartfelt.errors import InputError
+from heartfelt.web.options import WebOptions
+
+RATER_COOKIE = "heartfelt_rater"
+EARLIER_COOKIE = "heartfelt_earlier"
+STUDY_COOKIE = "heartfelt_study"
+RATER_SECONDS = 90 * 24 * 3600
+STUDY_SECONDS = 12 * 3600
+INVITE_SECONDS = 180 * 24 * 3600
+RESUME_SECONDS = 14 * 24 * 3600
+SECRET = "HEARTFELT_SECRET"
+PASSWORD = "HEARTFELT_ADMIN_PASSWORD"
+SHORTEST_PASSWORD = 8
+_LONGEST_PASSWORD = 1024
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+_LONGEST = 4096
+_REMEMBERED = 10_000
+
+
+class Signer:
+    """Signs values for a purpose and a time, and reads them back."""
+
+    def __init__(self, secret: bytes, clock: Callable[[], float] = time.time) -> None:
+        self._secret = secret
+        self._clock = clock
+        self._signers: dict[str, itsdangerous.Signer] = {}
+        self._known: dict[tuple[str, str], tuple[str, int]] = {}
+
+    def sign(self, purpose: str, value: str, seconds: int) -> str:
+        """``value`` as a text that ``read`` accepts for ``purpose`` during the next ``seconds``; safe in URLs and cookies."""
+        plain = urlsafe_b64encode(value.encode()).rstrip(b"=")
+        expires = format(int(self._clock()) + seconds, "x")
+        return self._signer(purpose).sign(f"{expires}.{plain.decode()}").decode()
+
+    def read(self, purpose: str, text: str | None) -> str | None:
+        """The value, or None for anything forged, expired or made for another purpose."""
+        if not text or len(text) > _LONGEST:
+            return None
+        known = self._known.get((purpose, text)) or self._verified(purpose, text)
+        return known[0] if known is not None and known[1] > self._clock() else None
+
+    def _verified(self, purpose: str, text: str) -> tuple[str, int] | None:
+        """Value and expiry of a text that was signed here. Cached, since a rater sends the same cookie all day."""
+        signer = self._signer(purpose)
+        try:
+            signed = signer.unsign(text)
+            # The last letter of a signature has two bits nobody reads: only the spelling given out counts.
+            if signer.sign(signed).decode() != text:
+                return None
+            expires, _, plain = signed.decode().partition(".")
+            verified = urlsafe_b64decode(plain + "=" * (-len(plain) % 4)).decode(), int(expires, 16)
+        except (itsdangerous.BadData, ValueError):
+            return None
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[purpose, text] = verified
+        return verified
+
+    def _signer(self, purpose: str) -> itsdangerous.Signer:
+        if purpose not in self._signers:
+            self._signers[purpose] = itsdangerous.Signer(
+                self._secret, salt=f"heartfelt {purpose}", key_derivation="hmac", digest_method=sha256
+            )
+        return self._signers[purpose]
+
+
+# --- cookies ----------------------------------------------------------------------------------------------------------
+
+
+def set_cookie(response: Response, options: WebOptions, name: str, signed: str, seconds: int) -> None:
+    """Set a cookie that scripts cannot read and other sites cannot send.
+
+    Raters come by a link from another site, so theirs is lax; the researcher's is strict.
+    """
+    response.set_cookie(
+        name,
+        signed,
+        max_age=seconds,
+        path=options.prefix or "/",
+        secure=options.secure_cookies,
+        httponly=True,
+        samesite="strict" if name == STUDY_COOKIE else "lax",
+    )
+
+
+def delete_cookie(response: Response, options: WebOptions, name: str) -> None:
+    """Delete a cookie."""
+    response.delete_cookie(
+        name, path=options.prefix or "/", secure=options.secure_cookies, httponly=True, samesite="lax"
+    )
+
+
+def rater_of(request: HTTPConnection) -> str | None:
+    """The rater whose cookie comes with a request."""
+    signer: Signer = request.app.state.signer
+    return signer.read("rater", request.cookies.get(RATER_COOKIE))
+
+
+def earlier_raters(request: HTTPConnection) -> tuple[str, ...]:
+    """Every rater who used this browser: the one of its cookie, and those before."""
+    signer: Signer = request.app.state.signer
+    before = (signer.read("earlier", request.cookies.get(EARLIER_COOKIE)) or "").split()
+    current = rater_of(request)
+    return tuple(dict.fromkeys([*([current] if current else []), *before]))
+
+
+# --- secret and password ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The secret that signs, the hash of the password, and the password itself if it was made just now."""
+
+    secret: bytes = field(repr=False)
+    password: str = field(repr=False)
+    new_password: str | None = field(default=None, repr=False)
+
+
+def load_keys(collection: Collection) -> Keys:
+    """The keys from the environment or the store; made and stored on the first start."""
+    secret = os.environ.get(SECRET) or collection.value("secret")
+    if secret is None:
+        secret = secrets.token_hex(32)
+        collection.set_value("secret", secret)
+    if len(secret) < 16:
+        raise InputError(f"{SECRET} is shorter than 16 characters.", "Set a longer one, or leave it unset.")
+    given, new_password = os.environ.get(PASSWORD), None
+    hashed = hash_password(given) if given else collection.value("admin_password")
+    if hashed is None:
+        new_password = make_password()
+        hashed = hash_password(new_password)
+        collection.set_value("admin_password", hashed)
+    return Keys(secret.encode(), hashed, new_password)
+
+
+@lru_cache(maxsize=1)
+def _hasher() -> argon2.PasswordHasher:
+    return argon2.PasswordHasher()
+
+
+def make_password() -> str:
+    """A password of about 79 bits that can be read aloud."""
+    return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(4))
+
+
+def hash_password(password: str) -> str:
+    """The argon2 hash of a password."""
+    if not SHORTEST_PASSWORD <= len(password) <= _LONGEST_PASSWORD:
+        length = "shorter" if len(password) < SHORTEST_PASSWORD else "longer"
+        limit = SHORTEST_PASSWORD if length == "shorter" else _LONGEST_PASSWORD
+        raise InputError(
+            f"The password is {length} than {limit} characters.",
+            f"Set {PASSWORD} to another one, or leave it unset to have one made.",
+        )
+    return _hasher().hash(password)
+
+
+def is_password(hashed: str | None, password: str) -> bool:
+    """Whether the password is the one that was hashed; takes equally long when there is none."""
+    known = hashed or _unknown_hash()
+    try:
+        _hasher().verify(known, password[:_LONGEST_PASSWORD])
+    except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
+        return False
+    return hashed is not None
+
+
+@lru_cache(maxsize=1)
+def _unknown_hash() -> str:
+    return _hasher().hash(secrets.token_urlsafe(24))

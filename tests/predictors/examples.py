@@ -1,0 +1,45 @@
+"""An argument for every registered predictor, with what it needs written below a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from heartfelt.predictors.trained.embeddings import Music
+from heartfelt.predictors.trained.model import Head, Output, TrainedModel
+from tests.predictors.tiny import write_tiny_clap, write_tiny_clip
+
+
+def example(name: str, folder: Path) -> str:
+    """The ARG of ``NAME:ARG``; empty where the predictor needs none."""
+    match name:
+        case "call":
+            module = f"heartfelt_example_{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
+            (folder / f"{module}.py").write_text("def one(question):\n    return 1\n", encoding="utf-8")
+            sys.path.insert(0, str(folder))
+            return f"{module}:one"
+        case "file":
+            path = folder / "predictions.csv"
+            path.write_text("stimulus,question,value\nnobody,nothing,1\n", encoding="utf-8")
+            return str(path)
+        case "chat":
+            return "nobody@http://127.0.0.1:9/v1"
+        case "clap":
+            return str(write_tiny_clap(folder / "tiny-clap"))
+        case "clip":
+            return str(write_tiny_clip(folder / "tiny-clip"))
+        case "trained":
+            return trained_example(folder)
+        case _:
+            return ""
+
+
+def trained_example(folder: Path) -> str:
+    """A model that predicts 5 for everything."""
+    size = Music().size
+    nothing = {key: np.zeros(size) for key in ("mean", "factor", "reach", "weight")}
+    output = Output("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
+    return str(TrainedModel("example", "va-audio", Music.name, (output,)).write(folder / "model"))
