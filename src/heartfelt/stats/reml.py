@@ -71,7 +71,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Solved:
-    """What one factorisation of S gives; ``apply`` solves for further sides and for the fixed effects' block."""
+    """What one factorisation of S gives; ``apply`` solves for further sides and for the fixed effects' block.
+    """
 
     solution: Floats
     explained: float
@@ -345,7 +346,7 @@ class ProbedSystem(CrossedSystem):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Where the likelihood is highest; ``free`` tells which ratios were not held at zero."""
+    """Where the likelihood is highest; ``free`` marks the ratios that were not fixed at zero."""
 
     step: Step
     iterations: int

@@ -114,7 +114,8 @@ class MixedResult:
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """Independent columns, their names, the names of those dropped, and per term the rows of its hypothesis."""
+    """Independent columns, their names, the names of those dropped, and per term the rows of its hypothesis.
+    """
 
     matrix: Floats
     names: list[str]
@@ -148,7 +149,8 @@ class _Inference:
         return max(2 * variance**2 / doubt, 1.0)
 
     def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float] | None:
-        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error."""
+        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error.
+        """
         values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
         if not (values > 1e-14 * max(float(values.max()), 1e-300)).all():
             return None
@@ -362,7 +364,7 @@ def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inferen
             tilt.append((ends[0].fixed_covariance - ends[1].fixed_covariance) / (2 * h))
     except np.linalg.LinAlgError:
         return _Inference(step.fixed_covariance, fewest), {}
-    # A log ratio is a log variance less the residual's; the score also holds the residual variance outright.
+    # A log ratio is a log variance less the residual's; the score also depends on the residual variance itself.
     slopes = np.array(by_ratio).reshape(-1, len(live))
     hessian = np.vstack([slopes, -slopes.sum(axis=0) - 0.5 * step.squares[live] / step.residual])
     information = -0.5 * (hessian + hessian.T)

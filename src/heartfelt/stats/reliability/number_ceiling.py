@@ -52,7 +52,8 @@ EQUAL = 1e-10
 
 
 def level_noise(d: Ratings, cells: Ints | None) -> float:
-    """What a unit of variance between raters' levels adds to the variance of labels about their (cell) mean."""
+    """What a unit of variance between raters' levels adds to the variance of labels about their (cell) mean.
+    """
     cell = np.zeros(len(d.items), np.int64) if cells is None else cells
     size = np.bincount(cell).astype(np.float64)
     part = 1.0 / d.per_item[d.item] / size[cell[d.item]]
@@ -115,7 +116,7 @@ def number_ceiling(
     if jackknife.units < 3:
         return plain.without_interval(TOO_FEW)
     (spread,) = jackknife.spreads(lambda sums: [_log_noise(sums, metric, levels / noise, cells is None)])
-    # Beyond e^300 a bound says no more than that there is none; larger powers would overflow.
+    # A bound beyond e^300 is no bound; larger powers would overflow.
     half = min(half_width(spread.plain_variance, jackknife.units - 1, confidence), 300.0)
     if metric == "correlation":
         ends = [1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half)]
@@ -207,7 +208,8 @@ def _of_agreed(agreed: Agreed, d: Ratings, cells: Ints | None, metric: NumberMet
 def ceiling_from_means(
     mean: Floats, sd: Floats, n: Floats, metric: NumberMetric = "correlation", confidence: float = 0.95
 ) -> Estimate:
-    """Best expected correlation or error against published means; items without spread or count are left out."""
+    """Best expected correlation or error against published means; items without spread or count are left out.
+    """
     method = f"published means, spreads and counts, {metric}"
     usable = np.isfinite(mean) & np.isfinite(sd) & (n > 1)
     y, s, k = mean[usable], sd[usable], n[usable].astype(np.float64)

@@ -66,7 +66,7 @@ class VoteTable:
 
 
 def vote_table(counts: Matrix, seed: int) -> VoteTable:
-    """Distinct rows of ``counts``; a random sample of the items where there are too many to hold."""
+    """Distinct rows of ``counts``; a random sample of the items where there are too many."""
     weights = np.random.Generator(np.random.PCG64(7)).integers(1, 2**62, counts.shape[1], dtype=np.int64)
     with np.errstate(over="ignore"):
         key = counts.astype(np.int64) @ weights
@@ -251,7 +251,8 @@ def _centres(table: VoteTable, likelihood: Matrix, weights: Floats) -> Matrix:
 def _climb(
     likelihood: Matrix, items: Floats, start: Floats, quantity: Quantity | None, push: float
 ) -> tuple[Floats, float, bool]:
-    """Weights that maximise log likelihood + push x quantity, their log likelihood, and whether it settled."""
+    """Weights that maximise log likelihood + push x quantity, their log likelihood, and whether it settled.
+    """
     size = float(items.sum())
     weights = start
     settled = False
@@ -357,7 +358,7 @@ def _rounded(*numbers: float) -> tuple[float, ...]:
 @lru_cache(maxsize=128)
 def panel_chances(categories: int, votes: int) -> tuple[Matrix, Floats, Floats, Floats]:
     """Chances of each candidate for a panel of ``votes``: of the two largest counts (in one row), of the
-    long-run leader winning outright, of anyone doing so, and of two panels having the same winner."""
+    long-run leader winning outright, of any category doing so, and of two panels having the same winner."""
     from heartfelt.stats import _kernels_votes as kernels
 
     shares, times = sorted_shares(categories)
