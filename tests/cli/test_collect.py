@@ -45,7 +45,7 @@ def test_a_running_study_is_frozen(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_study_nobody_has_rated(folder: Path) -> None:
-    with pytest.raises(InputError, match="collected nothing yet"):
+    with pytest.raises(InputError, match="has no ratings yet"):
         run("snapshot", folder)
     assert not (folder / "collected.sqlite").exists()
 

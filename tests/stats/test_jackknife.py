@@ -10,7 +10,6 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import association
-from heartfelt.stats._metrics import METRICS, rows
 from heartfelt.stats.jackknife import (
     Basis,
     Spread,
@@ -20,6 +19,7 @@ from heartfelt.stats.jackknife import (
     metric_spread,
     spread_of,
 )
+from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.paired_metrics import metric_difference
 from heartfelt.streams import stream
 
@@ -165,7 +165,7 @@ def test_no_interval_has_a_reason() -> None:
     assert alone.why_no_interval is not None
     assert "undefined" in alone.why_no_interval
     assert jackknife_metric("pearson", [1, 1, 1, 1], x[:4]).why_missing == "the first column does not vary"
-    with pytest.raises(InputError, match="clusters"):
+    with pytest.raises(InputError, match="group"):
         jackknife_metric("mae", x, x**2, group=[1, 2])
 
 

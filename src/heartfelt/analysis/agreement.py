@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.serialization import to_json
 from heartfelt.stats.agreement import (
     alpha,
     cohen_kappa,
@@ -150,7 +151,7 @@ def _prior_suite(
     rater = ratings["rater"] if one.why_no_raters is None else None
     against = prior_against_majority(rater, ratings["item"], ratings["value"], prior)
     joined = _suite(one, ratings, categories, ordered=False, prior=prior)
-    return {"with_prior": joined, "prior_against_majority": against.to_json()}
+    return {"with_prior": joined, "prior_against_majority": to_json(against)}
 
 
 def _priors(one: QuestionData, material: Material) -> dict[str, Prior]:

@@ -108,8 +108,8 @@ def test_systems_still_differ_with_raters_and_stimuli_random(clips: dict[str, An
 def test_perceived_emotion_shrinks_towards_the_middle(clips: dict[str, Any]) -> None:
     for dimension in ("valence", "arousal"):
         result = shrinkage_slope(clips[dimension], clips[f"{dimension} aim"], cluster=clips["intent"])
-        assert result.high is not None
-        assert 0 < float(result.slope) < result.high < 1
+        assert result.slope.high is not None
+        assert 0 < float(result.slope) < result.slope.high < 1
 
 
 def test_ellipses_of_the_quadrant_maps(clips: dict[str, Any]) -> None:

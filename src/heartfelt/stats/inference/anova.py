@@ -30,8 +30,7 @@ from typing import Literal
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import is_constant
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import (

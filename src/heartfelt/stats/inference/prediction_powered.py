@@ -25,8 +25,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import is_constant
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, as_floats, code
 

@@ -1,18 +1,19 @@
-"""What a stimulus truly conveys, planted: the mean that infinitely many careful raters would give.
+"""A design to simulate on, and what its stimuli truly convey: the mean that infinitely many careful raters would give.
 
 For a stimulus of system ``s`` and intent ``i`` under question ``q``::
 
     true = neutral + gain[s, q] * (intended[i, q] - neutral) + shift[s, q] + cell[s, i, q] + own[stimulus, q]
 
 ``gain`` and ``shift`` are the system's conveyance; ``cell`` is what this system does to this intent beyond
-that (the interaction), and ``own`` is the single stimulus, both normal with mean zero. True values are held
-on the scale.
+that (the interaction), and ``own`` is the single stimulus, both normal with mean zero. True values are limited
+to the scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,49 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.make.conveyance import Conveyance
 from heartfelt.streams import stream
+
+# Three intents a quadrant. The coordinates are round numbers chosen for simulation, not norms of these words.
+INTENTS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {
+        name: MappingProxyType({"valence": valence, "arousal": arousal})
+        for name, valence, arousal in (
+            ("joyful", 8.2, 7.2),
+            ("thrilled", 7.4, 8.0),
+            ("playful", 7.2, 6.4),
+            ("furious", 2.4, 7.6),
+            ("alarmed", 3.0, 7.0),
+            ("tense", 3.6, 6.6),
+            ("gloomy", 2.2, 3.2),
+            ("lonely", 2.8, 3.6),
+            ("weary", 3.6, 2.4),
+            ("serene", 7.4, 2.6),
+            ("tender", 7.8, 3.6),
+            ("dreamy", 6.6, 2.8),
+        )
+    }
+)
+SYSTEMS = ("Sinewood", "Pluckbox", "Brassline", "Chipling")
+
+
+def stimuli(
+    systems: Sequence[str] = SYSTEMS,
+    intents: Mapping[str, Mapping[str, float]] = INTENTS,
+    *,
+    per_cell: int = 14,
+) -> pl.DataFrame:
+    """``per_cell`` stimuli for every (system, intent), with the intent's coordinates in columns."""
+    if per_cell < 1 or not systems or not intents:
+        raise InputError(
+            f"{len(systems)} systems, {len(intents)} intents and {per_cell} stimuli per cell make no stimuli.",
+            "Give at least one of each.",
+        )
+    rows = [
+        {"stimulus": f"{system}_{intent}_{number}", "system": system, "intent": intent, **coordinates}
+        for system in systems
+        for intent, coordinates in intents.items()
+        for number in range(1, per_cell + 1)
+    ]
+    return pl.DataFrame(rows)
 
 
 @dataclass(frozen=True, slots=True)
