@@ -153,7 +153,7 @@ def test_ratings_in_a_file_stay_there() -> None:
     frame = ratings(2.0)
     lazy = Snapshot.build(study(), stimuli=stimuli(frame), ratings=frame.lazy())
     assert lazy.without_probes.ratings_file is not None
-    assert lazy.without_probes.found.hash == snapshot(2.0).without_probes.found.hash
+    assert lazy.without_probes.survey.hash == snapshot(2.0).without_probes.survey.hash
 
 
 def test_limits_on_the_mean_and_the_sum_of_a_raters_anchors() -> None:

@@ -24,7 +24,6 @@ from heartfelt.study.recipes import RECIPES, recipe_study, reference_recipe
 ROOT = Path(heartfelt.__file__).parent
 NAMES = ("aigiemo", "aimoclips", "emolia", "musiceval")
 MAY_NAME = {  # a trained model says which data it learned from
-    "predictors/valence_arousal/predictor.py",
     "predictors/valence_arousal/shipped/CARD.md",
     "predictors/valence_arousal/shipped/model.json",
 }

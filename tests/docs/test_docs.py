@@ -9,7 +9,6 @@ import pytest
 
 import heartfelt
 from heartfelt.cli.app import app
-from heartfelt.formats import FORMATS
 from heartfelt.make.generators import GENERATORS
 from heartfelt.screening import RULES
 from heartfelt.study import SCALES, parse_study
@@ -62,14 +61,9 @@ def test_every_scale_has_its_section() -> None:
 
 def test_every_recipe_has_its_page() -> None:
     for name in RECIPES:
-        assert (
-            (ROOT / "docs" / "recipes" / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {name}\n")
-        )
-
-
-def test_every_format_has_its_page() -> None:
-    for name in FORMATS:
-        assert (ROOT / "docs" / "formats" / f"{name}.md").is_file(), name
+        text = (ROOT / "docs" / "datasets" / f"{name}.md").read_text(encoding="utf-8")
+        assert text.startswith(f"# {name}\n")
+        assert "\n## The recipe\n" in text
 
 
 def test_every_rule_has_its_section() -> None:

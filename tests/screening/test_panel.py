@@ -170,7 +170,7 @@ def test_ratings_in_a_file_stay_there() -> None:
     kept = panel.snapshot()
     assert kept.ratings_file is not None
     same = snapshot(snap.ratings.filter(pl.col("rater").is_in(panel.raters)), snap.stimuli, snap.study)
-    assert kept.found.hash == same.found.hash
+    assert kept.survey.hash == same.survey.hash
 
 
 def test_another_policy_uses_the_same_flags(screened: tuple[Panel, pl.DataFrame]) -> None:

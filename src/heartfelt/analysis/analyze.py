@@ -226,7 +226,7 @@ def _parts(
 def _kept(material: Material) -> dict[str, int]:
     found = material.labels.table
     return {
-        "raters": len(material.snapshot.found.raters),
+        "raters": len(material.snapshot.survey.raters),
         "answers": material.snapshot.counts["ratings"],
         "stimuli": found["stimulus"].n_unique(),
         "labels": found["value"].count(),

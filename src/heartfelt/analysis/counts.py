@@ -14,7 +14,7 @@ import polars as pl
 
 from heartfelt.analysis.material import Material
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.probes import probe_counts
+from heartfelt.snapshot.snapshot import probe_counts
 
 
 def counts(material: Material, everything: Snapshot) -> dict[str, Any]:
@@ -25,19 +25,19 @@ def counts(material: Material, everything: Snapshot) -> dict[str, Any]:
     trials, per_trial = _trials(everything)
     kept, _ = _trials(material.snapshot)
     items = material.labels.table.filter(pl.col("value").is_not_null())
-    raters = len(everything.found.raters)
+    raters = len(everything.survey.raters)
     return {
         "stimuli": whole["stimuli"],
         "rated": whole["rated"],
         "unrated": whole["unrated"],
         "raters": raters,
-        "raters_kept": len(material.snapshot.found.raters),
+        "raters_kept": len(material.snapshot.survey.raters),
         "raters_without_ratings": whole["raters"] - raters,
         "ratings": trials,
         "ratings_kept": kept,
         "answers": whole["ratings"],
         "answers_kept": material.snapshot.counts["ratings"],
-        "answers_of_unknown_raters": everything.found.unknown_raters,
+        "answers_of_unknown_raters": everything.survey.unknown_raters,
         "probe_stimuli": probes.height,
         "answers_to_probes": int(probes["ratings"].sum()),
         "means": whole["means"],
@@ -46,7 +46,7 @@ def counts(material: Material, everything: Snapshot) -> dict[str, Any]:
         "intents": whole["intents"],
         "labels": items.height,
         "items_without_label": material.labels.ledger.filter(pl.col("what") == "item").height,
-        "ratings_by_question": {name: facts.ratings for name, facts in everything.found.questions.items()},
+        "ratings_by_question": {name: facts.ratings for name, facts in everything.survey.questions.items()},
         "ratings_per_item": _histogram(everything, per_trial),
     }
 
@@ -59,15 +59,15 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     """How many presentations were answered, and whether each was answered under every question."""
     table = snapshot.scan_ratings()
     have = table.collect_schema().names()
-    answers = snapshot.found.ratings
+    answers = snapshot.survey.ratings
     marked = [name for name in ("position", "at") if name in have][:1]
     apart = not marked and snapshot.table("items").height > 0
-    if snapshot.found.unknown_raters == answers or apart:
-        return answers, len(snapshot.found.questions) == 1
+    if snapshot.survey.unknown_raters == answers or apart:
+        return answers, len(snapshot.survey.questions) == 1
     key = ["rater", "stimulus", *(["repeat"] if "repeat" in have else []), *marked]
     named = table.filter(pl.col("rater").is_not_null())
-    trials = int(named.select(pl.struct(key).n_unique()).collect().item()) + snapshot.found.unknown_raters
-    return trials, trials * len(snapshot.found.questions) == answers
+    trials = int(named.select(pl.struct(key).n_unique()).collect().item()) + snapshot.survey.unknown_raters
+    return trials, trials * len(snapshot.survey.questions) == answers
 
 
 def _histogram(snapshot: Snapshot, together: bool) -> dict[str, int]:
@@ -77,7 +77,7 @@ def _histogram(snapshot: Snapshot, together: bool) -> dict[str, int]:
         table = table.filter(pl.col("repeat").fill_null(0) == 0)
     table = table.filter(pl.col("value").is_not_null())
     if together:
-        first = next(iter(snapshot.found.questions), "")
+        first = next(iter(snapshot.survey.questions), "")
         table = table.filter(pl.col("question") == first)
     found = table.group_by("stimulus", "question").len("n").group_by("n").len("items").sort("n").collect()
     return {str(n): int(items) for n, items in found.iter_rows()}

@@ -52,7 +52,7 @@ def crossfit(panel: Panel, default: Panel, seed: int) -> dict[str, Any]:
     source = panel.source
     if not default.dropped:
         return {"why_missing": "the default policy leaves nobody out"}
-    if source.found.ratings > MOST_RATINGS:
+    if source.survey.ratings > MOST_RATINGS:
         return {"why_missing": f"there are more than {MOST_RATINGS:,} ratings"}
     halves = _halves(source, seed)
     if halves is None:
@@ -91,8 +91,8 @@ def _alpha(one: QuestionData, ratings: pl.DataFrame) -> float | None:
 
 def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:
     """The snapshot twice, each with half of its rated stimuli at random, and with all of its probes."""
-    names = sorted(source.without_probes.found.stimuli)
-    probes = set(source.found.stimuli) - set(names)
+    names = sorted(source.without_probes.survey.stimuli)
+    probes = set(source.survey.stimuli) - set(names)
     if len(names) < LEAST_STIMULI:
         return None
     order = stream(seed, "analysis", "crossfit").permutation(len(names))

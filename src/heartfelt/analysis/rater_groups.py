@@ -64,7 +64,7 @@ def rater_groups(snapshot: Snapshot, column: str) -> RaterGroups:
     if column not in known:
         fix = suggestion(column, known, "The raters have") if known else "The raters have no columns."
         raise InputError(f"The raters have no column '{column}'.", fix)
-    rated = raters.filter(pl.col("rater").is_in(snapshot.found.raters))
+    rated = raters.filter(pl.col("rater").is_in(snapshot.survey.raters))
     values, cuts = _categories(rated[column], column)
     frame = pl.DataFrame({"rater": rated["rater"], "group": values})
     stated = frame.drop_nulls("group").filter(pl.col("group").str.strip_chars() != "")

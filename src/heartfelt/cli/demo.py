@@ -87,7 +87,7 @@ def collect(demo: Demo) -> str:
             report,
         )
     left = sum(visit.ending is None for visit in visits)
-    return f"{demo.snapshot.found.ratings:,} ratings by {RATERS} simulated raters ({left} left early), each stored as it was given"
+    return f"{demo.snapshot.survey.ratings:,} ratings by {RATERS} simulated raters ({left} left early), each stored as it was given"
 
 
 def freeze(demo: Demo) -> str:

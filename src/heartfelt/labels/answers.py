@@ -34,6 +34,6 @@ def first_answers(snapshot: Snapshot) -> pl.DataFrame:
         )
         .collect()
     )
-    if not snapshot.found.doubled and "repeat" not in have:
+    if not snapshot.survey.doubled and "repeat" not in have:
         return found
     return found.unique(["rater", "stimulus", "question"], keep="first", maintain_order=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import Cell, Chart, Intervals, axis, extent, lettered, numbers, row
+from heartfelt.report.charts import Cell, Chart, Intervals, axis, extent, interval_row, lettered, numbers
 from heartfelt.report.page import Page, Section, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.tables import table
@@ -58,7 +58,7 @@ def evaluation_chart(scores: Sequence[Score]) -> Chart:
             )
             for what, estimate, shade in estimates:
                 if estimate.value is not None:
-                    made.append(row(f"{name}: {what}", estimate, shade))
+                    made.append(interval_row(f"{name}: {what}", estimate, shade))
                     where = {
                         "question": question,
                         "raters": PANELS[side],

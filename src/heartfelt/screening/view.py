@@ -243,8 +243,8 @@ def _view(snapshot: Snapshot) -> RatingsView:
         frame.group_by("rater", maintain_order=True).agg(pl.all("_known"))["_known"].to_numpy().astype(bool),
         floats("seconds"),
         None if batch is None else tuple(batch.cast(pl.String).to_list()),
-        snapshot.found.unknown_raters,
-        tuple(question.id for question in study.asked if question.id not in snapshot.found.questions),
+        snapshot.survey.unknown_raters,
+        tuple(question.id for question in study.asked if question.id not in snapshot.survey.questions),
         floats("heard"),
     )
 

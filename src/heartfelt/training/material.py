@@ -27,8 +27,7 @@ from heartfelt.progress import Progress
 from heartfelt.registry import Registry
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.published_split import COLUMN as SPLIT
-from heartfelt.snapshot.published_split import published_parts
+from heartfelt.snapshot.snapshot import SPLIT, published_parts
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.calibrating import Domains
