@@ -71,8 +71,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Solved:
-    """What one factorisation of S gives; ``apply`` solves for further sides and for the fixed effects' block.
-    """
+    """What one factorisation of S gives; ``apply`` solves for further sides and for the fixed effects' block."""
 
     solution: Floats
     explained: float

@@ -114,8 +114,7 @@ class MixedResult:
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """Independent columns, their names, the names of those dropped, and per term the rows of its hypothesis.
-    """
+    """Independent columns, their names, the names of those dropped, and per term the rows of its hypothesis."""
 
     matrix: Floats
     names: list[str]
@@ -149,8 +148,7 @@ class _Inference:
         return max(2 * variance**2 / doubt, 1.0)
 
     def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float] | None:
-        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error.
-        """
+        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error."""
         values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
         if not (values > 1e-14 * max(float(values.max()), 1e-300)).all():
             return None

@@ -270,8 +270,7 @@ def upper_tail(q: float, groups: int, df: float) -> float:
 
 @lru_cache(maxsize=512)
 def critical(confidence: float, groups: int, df: float) -> float:
-    """The value of the studentized range exceeded with chance ``1 - confidence``, by secants on log scales.
-    """
+    """The value of the studentized range exceeded with chance ``1 - confidence``, by secants on log scales."""
     from scipy.special import stdtrit
 
     target = math.log1p(-confidence)

@@ -221,8 +221,7 @@ def _at_least(spread: TwoWaySpread) -> TwoWaySpread:
 
 
 def _as_items(spread: TwoWaySpread) -> TwoWaySpread:
-    """A spread of raters' levels as one of items: nothing is made up for few raters, whose number bounds it.
-    """
+    """A spread of raters' levels as one of items: nothing is made up for few raters, whose number bounds it."""
     return TwoWaySpread(spread.plain_variance, 0.0, 0.0, spread.rater_count, spread.item_count)
 
 

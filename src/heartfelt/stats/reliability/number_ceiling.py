@@ -52,8 +52,7 @@ EQUAL = 1e-10
 
 
 def level_noise(d: Ratings, cells: Ints | None) -> float:
-    """What a unit of variance between raters' levels adds to the variance of labels about their (cell) mean.
-    """
+    """What a unit of variance between raters' levels adds to the variance of labels about their (cell) mean."""
     cell = np.zeros(len(d.items), np.int64) if cells is None else cells
     size = np.bincount(cell).astype(np.float64)
     part = 1.0 / d.per_item[d.item] / size[cell[d.item]]
@@ -208,8 +207,7 @@ def _of_agreed(agreed: Agreed, d: Ratings, cells: Ints | None, metric: NumberMet
 def ceiling_from_means(
     mean: Floats, sd: Floats, n: Floats, metric: NumberMetric = "correlation", confidence: float = 0.95
 ) -> Estimate:
-    """Best expected correlation or error against published means; items without spread or count are left out.
-    """
+    """Best expected correlation or error against published means; items without spread or count are left out."""
     method = f"published means, spreads and counts, {metric}"
     usable = np.isfinite(mean) & np.isfinite(sd) & (n > 1)
     y, s, k = mean[usable], sd[usable], n[usable].astype(np.float64)

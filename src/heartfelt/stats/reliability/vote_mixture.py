@@ -251,8 +251,7 @@ def _centres(table: VoteTable, likelihood: Matrix, weights: Floats) -> Matrix:
 def _climb(
     likelihood: Matrix, items: Floats, start: Floats, quantity: Quantity | None, push: float
 ) -> tuple[Floats, float, bool]:
-    """Weights that maximise log likelihood + push x quantity, their log likelihood, and whether it settled.
-    """
+    """Weights that maximise log likelihood + push x quantity, their log likelihood, and whether it settled."""
     size = float(items.sum())
     weights = start
     settled = False
