@@ -14,7 +14,6 @@ from heartfelt.analysis.summary import (
     GroupDifference,
     GroupFigures,
     RaterGroups,
-    RuleResult,
     SensitivityFigure,
     SensitivityPairs,
 )
@@ -22,6 +21,7 @@ from heartfelt.report.charts import Charts
 from heartfelt.report.naming import coefficient, outcome, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph
 from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
+from heartfelt.screening.panel import RuleSummary
 from heartfelt.wording import number, plural, spaced
 
 LEAD = (
@@ -96,7 +96,7 @@ def _rules(analysis: Analysis) -> Markup:
     rules = list(analysis.summary.screening.rules.values())
     if not rules:
         return Markup("")
-    columns: Columns[RuleResult] = {
+    columns: Columns[RuleSummary] = {
         "rule": lambda rule: rule.rule,
         "looks at": lambda rule: rule.about,
         "raters judged": lambda rule: rule.judged,
