@@ -11,8 +11,7 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.formats.reading import read_with
-from heartfelt.labels import freeze, labels
-from heartfelt.labels.answers import first_answers
+from heartfelt.labels import first_answers, freeze, labels
 from heartfelt.predictors.task import cases
 from heartfelt.scoring.truth import truth_of
 from heartfelt.screening import RULES, RuleOptions, screen

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.pairwise import ADJUSTED, ONE_WAY
+from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
 from heartfelt.analysis.results import Pair
 from heartfelt.report.charts import Absent, Chart, Map, TableRow
 from heartfelt.report.figures import FIGURES, Figure

@@ -14,6 +14,7 @@ from heartfelt.stats._bounds import ratio
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import cluster_df, spread_of
 from heartfelt.stats.metrics import METRICS, rows
+from heartfelt.stats.paired_metrics import metric_estimate
 from heartfelt.stats.resample import Sample, _choose, condense
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"
@@ -254,3 +255,12 @@ def test_a_ratio_by_mover() -> None:
     near = ratio(top, Estimate(0.8, 0.0008, 0.9, confidence=0.9))
     assert near.why_no_interval == "the denominator may be 0"
     assert ratio(top, Estimate(0.0)).why_missing == "the denominator is not above 0"
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman"])
+def test_four_pairs_are_the_least_for_an_interval_of_a_correlation(metric: str) -> None:
+    four = metric_estimate(metric, [1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 5.0])
+    assert four.low is not None
+    three = metric_estimate(metric, [1.0, 2.0, 3.0], [1.0, 3.0, 2.0])
+    assert three.low is None
+    assert three.why_no_interval == "three pairs leave Fisher's z no error"

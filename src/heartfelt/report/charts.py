@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A value with its interval, beside a label."""
+    """A value with its interval, next to a label."""
 
     label: str
     value: float | None

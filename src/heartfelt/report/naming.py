@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.quadrant_names import find_quadrants
+from heartfelt.analysis.material import find_plane
 from heartfelt.analysis.results import Reliability
 from heartfelt.report.charts import Key
 from heartfelt.report.palette import SOFT, colour
@@ -118,7 +118,7 @@ class QuadrantLook:
 
 def quadrant_look(study: Study) -> QuadrantLook:
     """The quadrants of the first two axes; the groups of the intents where there are no quadrants."""
-    quadrants = find_quadrants(study)
+    quadrants = find_plane(study)
     if isinstance(quadrants, str) or not quadrants.of_intent:
         of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
         groups = tuple(dict.fromkeys(of_intent.values()))

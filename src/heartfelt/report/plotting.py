@@ -14,7 +14,7 @@ from heartfelt.scoring import Scores
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from heartfelt.report.bench import Bench
+    from heartfelt.benchmark import Bench
 
 USUAL = ("perceived-maps", "system-ranking", "agreement", "answers", "ratings-per-item")
 """What is drawn of an analysis where no figure is named: the first that the study has data for."""

@@ -90,8 +90,8 @@ def _page(trained: Trained, chart: Chart) -> Page:
         for score in trained.evaluation.rows
     ]
     heads = [
-        [name, one["head"], ", ".join(f"{part:g}" for part in one["setting"])]
-        for name, one in facts["chosen"].items()
+        [name, head["head"], ", ".join(f"{part:g}" for part in head["setting"])]
+        for name, head in facts["chosen"].items()
     ]
     charts = {FIGURE: chart}
     used = f"{facts['stimuli']:,} stimuli used, {facts['left_out']:,} with labels could not be used (ledger.csv)."

@@ -221,7 +221,7 @@ def test_no_bounds_where_nothing_moves() -> None:
 def test_a_plan_must_make_sense() -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         Interval(confidence=95)
-    with pytest.raises(InputError, match="no usable interval"):
+    with pytest.raises(InputError, match="at least 100"):
         Interval("bootstrap", resamples=10)
     with pytest.raises(InputError, match="Did you mean 'items'"):
         Interval(resample="item")

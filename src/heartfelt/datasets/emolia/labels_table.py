@@ -8,7 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, items_of
-from heartfelt.labels.answers import first_answers
+from heartfelt.labels import first_answers
 from heartfelt.labels.buckets import ITEM, Buckets, buckets, forced
 from heartfelt.snapshot import Snapshot
 

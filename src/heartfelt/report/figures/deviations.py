@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.pairwise import ADJUSTED, ONE_WAY
+from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
 from heartfelt.analysis.results import Confusion, QuadrantMeans
 from heartfelt.report.charts import (
     Absent,

@@ -9,12 +9,11 @@ from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.parallel_answers import ParallelAnswers, Trial, parallel_answers
-from heartfelt.analysis.screening import parallel_words
+from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.summary import (
     GroupDifference,
     GroupFigures,
     RaterGroups,
-    RuleResult,
     SensitivityFigure,
     SensitivityPairs,
 )
@@ -22,6 +21,7 @@ from heartfelt.report.charts import Charts
 from heartfelt.report.naming import coefficient, outcome, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph
 from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
+from heartfelt.screening.panel import RuleSummary
 from heartfelt.wording import number, plural, spaced
 
 LEAD = (
@@ -69,9 +69,7 @@ def _count(analysis: Analysis) -> Markup:
         together = sum(map(len, screening.collusion))
         words += f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
         words += " about different stimuli"
-        numbers = parallel_words(
-            [{"share": pair.share, "expected_share": pair.expected_share} for pair in screening.parallel]
-        )
+        numbers = parallel_words(screening.parallel)
         words += f": {numbers}." if numbers else "."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
     words += f": {', '.join(left_out)}." if 0 < len(left_out) <= MOST_NAMED else "."
@@ -98,7 +96,7 @@ def _rules(analysis: Analysis) -> Markup:
     rules = list(analysis.summary.screening.rules.values())
     if not rules:
         return Markup("")
-    columns: Columns[RuleResult] = {
+    columns: Columns[RuleSummary] = {
         "rule": lambda rule: rule.rule,
         "looks at": lambda rule: rule.about,
         "raters judged": lambda rule: rule.judged,
