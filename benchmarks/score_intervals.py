@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._metrics import METRICS, rows
-from heartfelt.stats._replicates import Sample, full_value
 from heartfelt.stats.jackknife import jackknife_metric
+from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.stats.resample import Sample, full_value
 from heartfelt.streams import stream
 
 NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")

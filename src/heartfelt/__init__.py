@@ -1,6 +1,7 @@
 """heartfelt: find out what generated media makes people feel, and how well a machine can tell.
 
-``read`` takes in published data or a table, ``load`` a snapshot folder; ``stats`` works on plain arrays.
+``read`` takes in published data or a table, ``load`` a snapshot folder; ``plot`` draws a
+figure of an analysis or a bench; ``stats`` works on plain arrays.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heartfelt import stats
     from heartfelt.formats import export, read
+    from heartfelt.report import plot
     from heartfelt.snapshot import Snapshot, load
 
 __version__ = "0.2.0"
-__all__ = ["Snapshot", "__version__", "export", "load", "read", "stats"]
+__all__ = ["Snapshot", "__version__", "export", "load", "plot", "read", "stats"]
 
 _HOMES = {
     "read": "heartfelt.formats",
     "export": "heartfelt.formats",
     "load": "heartfelt.snapshot",
     "Snapshot": "heartfelt.snapshot",
+    "plot": "heartfelt.report",
 }
 
 

@@ -120,4 +120,4 @@ class Registry(Generic[T]):
 
 def _subpackages(package: str) -> list[str]:
     paths = import_module(package).__path__
-    return [f"{package}.{found.name}" for found in iter_modules(paths) if found.ispkg]
+    return [f"{package}.{module.name}" for module in iter_modules(paths) if module.ispkg]

@@ -1,7 +1,7 @@
-"""Column contracts: what each table between two stages must hold, checked where it enters.
+"""Column contracts: which columns each table between two stages must have, checked where it enters.
 
 A contract lists the columns a stage may rely on. A table may carry more columns than its contract names;
-they are kept and passed on. Ids are always text, so ``7`` in one file and ``"7"`` in another are one rater.
+they are passed on. Ids are always text, so ``7`` in one file and ``"7"`` in another are one rater.
 """
 
 from __future__ import annotations
@@ -124,8 +124,12 @@ def _cast(column: Column, have: pl.DataType) -> pl.Expr:
     return source.cast(column.dtype)
 
 
-def _text(name: str, about: str, *, required: bool = True, nullable: bool = False) -> Column:
-    return Column(name, pl.String, about, required, nullable)
+def _text(name: str, about: str, *, nullable: bool = False) -> Column:
+    return Column(name, pl.String, about, nullable=nullable)
+
+
+def _optional(name: str, about: str, dtype: pl.DataType | type[pl.DataType] = pl.String) -> Column:
+    return Column(name, dtype, about, required=False, nullable=True)
 
 
 STIMULI = Contract(
@@ -133,20 +137,18 @@ STIMULI = Contract(
     "one row per clip or image",
     (
         _text("stimulus", "the stimulus id"),
-        _text("system", "what made it", required=False, nullable=True),
-        _text("intent", "what it was meant to convey", required=False, nullable=True),
-        _text("prompt", "the text it was made from, or that text's id", required=False, nullable=True),
-        _text("path", "its media file, relative to the media root", required=False, nullable=True),
-        Column(
-            "found", pl.Boolean, "whether the media file was there when read", required=False, nullable=True
-        ),
-        Column("duration", pl.Float64, "seconds", required=False, nullable=True),
-        Column("rate", pl.Int64, "samples a second", required=False, nullable=True),
-        Column("channels", pl.Int64, "audio channels", required=False, nullable=True),
-        Column("width", pl.Int64, "pixels", required=False, nullable=True),
-        Column("height", pl.Int64, "pixels", required=False, nullable=True),
-        Column("bytes", pl.Int64, "size of the media file", required=False, nullable=True),
-        _text("media_problem", "why the media could not be probed", required=False, nullable=True),
+        _optional("system", "what made it"),
+        _optional("intent", "what it was meant to convey"),
+        _optional("prompt", "the text it was made from, or that text's id"),
+        _optional("path", "its media file, relative to the media root"),
+        _optional("found", "whether the media file was there when read", pl.Boolean),
+        _optional("duration", "seconds", pl.Float64),
+        _optional("rate", "samples per second", pl.Int64),
+        _optional("channels", "audio channels", pl.Int64),
+        _optional("width", "pixels", pl.Int64),
+        _optional("height", "pixels", pl.Int64),
+        _optional("bytes", "size of the media file", pl.Int64),
+        _optional("media_problem", "why the media could not be probed"),
     ),
     key=("stimulus",),
 )
@@ -165,38 +167,26 @@ RATINGS = Contract(
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
         Column("value", pl.Float64, "the answer as a number, or the category's code", nullable=True),
-        _text("answer", "the answer in words", required=False, nullable=True),
-        Column(
-            "position",
-            pl.Int64,
-            "place in the rater's presentation order, from 1",
-            required=False,
-            nullable=True,
-        ),
-        Column("seconds", pl.Float64, "time taken to answer", required=False, nullable=True),
-        Column("at", MOMENT, "when", required=False, nullable=True),
-        Column(
-            "repeat",
-            pl.Int64,
-            "0 for a first presentation, 1 for its first repeat",
-            required=False,
-            nullable=True,
-        ),
+        _optional("answer", "the answer in words"),
+        _optional("position", "place in the rater's presentation order, from 1", pl.Int64),
+        _optional("seconds", "time taken to answer", pl.Float64),
+        _optional("at", "when", MOMENT),
+        _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
     ),
     key=("rater", "stimulus", "question", "repeat"),
 )
 FIELDS = Contract(
     "fields",
-    "values a machine filled in, each with where it came from and what a person made of it",
+    "values a machine filled in, each with its source and what a person made of it",
     (
         _text("stimulus", "the stimulus id"),
         _text("field", "which field"),
         _text("machine", "the machine's value", nullable=True),
-        _text("source", "which machine", required=False, nullable=True),
-        _text("verdict", "accepted, fixed or rejected", required=False, nullable=True),
-        _text("final", "the value after a person verified it", required=False, nullable=True),
-        _text("verified_by", "the rater who verified it", required=False, nullable=True),
-        Column("at", MOMENT, "when it was verified", required=False, nullable=True),
+        _optional("source", "which machine"),
+        _optional("verdict", "accepted, fixed or rejected"),
+        _optional("final", "the value after a person verified it"),
+        _optional("verified_by", "the rater who verified it"),
+        _optional("at", "when it was verified", MOMENT),
     ),
     key=("stimulus", "field", "source", "verified_by"),
 )
@@ -207,8 +197,8 @@ MEANS = Contract(
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
         Column("mean", pl.Float64, "mean rating", nullable=True),
-        Column("sd", pl.Float64, "standard deviation over raters", required=False, nullable=True),
-        Column("n", pl.Int64, "number of raters", required=False, nullable=True),
+        _optional("sd", "standard deviation over raters", pl.Float64),
+        _optional("n", "number of raters", pl.Int64),
     ),
     key=("stimulus", "question"),
 )
@@ -217,9 +207,9 @@ LEDGER = Contract(
     "everything left out so far, and why",
     (
         _text("what", "rater, rating, stimulus or row"),
-        _text("rater", "the rater concerned", required=False, nullable=True),
-        _text("stimulus", "the stimulus concerned", required=False, nullable=True),
-        _text("question", "the question concerned", required=False, nullable=True),
+        _optional("rater", "the rater concerned"),
+        _optional("stimulus", "the stimulus concerned"),
+        _optional("question", "the question concerned"),
         _text("reason", "why, in words"),
         _text("stage", "which stage left it out"),
     ),
@@ -232,68 +222,43 @@ _EXACT_DIGITS = 18
 _NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
 
 
-def lossless_schema(frame: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl.DataType]:
-    """The text columns that are numbers throughout: turning them into numbers and back gives the same text."""
-    schema = frame.collect_schema()
-    texts = [name for name in columns if schema[name] == pl.String]
-    if not texts:
-        return {}
-    kinds: dict[str, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64()}
-    checks = [
-        (
-            pl.col(name).is_not_null().any()
-            & (pl.col(name).cast(dtype, strict=False).cast(pl.String) == pl.col(name))
-            .fill_null(pl.col(name).is_null())
-            .all()
-        ).alias(f"{kind} {name}")
-        for name in texts
-        for kind, dtype in kinds.items()
-    ]
-    found = frame.select(checks).collect(engine="streaming").row(0, named=True)
-    out: dict[str, pl.DataType] = {}
-    for name in texts:
-        for kind, dtype in kinds.items():
-            if found[f"{kind} {name}"] and name not in out:
-                out[name] = dtype
-    return out
-
-
 def number_schema(frame: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl.DataType]:
     """The text columns that are numbers throughout, however many digits each cell was printed with.
 
-    Ids and codes stay text: a leading zero, a plus sign, or two spellings of one number (versions 1.1 and 1.10) say that
+    Ids and codes stay text: a leading zero, a plus sign, or two spellings of one number (versions 1.1 and 1.10) show that
     the text means more than the number.
     """
     schema = frame.collect_schema()
     texts = [name for name in columns if schema[name] == pl.String]
-    if not texts:
-        return {}
     checks: list[pl.Expr] = []
     for name in texts:
         cell = pl.col(name)
+        number = cell.is_not_null().any() & cell.str.contains(_NUMBER).fill_null(True).all()
         checks += [
-            (cell.is_not_null().any() & cell.str.contains(_NUMBER).fill_null(True).all()).alias(
-                f"number {name}"
-            ),
+            number.alias(f"number {name}"),
             cell.str.contains(r"[.eE]").any().alias(f"decimals {name}"),
             cell.str.contains(r"\.\d*0(?:[eE]|$)").any().alias(f"zeros {name}"),
             (cell.str.len_bytes() > _EXACT_DIGITS).any().alias(f"long {name}"),
         ]
-    facts = frame.select(checks).collect(engine="streaming").row(0, named=True)
+    facts = _facts(frame, checks)
     numeric = [name for name in texts if facts[f"number {name}"]]
-    spelt_twice = [name for name in numeric if facts[f"zeros {name}"]]
-    if spelt_twice:
-        distinct = frame.select(
-            (pl.col(name).n_unique() == pl.col(name).cast(pl.Float64).n_unique()).alias(name)
-            for name in spelt_twice
-        )
-        facts_of = distinct.collect(engine="streaming").row(0, named=True)
-        numeric = [name for name in numeric if facts_of.get(name, True)]
+    spelt_twice = _facts(
+        frame,
+        [
+            (pl.col(name).n_unique() != pl.col(name).cast(pl.Float64).n_unique()).alias(name)
+            for name in numeric
+            if facts[f"zeros {name}"]
+        ],
+    )
     return {
         name: pl.Float64() if facts[f"decimals {name}"] else pl.Int64()
         for name in numeric
-        if facts[f"decimals {name}"] or not facts[f"long {name}"]
+        if not spelt_twice.get(name) and (facts[f"decimals {name}"] or not facts[f"long {name}"])
     }
+
+
+def _facts(frame: pl.LazyFrame, checks: Sequence[pl.Expr]) -> dict[str, bool]:
+    return frame.select(checks).collect(engine="streaming").row(0, named=True) if checks else {}
 
 
 def number_types(frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
@@ -304,5 +269,13 @@ def number_types(frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
 
 def lossless_types(frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
     """Turn text columns into numbers where turning them back gives the same text; leave the rest alone."""
-    found = lossless_schema(frame.lazy(), [name for name in frame.columns if name not in keep])
-    return frame.with_columns(pl.col(name).cast(dtype) for name, dtype in found.items())
+    out: list[pl.Series] = []
+    for column in (frame[name] for name in frame.columns if name not in keep):
+        if column.dtype != pl.String:
+            continue
+        for dtype in (pl.Int64, pl.Float64):
+            number = column.cast(dtype, strict=False)
+            if column.null_count() < column.len() and number.cast(pl.String).equals(column, null_equal=True):
+                out.append(number)
+                break
+    return frame.with_columns(out)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.pairwise import model_pairs
+from heartfelt.analysis.effects import model_pairs
 from heartfelt.snapshot import Snapshot
 from tests.analysis.made import summary_of
 
@@ -101,15 +101,16 @@ EMMEANS = (
 def test_pairs_of_the_model_equal_emmeans(
     clips: Analysis, question: str, differ: int, pair: tuple[str, str], printed: tuple[float, ...]
 ) -> None:
-    row = effect(clips, question, "signed", "system + intent", "system")
-    pairs = model_pairs(summary_of(clips)["pairwise"], row)
+    key = (question, "signed", "system + intent", "system")
+    effects = clips.summary.anova or ()
+    (row,) = [e for e in effects if (e.outcome, e.deviation, e.model, e.effect) == key]
+    pairs = model_pairs(clips.summary.pairwise, row)
     assert len(pairs) == 15
-    assert sum(one["significant"] for one in pairs) == differ
-    assert {one["df"] for one in pairs} == {974}
-    (found,) = [one for one in pairs if (one["a"], one["b"]) == pair]
-    assert [found[key] for key in ("difference", "low", "high", "p")] == pytest.approx(
-        list(printed), rel=1e-7
-    )
+    assert sum(bool(test.significant) for test in pairs) == differ
+    assert {test.df for test in pairs} == {974}
+    (test,) = [test for test in pairs if (test.a, test.b) == pair]
+    numbers = [test.difference.value, test.difference.low, test.difference.high, test.p]
+    assert numbers == pytest.approx(list(printed), rel=1e-7)
     said = [s for s in summary_of(clips)["verdict"] if s.startswith(f"Systems differ in {question} (signed")]
     assert f"{differ} of 15 pairs of systems differ (Tukey, adjusted for intent)" in said[0]
 

@@ -186,6 +186,6 @@ def check(found: Analysis) -> None:
 @given(snapshot=snapshots(), policy=st.sampled_from(["flag-only", "default"]), by=st.booleans())
 def test_every_snapshot_is_analysed_and_reported(snapshot: Snapshot, policy: str, by: bool) -> None:
     column = "language" if by and "language" in snapshot.raters.columns else None
-    if column is not None and len(snapshot.found.raters) < 2:
+    if column is not None and len(snapshot.survey.raters) < 2:
         column = None
     check(analyze(snapshot, AnalyzeOptions(policy=policy, resamples=100, by=column)))

@@ -41,15 +41,15 @@ PARTS = [
     ("variance_tables", "anova"),
     ("pairwise", "pairwise"),
     ("mixed_tables", "mixed"),
-    ("systems", "systems"),
-    ("intents", "intents"),
+    ("system_means", "systems"),
+    ("intent_means", "intents"),
     ("quadrants", "quadrants"),
     ("slopes", "slopes"),
     ("ellipses", "ellipses"),
     ("distributions", "distributions"),
     ("breakdown", "breakdown"),
     ("intent_confusion", "intent_confusion"),
-    ("overall", "questions"),
+    ("question_means", "questions"),
     ("checks", "checks"),
     ("sensitivity", "sensitivity"),
     ("crossfit", "crossfit"),
@@ -90,7 +90,7 @@ def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.analysis import variance
+    from heartfelt.analysis import effects
     from heartfelt.stats.inference import mixed_model as real
 
     calls: list[int] = []
@@ -99,7 +99,7 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
         calls.append(1)
         return broken() if len(calls) == 1 else real(*args, **options)
 
-    monkeypatch.setattr(variance, "mixed_model", sometimes)
+    monkeypatch.setattr(effects, "mixed_model", sometimes)
     rows = summary_of(analyze(made(), QUICK))["mixed"]
     by = {name: [row for row in rows if row["outcome"] == name] for name in ("valence", "arousal")}
     assert all("ZeroDivisionError" in row["why_missing"] for row in by["valence"])

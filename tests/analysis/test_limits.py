@@ -12,17 +12,17 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis import chance as chance_module
-from heartfelt.analysis.breakdown import _share
-from heartfelt.analysis.chance import chance_of_hits
-from heartfelt.analysis.checks import CONFIDENCE, checks
-from heartfelt.analysis.ellipses import SIZE, overlap
+from heartfelt.analysis import hits as chance_module
+from heartfelt.analysis.agreement import share_of
+from heartfelt.analysis.counts import CONFIDENCE, checks
+from heartfelt.analysis.hits import chance_of_hits
 from heartfelt.analysis.live import LiveSystemMean, VarianceParts, ratings_needed
-from heartfelt.analysis.material import lay_out
-from heartfelt.analysis.one_way_means import one_way_from_means
-from heartfelt.analysis.rater_groups import rater_groups
-from heartfelt.analysis.reliability import growth
-from heartfelt.analysis.scores import scored
+from heartfelt.analysis.material import prepare
+from heartfelt.analysis.means import stimulus_scores
+from heartfelt.analysis.quadrants import SIZE, overlap
+from heartfelt.analysis.rater_groups import rater_grouping
+from heartfelt.analysis.reliability import one_way_from_means, with_more_raters
+from heartfelt.analysis.results import Ceilings, Reliability
 from heartfelt.analysis.two_way import (
     Changes,
     Error,
@@ -32,7 +32,7 @@ from heartfelt.analysis.two_way import (
     estimate,
     p_value,
 )
-from heartfelt.analysis.verdict_reliability import fitness
+from heartfelt.analysis.verdict import fitness
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
@@ -126,9 +126,7 @@ def test_the_error_of_both_ways_by_hand() -> None:
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value
     assert [found.low, found.high] == pytest.approx([0.6 - reach, 0.6 + reach])
     assert found.to_json()["level"] == 0.95
-    assert p_value(changes(0.6, moves), error) == pytest.approx(
-        2 * float(scipy_stats.t.sf(0.6 / error.value, error.df))
-    )
+    assert p_value(0.6, error) == pytest.approx(2 * float(scipy_stats.t.sf(0.6 / error.value, error.df)))
 
 
 def test_noise_above_the_raters_variance_counts_as_none() -> None:
@@ -195,23 +193,25 @@ def test_a_difference_adds_variances_and_subtracts_what_raters_share() -> None:
     ],
 )
 def test_what_labels_are_good_for(value: float, low: float | None, high: float | None, words: str) -> None:
-    found: Any = {"value": value, "low": low, "high": high}
-    assert words in fitness(found)
+    assert words in fitness(Estimate(value, low, high))
 
 
 def test_raters_needed_by_hand() -> None:
     single = Estimate(0.4, 0.25, 0.5, "single", "x")
-    found = growth(single)
-    assert list(found["reliability_with"]) == ["1", "3", "5", "10"]
-    assert found["reliability_with"]["5"].value == pytest.approx(5 * 0.4 / (1 + 4 * 0.4))
-    assert found["reliability_with"]["5"].low == pytest.approx(5 * 0.25 / (1 + 4 * 0.25))
+    gone = Estimate.missing("x")
+    bare = Reliability(gone, gone, gone, gone, gone, gone, gone, gone, gone, gone, Ceilings(gone))
+    found = with_more_raters(bare, single)
+    assert found.single_rating == "single"
+    assert list(found.reliability_with) == ["1", "3", "5", "10"]
+    assert found.reliability_with["5"].value == pytest.approx(5 * 0.4 / (1 + 4 * 0.4))
+    assert found.reliability_with["5"].low == pytest.approx(5 * 0.25 / (1 + 4 * 0.25))
 
     def raters(target: float, rho: float) -> int:
         return math.ceil(target * (1 - rho) / (rho * (1 - target)) - 1e-9)
 
     for target in (0.7, 0.8, 0.9):
-        assert found["raters_needed"][f"{target:g}"] == raters(target, 0.4)
-        assert list(found["raters_needed_between"][f"{target:g}"]) == [
+        assert found.raters_needed[f"{target:g}"] == raters(target, 0.4)
+        assert list(found.raters_needed_between[f"{target:g}"]) == [
             raters(target, 0.5),
             raters(target, 0.25),
         ]
@@ -278,8 +278,8 @@ class TestChance:
 
 
 def test_a_share_has_wilsons_bounds() -> None:
-    found: Any = _share(pl.Series([True] * 7 + [False] * 3 + [None]), "m")
-    found = found if isinstance(found, dict) else found.to_json()
+    estimate_of_share = share_of(pl.Series([True] * 7 + [False] * 3 + [None]), "m")
+    found = estimate_of_share.to_json()
     want = scipy_stats.binomtest(7, 10).proportion_ci(0.95, method="wilson")
     assert (found["value"], found["n_items"]) == (0.7, 10)
     assert (found["low"], found["high"]) == (pytest.approx(want.low), pytest.approx(want.high))
@@ -310,7 +310,7 @@ class TestChecks:
             (f"r{r}", f"s{i}", "match", float((i + r) % 2)) for r in range(3) for i in range(8)
         ]
         rows += [("flat", f"s{i}", "match", 1.0) for i in range(answered)]
-        found = checks(lay_out(snapshot("yes-no", table, rows)))
+        found = checks(prepare(snapshot("yes-no", table, rows)))
         assert list(found.constant_raters) == constant
         assert found.raters_judged == 3 + len(constant)
 
@@ -319,7 +319,7 @@ class TestChecks:
         rows = answers("opinion", table, raters=3, chance=1)
         rows += [("half", f"s{i}", "quality", 3.0) for i in range(8)]
         rows += [("half", f"s{i}", "alignment", float(1 + i % 5)) for i in range(8)]
-        assert checks(lay_out(snapshot("opinion", table, rows))).constant_raters == ()
+        assert checks(prepare(snapshot("opinion", table, rows))).constant_raters == ()
 
     def test_counts_are_tested_at_one_percent_after_holm(self) -> None:
         table = stimuli(24)
@@ -349,20 +349,20 @@ class TestGroups:
         return Snapshot.build(base.study, stimuli=table, ratings=base.ratings, raters=raters_table)
 
     def test_six_numbers_are_groups_and_seven_are_cut_at_tertiles(self) -> None:
-        six = rater_groups(self.people([float(k % 6) for k in range(12)]), "fact")
+        six = rater_grouping(self.people([float(k % 6) for k in range(12)]), "fact")
         assert six.names == ("0", "1", "2", "3", "4", "5")
         assert six.cuts == ()
         values = [float(k) for k in range(1, 8)]
-        seven = rater_groups(self.people(values), "fact")
+        seven = rater_grouping(self.people(values), "fact")
         assert seven.cuts == pytest.approx(tuple(np.quantile(values, [1 / 3, 2 / 3])))
         assert seven.names == ("up to 3", "over 3 to 5", "over 5")
         assert seven.of_rater["r2"] == "up to 3"
         assert seven.of_rater["r4"] == "over 3 to 5"
 
     def test_at_most_twelve_groups(self) -> None:
-        assert len(rater_groups(self.people([f"g{k:02d}" for k in range(12)]), "fact").names) == 12
+        assert len(rater_grouping(self.people([f"g{k:02d}" for k in range(12)]), "fact").names) == 12
         with pytest.raises(InputError, match="too many groups"):
-            rater_groups(self.people([f"g{k:02d}" for k in range(13)]), "fact")
+            rater_grouping(self.people([f"g{k:02d}" for k in range(13)]), "fact")
 
     def test_a_group_needs_three_raters(self) -> None:
         values = ["a"] * 3 + ["b"] * 2 + [None]
@@ -402,7 +402,7 @@ def test_long_scales_are_shown_in_twenty_bins(values: int, binned: bool) -> None
 
 @pytest.mark.parametrize(("stimuli_rated", "crossed"), [(8, True), (7, False)])
 def test_eight_stimuli_are_the_fewest_to_split_in_halves(stimuli_rated: int, crossed: bool) -> None:
-    from heartfelt.analysis.crossfit import _halves
+    from heartfelt.analysis.sensitivity import _halves
 
     table = stimuli(stimuli_rated)
     rows = answers("opinion", table, chance=1)
@@ -422,7 +422,7 @@ def test_the_noise_of_a_mean_is_the_pooled_variance_over_its_count() -> None:
         for k, v in enumerate(vs)
         for q in ("valence", "arousal")
     ]
-    found = scored(lay_out(snapshot("conveyance", table, rows)).questions[0])
+    found = stimulus_scores(prepare(snapshot("conveyance", table, rows)).questions[0])
     within = (8.0 + 0.5) / 3
     assert found.noise.tolist() == pytest.approx([within / 3, within / 2, within])
 
@@ -434,7 +434,7 @@ def test_slopes_by_hand() -> None:
     slope, intercept = row["slope"], row["intercept"]["value"]
     assert row["neutral"] == pytest.approx(intercept / (1 - slope["value"]))
     intents = {one.id: one.reference["valence"] for one in study("conveyance").intents}
-    made = lay_out(snapshot("conveyance", table, answers("conveyance", table))).questions[0].items
+    made = prepare(snapshot("conveyance", table, answers("conveyance", table))).questions[0].items
     x = [intents[name] for name in made["intent"]]
     want = scipy_stats.linregress(x, made["mean"].to_list())
     assert (slope["value"], intercept) == (pytest.approx(want.slope), pytest.approx(want.intercept))

@@ -16,7 +16,7 @@ from heartfelt.analysis.live import (
     reliability_so_far,
     system_means,
 )
-from heartfelt.analysis.material import lay_out
+from heartfelt.analysis.material import prepare
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.study import Study, parse_study
@@ -63,7 +63,7 @@ def half_width(row: LiveSystemMean) -> float:
 
 
 def means(study: Study, table: pl.DataFrame) -> list[LiveSystemMean]:
-    return system_means(lay_out(Snapshot.build(study, stimuli=stimuli(), ratings=table)))
+    return system_means(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=table)))
 
 
 def test_the_promised_ratings_give_the_wanted_precision(study: Study) -> None:
@@ -104,7 +104,7 @@ def test_without_ratings_there_is_a_reason(study: Study) -> None:
     table = ratings(1, 0.5).head(1)
     rows = means(study, table)
     assert all(ratings_needed(row, 0.2).why_missing for row in rows)
-    found = reliability_so_far(lay_out(Snapshot.build(study, stimuli=stimuli(), ratings=table)))
+    found = reliability_so_far(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=table)))
     assert found[0].alpha.value is None
     assert "two or more ratings" in str(found[0].alpha.why_missing)
 
@@ -115,7 +115,7 @@ def test_reliability_grows_with_the_ratings_in_their_order(study: Study) -> None
         pl.datetime(2026, 1, 1), pl.datetime(2026, 1, 2), "1m", eager=True, time_zone="UTC"
     ).head(table.height)
     timed = table.with_columns(moments.alias("at")).sample(fraction=1.0, shuffle=True, seed=3)
-    found = reliability_so_far(lay_out(Snapshot.build(study, stimuli=stimuli(), ratings=timed)))[0]
+    found = reliability_so_far(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=timed)))[0]
     points = found.over_time
     assert len(points) == POINTS
     assert [p.ratings for p in points] == sorted(p.ratings for p in points)

@@ -10,7 +10,7 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.one_way_means import one_way_from_means
+from heartfelt.analysis.reliability import one_way_from_means
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.reliability import icc
@@ -102,7 +102,7 @@ def test_oasis(shared_data: Path) -> None:
         assert top["value"] == pytest.approx(by_hand)
         assert top["value"] == pytest.approx(expected, abs=5e-4)
         assert top["value"] - 0.01 < top["low"] < top["value"] < top["high"] < 1
-        assert any(f"these {name} labels" in sentence for sentence in found["verdict"])
+        assert any(f"with the labels of {name}" in sentence for sentence in found["verdict"])
     assert found["counts"]["ratings"] == 0
 
 

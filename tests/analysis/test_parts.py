@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.ellipses import overlap, overlap_batch
-from heartfelt.analysis.material import kind_of, lay_out
-from heartfelt.analysis.phrases import f_test, listed, number, p_value, share, with_interval
-from heartfelt.analysis.quadrant_names import Quadrants, find_quadrants
-from heartfelt.analysis.screening import default_panel
+from heartfelt.analysis.highlights import f_test
+from heartfelt.analysis.material import Plane, find_plane, kind_of, prepare
+from heartfelt.analysis.quadrants import overlap, overlap_batch
+from heartfelt.analysis.results import Effect
 from heartfelt.errors import InputError
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.geometry import ellipse, overlap_of
 from heartfelt.study import Intent, Question, Study
 from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Numeric, Ordered, Points, YesNo
+from heartfelt.wording import interval, listed, number, p_value, share
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
 
 QUICK = AnalyzeOptions(resamples=100)
@@ -68,7 +69,7 @@ def test_a_single_axis_is_no_plane() -> None:
     base = study("conveyance")
     one = base.changed(questions=base.questions[:1])
     assert kind_of(one) == "opinion"
-    assert isinstance(find_quadrants(one), str)
+    assert isinstance(find_plane(one), str)
     table = stimuli(24)
     rows = [row for row in answers("conveyance", table) if row[2] == "valence"]
     schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
@@ -79,27 +80,27 @@ def test_a_single_axis_is_no_plane() -> None:
 
 
 def test_quadrants_keep_the_studys_names() -> None:
-    found = find_quadrants(recipe_study("aimoclips"))
-    assert isinstance(found, Quadrants)
-    assert found.names == ["hv_ha", "lv_ha", "lv_la", "hv_la"]
+    found = find_plane(recipe_study("aimoclips"))
+    assert isinstance(found, Plane)
+    assert found.names == ("hv_ha", "lv_ha", "lv_la", "hv_la")
     assert found.midpoints == (5.0, 5.0)
     assert found.of_intent["tranquil"] == "hv_la"
-    plain = find_quadrants(study("conveyance"))
-    assert isinstance(plain, Quadrants)
+    plain = find_plane(study("conveyance"))
+    assert isinstance(plain, Plane)
     assert plain.of_intent["sad"] == "low valence, low arousal"
 
 
 def test_no_midpoint_no_quadrants() -> None:
     base = study("conveyance")
     open_ended = base.changed(scales={"s": Numeric(type="numeric")})
-    assert "no midpoint" in str(find_quadrants(open_ended))
+    assert "no midpoint" in str(find_plane(open_ended))
 
 
 def test_a_reference_on_the_midline_lies_in_no_quadrant() -> None:
     base = study("conveyance")
     more = [*base.intents, Intent(id="plain", reference={"valence": 5.0, "arousal": 8.0})]
-    found = find_quadrants(base.changed(intents=more))
-    assert isinstance(found, Quadrants)
+    found = find_plane(base.changed(intents=more))
+    assert isinstance(found, Plane)
     assert "plain" not in found.of_intent
 
 
@@ -267,7 +268,7 @@ def test_the_default_panel_is_what_screening_by_default_gives() -> None:
     ]
     made = snapshot("conveyance", table, rows)
     direct = screen(made, "default", seed=3)
-    through = default_panel(screen(made, "flag-only", seed=3))
+    through = screen(made, "flag-only", seed=3).under("default")
     assert direct.dropped == through.dropped
     assert direct.ledger.equals(through.ledger)
     assert direct.dropped
@@ -299,7 +300,7 @@ def test_questions_of_text_take_no_part() -> None:
         questions=[Question(id="why", text="why", scale="t"), Question(id="ok", text="ok", scale="y")],
     )
     made = Snapshot.build(base, stimuli=stimuli(3))
-    assert [one.id for one in lay_out(made).questions] == ["ok"]
+    assert [one.id for one in prepare(made).questions] == ["ok"]
     only = base.changed(questions=base.questions[:1], scales={"t": FreeText(type="text")})
     summary = summary_of(analyze(Snapshot.build(only, stimuli=stimuli(3)), QUICK))
     assert summary["why_missing"]["reliability"] == "no question is answered with numbers or categories"
@@ -308,18 +309,18 @@ def test_questions_of_text_take_no_part() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (number(-0.001), "0.00"),
+        (number(-0.001, 2), "0.00"),
         (number(1234.5, 1), "1,234.5"),
         (share(0.841), ".84"),
-        (share(-0.25), "-.25"),
+        (share(-0.25), "\u2212.25"),
         (share(1.0), "1.00"),
         (p_value(0.0004), "p < .001"),
         (p_value(0.0321), "p = .032"),
         (p_value(None), "p not available"),
-        (with_interval({"value": 0.5, "low": 0.4, "high": 0.6}), ".50 [.40, .60]"),
-        (with_interval({"value": 0.9961, "low": 0.99, "high": 1.0}), ".996 [.990, 1.000]"),
-        (with_interval({"value": 0.983, "low": 0.9802, "high": 0.9847}), ".983 [.980, .985]"),
-        (with_interval({"value": None}), "not available"),
+        (interval(Estimate(0.5, 0.4, 0.6), bare=True), ".50 [.40, .60]"),
+        (interval(Estimate(0.9961, 0.99, 1.0), bare=True), ".996 [.990, 1.000]"),
+        (interval(Estimate(0.983, 0.9802, 0.9847), bare=True), ".983 [.980, .985]"),
+        (interval(Estimate.missing("nobody rated"), bare=True), "none: nobody rated"),
         (listed(["a"]), "a"),
         (listed(["a", "b", "c"]), "a, b and c"),
         (listed([str(i) for i in range(12)], 4), "0, 1, 2 and 9 more"),
@@ -331,10 +332,13 @@ def test_phrases(text: str, expected: str) -> None:
 
 
 def test_an_f_test_reads_as_papers_print_it() -> None:
-    row: dict[str, Any] = {"F": 150.5254, "df": [5, 974], "p": 1e-90, "eta_squared": 0.1233}
+    gone = Estimate.missing("x")
+    row = Effect(
+        "q", "signed", "system", 2, "system", gone, (5, 974), f=150.5254, p=1e-90, eta_squared=0.1233
+    )
     assert f_test(row) == "F(5, 974) = 150.53, p < .001, eta squared = .123"
-    assert f_test(row | {"df": [5, 958.59], "eta_squared": None}) == "F(5, 958.6) = 150.53, p < .001"
-    assert "no test" in f_test(row | {"F": None, "why_missing": "nothing varies"})
+    assert f_test(replace(row, df=(5, 958.59), eta_squared=None)) == "F(5, 958.6) = 150.53, p < .001"
+    assert f_test(replace(row, f=None, why_missing="nothing varies")) == "no test (nothing varies)"
 
 
 def test_progress_is_told() -> None:
@@ -348,4 +352,4 @@ def test_progress_is_told() -> None:
 def test_scales_with_points_are_numbers() -> None:
     assert Points(type="points", points=5).level == "interval"
     made = snapshot("opinion", stimuli(6), answers("opinion", stimuli(6)))
-    assert all(one.numbers and not one.categorical for one in lay_out(made).questions)
+    assert all(one.numbers and not one.categorical for one in prepare(made).questions)

@@ -11,8 +11,7 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.formats.reading import read_with
-from heartfelt.labels import freeze, labels
-from heartfelt.labels.answers import first_answers
+from heartfelt.labels import first_answers, freeze, labels
 from heartfelt.predictors.task import cases
 from heartfelt.scoring.truth import truth_of
 from heartfelt.screening import RULES, RuleOptions, screen
@@ -153,7 +152,7 @@ def test_ratings_in_a_file_stay_there() -> None:
     frame = ratings(2.0)
     lazy = Snapshot.build(study(), stimuli=stimuli(frame), ratings=frame.lazy())
     assert lazy.without_probes.ratings_file is not None
-    assert lazy.without_probes.found.hash == snapshot(2.0).without_probes.found.hash
+    assert lazy.without_probes.survey.hash == snapshot(2.0).without_probes.survey.hash
 
 
 def test_limits_on_the_mean_and_the_sum_of_a_raters_anchors() -> None:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.screening import parallel_words
+from heartfelt.analysis.raters import parallel_words
 from heartfelt.report.sections.raters import raters as section
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
@@ -28,7 +28,7 @@ def test_parallel_answers_come_with_their_figures(colluders: Analysis) -> None:
     for pair in found["parallel"]:
         assert set(pair) == {"raters", "positions", "correlation", "share", "expected_share", "p"}
         assert 0 < pair["expected_share"] < pair["share"] <= 1
-    words = parallel_words(found["parallel"])
+    words = parallel_words(colluders.summary.screening.parallel)
     text = " ".join(summary_of(colluders)["verdict"])
     assert words in text
     assert "near-identical" not in text

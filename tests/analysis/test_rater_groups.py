@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.rater_groups import rater_groups
+from heartfelt.analysis.rater_groups import rater_grouping
 from heartfelt.errors import InputError
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.sections.raters import rater_groups as section_of
@@ -105,31 +105,31 @@ def test_the_difference_by_hand() -> None:
 
 
 def test_alike_groups_are_seldom_told_apart() -> None:
-    from heartfelt.analysis.material import lay_out
+    from heartfelt.analysis.material import prepare
     from heartfelt.analysis.rater_groups import _differences, _split
 
     alarms = 0
     for seed in range(60):
         source = two_languages(seed, items=18, per=12)
-        question = lay_out(source).questions[0]
+        question = prepare(source).questions[0]
         (row,) = [
             r
-            for r in _differences(question, _split(question, rater_groups(source, "language")))
-            if r["system"] == "all"
+            for r in _differences(question, _split(question, rater_grouping(source, "language")))
+            if r.system == "all"
         ]
-        alarms += row["p_alone"] is not None and row["p_alone"] < 0.05
+        alarms += row.p_alone is not None and row.p_alone < 0.05
     # 3 expected; more than 8 has a chance of 1 in 100 at the nominal level
     assert alarms <= 8
 
 
 def test_numbers_are_cut_at_tertiles() -> None:
-    groups = rater_groups(two_languages(), "age")
+    groups = rater_grouping(two_languages(), "age")
     assert groups.names == ("up to 28", "over 28 to 38", "over 38")
     assert groups.of_rater["r0"] == "up to 28"
     sizes = [sum(own == name for own in groups.of_rater.values()) for name in groups.names]
     assert sum(sizes) == 16
     assert max(sizes) - min(sizes) <= 1
-    assert rater_groups(two_languages(), "training").names == ("0", "1", "2")
+    assert rater_grouping(two_languages(), "training").names == ("0", "1", "2")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_numbers_that_cannot_be_cut_are_refused() -> None:
     odd = source.raters.with_columns(pl.Series("weight", [*(float(k) for k in range(6)), *([12.0] * 24)]))
     made = Snapshot.build(source.study, stimuli=source.stimuli, ratings=source.ratings, raters=odd)
     with pytest.raises(InputError, match="cannot be cut"):
-        rater_groups(made, "weight")
+        rater_grouping(made, "weight")
 
 
 def test_small_groups_and_raters_who_did_not_say() -> None:

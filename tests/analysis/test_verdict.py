@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.chance import chance_of_hits
-from heartfelt.analysis.material import lay_out
-from heartfelt.analysis.results import Reliability
-from heartfelt.analysis.scores import scored, without_noise
-from heartfelt.analysis.spoken import main_questions, spoken
-from heartfelt.analysis.verdict_raters import flagged_raters
-from heartfelt.analysis.verdict_reliability import sentences as on_reliability
+from heartfelt.analysis.highlights import covered, main_questions
+from heartfelt.analysis.hits import chance_of_hits
+from heartfelt.analysis.material import prepare
+from heartfelt.analysis.means import stimulus_scores, without_noise
+from heartfelt.analysis.summary import ParallelPair
+from heartfelt.analysis.verdict import reliability_sentences, verdict
+from heartfelt.analysis.verdict_raters import sentences as rater_sentences
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.sections import reliability as sections
-from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import AnyScale, Categories, Ordered, Points, YesNo
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
@@ -73,14 +73,10 @@ def test_ratings_without_information_are_the_first_sentence(noise: Analysis) -> 
 
 def test_the_worst_comes_before_a_significant_f(noise: Analysis) -> None:
     """Even where systems differ significantly."""
-    summary = dict(summary_of(noise))
-    row = next(row for row in summary["anova"] if row["effect"] == "system")
-    summary["anova"] = [row | {"F": 12.0, "p": 0.0001}]
-    from heartfelt.analysis.verdict import verdict
-
-    said = verdict(summary)
-    assert said.bottom_line.startswith("The ratings carry no detectable information")
-    assert any("Systems differ" in sentence for sentence in said.systems)
+    row = next(row for row in noise.summary.anova or () if row.effect == "system")
+    result = verdict(replace(noise.summary, anova=(replace(row, f=12.0, p=0.0001),)))
+    assert result.bottom_line.startswith("The ratings carry no detectable information")
+    assert any("Systems differ" in sentence for sentence in result.systems)
 
 
 def test_only_some_questions_without_information() -> None:
@@ -100,21 +96,26 @@ def test_answers_that_are_all_the_same() -> None:
 
 
 def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
-    found = summary_of(noise)["reliability"]["quality"]
-    trust = found | {
-        "icc2": {"value": 0.001, "low": 1e-5, "high": 0.01},
-        "icc2k": {"value": 0.01, "low": 0.0, "high": 0.1},
-    }
-    trust |= {"raters_needed": {"0.9": 10_000}, "raters_needed_between": {"0.9": [900, None]}}
-    words = " ".join(on_reliability(summary_of(noise) | {"reliability": {"quality": trust}}))
-    assert "10,000" not in words
-    html = sections._needed({"quality": from_json(Reliability, trust)})
-    assert "10,000" not in html
-    trust["raters_needed_between"] = {"0.9": [40, 90]}
-    trust["raters_needed"] = {"0.9": 60, "0.7": 15, "0.8": None}
-    words = " ".join(on_reliability(summary_of(noise) | {"reliability": {"quality": trust}}))
-    assert "60 raters a stimulus (40 to 90)" in words
-    assert "60 (40 to 90)" in sections._needed({"quality": from_json(Reliability, trust)})
+    trust = replace(
+        (noise.summary.reliability or {})["quality"],
+        icc2=Estimate(0.001, 1e-5, 0.01),
+        icc2k=Estimate(0.01, 0.0, 0.1),
+        raters_needed={"0.9": 10_000},
+        raters_needed_between={"0.9": (900, None)},
+    )
+
+    def words(between: tuple[int | None, int | None], needed: int) -> str:
+        own = replace(trust, raters_needed={"0.9": needed}, raters_needed_between={"0.9": between})
+        return " ".join(reliability_sentences(replace(noise.summary, reliability={"quality": own})))
+
+    assert "would take" not in words((900, None), 10_000)
+    assert ".9 would take 60 raters per stimulus (40 to 90)." in words((40, 90), 60)
+    assert ".9 would take 60 raters per stimulus." in words((60, 60), 60)
+    assert ".9 would take 1 rater per stimulus (1 to 1,000)." in words((1, 1000), 1)
+    assert ".9 would take 40 raters per stimulus or more." in words((40, 1001), 600)
+    assert "10,000" not in sections._needed({"quality": trust})
+    bounded = replace(trust, raters_needed_between={"0.9": (40, 90)}, raters_needed={"0.9": 60, "0.8": None})
+    assert "60 (40 to 90)" in sections._needed({"quality": bounded})
 
 
 def test_ratings_asked_for_because_of_the_answers_are_reported() -> None:
@@ -187,7 +188,7 @@ def test_chance_by_hand() -> None:
 
 
 def test_chance_of_many_agrees_with_deals() -> None:
-    from heartfelt.analysis import chance
+    from heartfelt.analysis import hits
 
     rng = np.random.default_rng(1)
     intended = [str(k) for k in rng.integers(0, 4, 400)]
@@ -198,7 +199,7 @@ def test_chance_of_many_agrees_with_deals() -> None:
     system = [str(k) for k in rng.integers(0, 3, 400)]
     dealt = chance_of_hits(intended, perceived, system, 0)
     many = pytest.MonkeyPatch()
-    many.setattr(chance, "MOST_DEALT", 100)
+    many.setattr(hits, "MOST_DRAWN", 100)
     normal = chance_of_hits(intended, perceived, system, 0)
     many.undo()
     assert dealt is not None
@@ -235,7 +236,7 @@ def test_the_corrected_deviation_is_that_without_noise(centre: float, spread: fl
 def test_no_ratings_twice_no_noise_known() -> None:
     table = stimuli(12)
     rows: list[Row] = [("r", f"s{i}", q, float(1 + i % 9)) for i in range(12) for q in ("valence", "arousal")]
-    laid = scored(lay_out(snapshot("conveyance", table, rows)).questions[0])
+    laid = stimulus_scores(prepare(snapshot("conveyance", table, rows)).questions[0])
     assert "noise of the means is unknown" in str(laid.changes(np.ones(12, dtype=bool), "corrected"))
 
 
@@ -353,7 +354,7 @@ def many(count: int, scale: AnyScale, top: int) -> Snapshot:
 
 def test_four_questions_stand_for_themselves() -> None:
     found = analyze(many(4, YesNo(type="yes-no"), 2), QUICK)
-    assert list(main_questions(summary_of(found))) == ["q0", "q1", "q2", "q3"]
+    assert list(main_questions(found.summary)) == ["q0", "q1", "q2", "q3"]
     assert not any("4 questions" in sentence for sentence in summary_of(found)["verdict"])
     words = group(found, "reliability")
     for name in ("q0", "q1", "q2", "q3"):
@@ -362,16 +363,15 @@ def test_four_questions_stand_for_themselves() -> None:
 
 def test_of_many_questions_those_that_matter_are_spoken_of_and_the_rest_summed_up() -> None:
     found = analyze(many(9, Ordered(type="ordered", categories=["bad", "fair", "good"]), 3), QUICK)
-    chosen = spoken(summary_of(found))
-    assert len(chosen.names) == 4
-    assert "q8" in chosen.names
-    assert chosen.names[0] == "q8"
+    chosen, rest = covered(found.summary)
+    assert len(chosen) == 4
+    assert chosen[0] == "q8"
     assert "Of the other 5 questions" in group(found, "reliability")
     assert "Of the other 5 questions, systems differ in" in group(found, "systems")
     sizes = {
         row["outcome"]: row["eta_squared"] for row in summary_of(found)["anova"] if row["effect"] == "system"
     }
-    assert min(sizes[name] for name in chosen.names) >= max(sizes[name] for name in chosen.rest)
+    assert min(sizes[name] for name in chosen) >= max(sizes[name] for name in rest)
 
 
 def test_questions_with_references_come_first() -> None:
@@ -382,8 +382,8 @@ def test_questions_with_references_come_first() -> None:
     rows = answers("conveyance", table)
     rows += [(r, s, f"x{k}", v) for r, s, q, v in rows if q == "valence" for k in range(5)]
     ratings = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-    summary = summary_of(analyze(Snapshot.build(both, stimuli=table, ratings=ratings), QUICK))
-    assert set(spoken(summary).names[:2]) == {"valence", "arousal"}
+    summary = analyze(Snapshot.build(both, stimuli=table, ratings=ratings), QUICK).summary
+    assert set(covered(summary)[0][:2]) == {"valence", "arousal"}
 
 
 def test_a_policy_that_leaves_raters_out_is_named_with_counts(clips: Analysis) -> None:
@@ -399,27 +399,16 @@ def test_a_policy_that_leaves_raters_out_is_named_with_counts(clips: Analysis) -
     assert "left out" not in summary_of(clips)["verdict"][0]
 
 
-def test_flags_of_standards_are_no_headline() -> None:
-    before: dict[str, Any] = {
-        "flagged": {"a": ["bt500: beyond two sd"], "b": ["spread: small", "p913: low"], "c": ["p913: low"]}
-    }
-    assert flagged_raters(before) == {"b": ["spread: small"]}
-    after = {"flagged": {"b": ["spread: small"]}, "flagged_by_standards": {"a": ["bt500: beyond two sd"]}}
-    assert flagged_raters(after) == {"b": ["spread: small"]}
-
-
-def test_parallel_sequences_come_with_their_figures(clips: Analysis) -> None:
-    from heartfelt.analysis.verdict_raters import sentences
-
-    screening = summary_of(clips)["screening"] | {
-        "flagged": {"r0": ["collusion: parallel"], "r1": ["collusion: parallel"]},
-        "flagged_by_standards": {"r2": ["bt500: x"]},
-        "collusion": [["r0", "r1"]],
-        "parallel": [{"raters": ["r0", "r1"], "share": 0.46, "expected_share": 0.21}],
-        "not_judged": 2,
-    }
-    words = " ".join(sentences(summary_of(clips) | {"screening": screening}))
+def test_parallel_sequences_come_with_their_figures_and_standards_are_not_headlines(clips: Analysis) -> None:
+    screening = replace(
+        clips.summary.screening,
+        flagged={"r0": ("collusion: parallel",), "r1": ("collusion: parallel",)},
+        flagged_by_standards={"r2": ("bt500: x",)},
+        collusion=(("r0", "r1"),),
+        parallel=(ParallelPair(("r0", "r1"), 12, 0.9, 0.46, 0.21, 0.001),),
+        not_judged=("r3", "r4"),
+    )
+    words = " ".join(rater_sentences(replace(clips.summary, screening=screening)))
     assert "2 of 17 raters are flagged" in words
     assert "1 group of parallel answer sequences (46% of the answers at the same position are equal" in words
     assert "2 raters could not be judged" in words
-    assert "near-identical" not in words

@@ -38,14 +38,14 @@ def test_a_running_study_is_frozen(folder: Path, tmp_path: Path) -> None:
         said = run("snapshot", folder, tmp_path / "frozen")
         Person(collection).finish()
     assert "3" in said
-    assert load(tmp_path / "frozen").found.ratings == 3
+    assert load(tmp_path / "frozen").survey.ratings == 3
     run("snapshot", folder)
     made = list((folder / "snapshots").iterdir())
-    assert [load(one).found.ratings for one in made] == [6]
+    assert [load(one).survey.ratings for one in made] == [6]
 
 
 def test_a_study_nobody_has_rated(folder: Path) -> None:
-    with pytest.raises(InputError, match="collected nothing yet"):
+    with pytest.raises(InputError, match="has no ratings yet"):
         run("snapshot", folder)
     assert not (folder / "collected.sqlite").exists()
 

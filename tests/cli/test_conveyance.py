@@ -124,5 +124,5 @@ def test_ratings_of_unknown_clips_are_refused(clips: Path, tmp_path: Path) -> No
     (tmp_path / "few.csv").write_text("rater,stimulus,valence\nr1,elsewhere.wav,5\n")
     _, _, error = ask(str(clips), "-o", str(tmp_path / "out"), "--ratings", str(tmp_path / "few.csv"))
     assert isinstance(error, InputError)
-    assert "no clip of the folder" in error.problem
+    assert "not a clip of the folder" in error.problem
     assert not (tmp_path / "out").exists()

@@ -74,7 +74,7 @@ def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(HeartfeltError, match="1 of 1 models failed"):
         run("verify")
     assert not (cache / "models" / NAME).exists()
-    assert "No model is kept" in run("verify")
+    assert "No model is stored" in run("verify")
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_a_late_answer_to_a_full_item_is_kept_and_does_not_count(
     assert (counted.height, counted["late"].to_list()) == (1, [False])
     coverage = collection.coverage()
     assert (coverage.complete, coverage.extra) == (1, 1)
-    assert collection.snapshot().found.ratings == 2
+    assert collection.snapshot().survey.ratings == 2
 
 
 def test_a_heartbeat_keeps_the_lease(make_study: Make, opened: Open, clock: Clock) -> None:

@@ -18,6 +18,7 @@ from heartfelt.collect.commands import (
     Answer,
     Arrive,
     Change,
+    Command,
     Consent,
     Erase,
     Exclude,
@@ -144,6 +145,19 @@ def test_a_unit_with_fewer_ratings_comes_first_even_in_another_cell() -> None:
     assert {pool.pick(Rater(1, "r1"), Random(seed)) for seed in range(20)} == {4}
     taken = Rater(1, "r1", seen={4}, cells={1})
     assert {pool.pick(taken, Random(seed)) for seed in range(20)} == {1, 2}
+
+
+def test_a_unit_met_in_practice_comes_when_nothing_else_is_left() -> None:
+    journal = Journal(layout(2, 1))
+    rater = journal.arrive(1)
+    rater.practised_units.add(1)
+    assert not journal.state.pool.allowed(1, rater)
+    assert {journal.state.pick(rater, Random(seed)) for seed in range(20)} == {2}
+    rater.seen.add(2)
+    assert journal.state.pick(rater, Random(1)) == 1
+    assert rater.practised_units == {1}
+    rater.seen.add(1)
+    assert journal.state.pick(rater, Random(1)) is None
 
 
 def test_the_fullest_cell_goes_first() -> None:
@@ -762,3 +776,14 @@ def test_erasing_reopens_every_place_and_forgets_the_person(make_study: Make, co
     again = Person(collection, recruiter="prolific", person="p1")
     assert again.id != person.id
     assert again.finish().ending == "complete"
+
+
+def test_an_erased_person_may_come_again_in_the_same_transaction(make_study: Make, collect: Open) -> None:
+    collection = collect(make_study(3))
+    first = Person(collection, recruiter="prolific", person="p1")
+    commands: list[Command[Any]] = [Erase(participant="p1"), Arrive("prolific", "p1")]
+    jobs = [writer.Job(command, None, None) for command in commands]
+    collection._writer._transaction(jobs)
+    assert [job.error for job in jobs] == [None, None]
+    assert jobs[1].result.rater != first.id
+    assert collection.raters()["rater"].to_list() == [jobs[1].result.rater]

@@ -168,7 +168,7 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
                 frozen = await asyncio.to_thread(collection.snapshot)
                 per_trial = frozen.ratings.group_by("rater", "stimulus").len()["len"]
                 assert per_trial.is_in([3]).all()
-                sizes.append(frozen.found.ratings)
+                sizes.append(frozen.survey.ratings)
 
         watcher = asyncio.ensure_future(watch())
         await asyncio.gather(*(one() for _ in range(8)))

@@ -108,3 +108,13 @@ def test_intents_without_references_are_refused() -> None:
         predicted_conveyance(
             Evidence(asked.stimuli, asked.predictions, {"valence": {"bored": 2.0}}, {"valence": 5.0})
         )
+
+
+def test_what_needs_ratings_is_in_the_summary_only_with_ratings() -> None:
+    plain = {"system", "question", "deviation"}
+    (unrated,) = of_system(predicted(world(stream(6, "keys"))))
+    (rated,) = of_system(predicted(world(stream(6, "keys"), 4)))
+    assert set(unrated) == plain
+    assert set(rated) == plain | {"ratings_alone", "tuning"}
+    cells = predicted(world(stream(6, "keys")))["deviation_by_cell"]
+    assert all(set(cell) == plain | {"intent"} for cell in cells)

@@ -193,7 +193,7 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"valence 7 is not between 0 and 1"):
         FORMAT.read(path, {})
     for text in ("1-9", "9..1", "a..b"):
-        with pytest.raises(InputError, match="is no range"):
+        with pytest.raises(InputError, match="is not a range"):
             FORMAT.read(path, {"range": text})
 
 
@@ -213,7 +213,7 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
         ({**GOOD, "path": "C:\\x.png"}, "line 2: the path 'C:\\x.png' leads out", "inside"),
         ({**GOOD, "at": "noon"}, "line 2: 'noon' is not a date and time", "Write moments"),
         ({**GOOD, "image": "0.png"}, "line 2: image '0.png' is there already, on line 1", "Keep one record"),
-        ({**GOOD, "fields": ["style"]}, "line 2: 'fields' is no object", "Write an object"),
+        ({**GOOD, "fields": ["style"]}, "line 2: 'fields' is not an object", "Write an object"),
         (
             {**GOOD, "style": "a", "fields": {"style": "b"}},
             "line 2: the field 'style' is there twice",
@@ -227,7 +227,7 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
         ),
         (
             {**GOOD, "style_machine": "oil", "style_verdict": "acepted"},
-            "'acepted' is no verdict on 'style'",
+            "'acepted' is not a verdict on 'style'",
             "'accepted'",
         ),
         (

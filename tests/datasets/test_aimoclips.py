@@ -35,7 +35,7 @@ class TestRealData:
             counts["systems"],
             counts["intents"],
         ) == (991, 17, 111, 6, 12)
-        assert {name: facts.ratings for name, facts in snapshot.found.questions.items()} == {
+        assert {name: facts.ratings for name, facts in snapshot.survey.questions.items()} == {
             "valence": 6162,
             "arousal": 6162,
         }

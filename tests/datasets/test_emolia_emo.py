@@ -12,8 +12,7 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heartfelt.datasets.emolia.dim import EmoliaDim
-from heartfelt.datasets.emolia.emo import EMO, TASK_TYPES, EmoliaEmo
+from heartfelt.datasets.emolia.formats import EMO, TASK_TYPES, EmoliaDim, EmoliaEmo
 from heartfelt.datasets.emolia.reader import SUPERSEDED, UNANSWERED
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
@@ -231,7 +230,7 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
             "own id",
         ),
         ([HEAD, row(queried_emotion="x" * 130)], "column 'queried_emotion'", "at most 120"),
-        ([HEAD + ",stimulus", row() + ",x"], "a column 'stimulus', a name that is kept", "Rename"),
+        ([HEAD + ",stimulus", row() + ",x"], "a column 'stimulus', a name that is reserved", "Rename"),
         ([HEAD], "has a header but no rows", "Point to"),
         ([HEAD, row()[:-30]], "fields where the header has 10", "complete copy"),
     ],

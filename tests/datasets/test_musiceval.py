@@ -231,7 +231,7 @@ HEAD = "expert,wavname,overall,textual,batch,position\n"
         ),
         (
             {"sets__train_mos_list_txt": "a.wav,3,3\nb.wav,5.5,3\n"},
-            "line 2: the overall score 5.5",
+            "line 2, column 'overall': the score 5.5",
             "from 1 to 5",
         ),
         ({"sets__train_mos_list_txt": "a.wav,3,3\na.wav,4,3\n"}, "line 1: wavname 'a.wav'", "Keep one row"),

@@ -24,7 +24,6 @@ from heartfelt.study.recipes import RECIPES, recipe_study, reference_recipe
 ROOT = Path(heartfelt.__file__).parent
 NAMES = ("aigiemo", "aimoclips", "emolia", "musiceval")
 MAY_NAME = {  # a trained model says which data it learned from
-    "predictors/valence_arousal/predictor.py",
     "predictors/valence_arousal/shipped/CARD.md",
     "predictors/valence_arousal/shipped/model.json",
 }
@@ -105,6 +104,7 @@ def test_nothing_else_names_a_dataset() -> None:
                 assert not lines, f"{relative}: only datasets/{name}/ knows {name}, but here is {lines[0]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_else_runs_without_it(name: str, tmp_path: Path) -> None:
     skipped = shutil.ignore_patterns("__pycache__", "shipped")

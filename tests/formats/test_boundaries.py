@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,20 +14,20 @@ import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import (
     filled,
+    id_notes,
     ids,
     inside_paths,
     moment_expr,
     need,
     number_expr,
     numbers,
-    one_of,
     one_word_of,
     unique_keys,
     whole_numbers,
 )
 from heartfelt.formats.delimited import line_ends, read_delimited, with_line_ends
-from heartfelt.formats.source_table import id_notes, open_table
-from heartfelt.formats.tabular import compile_pattern, locate, parse_scale, pick
+from heartfelt.formats.described import parse_scale
+from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick, pick_optional
 from heartfelt.study.probe import AnchorProbe
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
 
@@ -121,8 +122,8 @@ class TestCells:
 
     def test_columns_by_name(self) -> None:
         frame = pl.DataFrame(schema={"Rater": pl.String, "rater ": pl.String, "Item": pl.String})
-        assert one_of(frame, ["item"]) == "Item"
-        assert one_of(frame, ["rater"]) is None
+        assert pick_optional(frame.columns, "stimulus", {}, "f") == "Item"
+        assert pick_optional(frame.columns, "rater", {}, "f") is None
         with pytest.raises(InputError, match="has no column 'item'") as caught:
             need(frame, ["item"], "f")
         assert "Did you mean 'Item'?" in caught.value.fix
@@ -246,11 +247,11 @@ class TestAnchors:
             self.probes(anchors=given)
 
     def test_which_question_the_limits_are_about(self) -> None:
-        frame = self.FRAME.with_columns(other=pl.col("value")).rename({"value": "first"})
-        several = {"value": "first,other"}
+        frame = self.FRAME.with_columns(other=pl.col("value"))
+        several = {"value": "value,other"}
         with pytest.raises(InputError, match="several questions are asked"):
             heartfelt.read(frame, anchors="a=0-2", **several)
-        assert heartfelt.read(frame, anchors="a", **several).study.probes[0].question == "first"  # type: ignore[union-attr]
+        assert heartfelt.read(frame, anchors="a", **several).study.probes[0].question == "value"  # type: ignore[union-attr]
         named = heartfelt.read(frame, anchors="a=0-2", anchor_question="other", **several).study.probes[0]
         assert named.question == "other"  # type: ignore[union-attr]
         with pytest.raises(InputError, match="There is no question 'z' for anchors"):
@@ -294,7 +295,7 @@ class TestRoles:
     def test_the_order_of_usual_names(self) -> None:
         assert pick(["user", "participant"], "rater", {}, "f") == "user"
         assert pick(["id", "name"], "rater", {}, "f") == "id"
-        assert pick(["x"], "rater", {}, "f", required=False) is None
+        assert pick_optional(["x"], "rater", {}, "f") is None
 
     def test_extra_columns_do_not_take_the_names_of_others(self) -> None:
         frame = pl.DataFrame(
@@ -350,6 +351,10 @@ class TestFiltering:
         assert lost == 3 - len(raters)
         assert set(snapshot.ledger["stage"]) == {"import"}
 
+    def test_a_condition_that_leaves_nothing_is_named(self) -> None:
+        with pytest.raises(InputError, match="no row meets the condition 'age>99'"):
+            heartfelt.read(self.FRAME, where="value>0;age>99")
+
     def test_personal_columns_by_their_cells(self, tmp_path: Path) -> None:
         path = tmp_path / "t.csv"
         rows = ["a@b.org,1", "c@d.org,2", "none,3", "none,4"]
@@ -357,8 +362,31 @@ class TestFiltering:
         assert open_table(path, {}).columns == ["contact", "v"]
         path.write_text("contact,v\n" + "\n".join([*rows, "e@f.org,5"]) + "\n")
         assert open_table(path, {}).columns == ["v"]
-        assert open_table(path, {}, ["contact"]).columns == ["contact", "v"]
+        assert open_table(path, {"rater": "contact"}).columns == ["contact", "v"]
         assert open_table(path, {"personal": "keep"}).columns == ["contact", "v"]
+
+
+def test_a_json_file_is_parsed_once_and_again_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heartfelt.formats import json_files
+
+    parsed: list[Path] = []
+    records = json_files._records
+
+    def counted(text: str, source: Path) -> list[Any]:
+        parsed.append(source)
+        return records(text, source)
+
+    monkeypatch.setattr(json_files, "_records", counted)
+    path = tmp_path / "r.json"
+    rows = [{"rater": "p", "stimulus": "a", "question": "q", "value": 1}]
+    path.write_text(json.dumps(rows))
+    assert heartfelt.read(path).ratings.height == 1
+    assert parsed == [path]
+    path.write_text(json.dumps([*rows, {**rows[0], "stimulus": "b"}]))
+    assert heartfelt.read(path).ratings.height == 2
+    assert parsed == [path, path]
 
 
 class TestTextFiles:

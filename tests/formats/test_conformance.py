@@ -58,7 +58,7 @@ def test_writing_and_reading_again_loses_nothing(name: str, tmp_path: Path) -> N
     assert again.table_hashes["ratings"] == snapshot.table_hashes["ratings"]
     assert again.table_hashes["means"] == snapshot.table_hashes["means"]
     assert again.table_hashes["fields"] == snapshot.table_hashes["fields"]
-    assert set(again.stimuli["stimulus"]) >= set(snapshot.found.stimuli)
+    assert set(again.stimuli["stimulus"]) >= set(snapshot.survey.stimuli)
 
 
 @every_format
@@ -148,11 +148,12 @@ def _damaged(content: bytes, damage: str) -> bytes:
 
 @every_format
 def test_it_has_a_section_in_the_docs(name: str) -> None:
-    docs = Path(__file__).resolve().parents[2] / "docs" / "formats"
-    text = (docs / f"{name}.md").read_text(encoding="utf-8")
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    (page,) = [p for p in (docs / "formats" / f"{name}.md", docs / "datasets" / f"{name}.md") if p.is_file()]
+    text = page.read_text(encoding="utf-8")
     assert text.startswith(f"# {name}\n")
     for option in FORMATS[name].options:
-        assert f"`{option}`" in text, f"docs/formats/{name}.md does not explain the option '{option}'"
+        assert f"`{option}`" in text, f"{page} does not explain the option '{option}'"
 
 
 def test_guessing_only_when_unmistakable(tmp_path: Path) -> None:

@@ -140,9 +140,9 @@ def test_chunks_count_what_the_whole_does(
     """A line end, or a letter of several bytes, may lie across two chunks."""
     path = tmp_path / "table.csv"
     path.write_bytes(content)
-    whole = delimited._look(path, ",")
-    monkeypatch.setattr(delimited, "_LOOKED_AT", size)
-    assert delimited._look(path, ",") == whole
+    whole = delimited._counts(path, ",")
+    monkeypatch.setattr(delimited, "_COUNTED_AT_ONCE", size)
+    assert delimited._counts(path, ",") == whole
     assert (whole.newlines, whole.delimiters) == (content.count(b"\n"), content.count(b","))
     assert (whole.returns, whole.crlf) == (content.count(b"\r"), content.count(b"\r\n"))
     assert whole.utf8 == (b"\xe4\n" not in content)

@@ -92,8 +92,8 @@ class TestLong:
 
     def test_spaces_around_ids_are_no_part_of_them(self, tmp_path: Path) -> None:
         snapshot = self.read(tmp_path, "rater,stimulus,question,value\n u ,f,v,1\nu,g ,v,2\n")
-        assert snapshot.found.raters == ["u"]
-        assert snapshot.found.stimuli == ["f", "g"]
+        assert snapshot.survey.raters == ["u"]
+        assert snapshot.survey.stimuli == ["f", "g"]
 
     def test_parquet_with_numbers_for_ids(self, tmp_path: Path) -> None:
         path = tmp_path / "r.parquet"

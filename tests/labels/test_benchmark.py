@@ -156,7 +156,7 @@ def test_tied_items_are_left_out_and_stand_in_the_ledger(tmp_path: Path) -> None
         ({"shares": {"train": 0.7, "test": 0.2}}, "add up to 0.9"),
         ({"shares": {"train": 1.2, "test": -0.2}}, "above 0"),
         ({"shares": {}}, "add up to 0"),
-        ({"folds": 1}, "1 folds"),
+        ({"folds": 1}, "at least two folds, not 1"),
         ({"fixed": {"a": "tset"}}, "no part 'tset'"),
     ],
 )
@@ -210,10 +210,10 @@ class TestFolder:
             load_benchmark(folder)
 
     def test_a_folder_that_is_no_benchmark(self, made: Snapshot, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="holds no benchmark"):
+        with pytest.raises(InputError, match="is not a benchmark"):
             load_benchmark(tmp_path)
         made.write(tmp_path / "snapshot")
-        with pytest.raises(InputError, match="describes no benchmark"):
+        with pytest.raises(InputError, match="does not describe a benchmark"):
             load_benchmark(tmp_path / "snapshot")
         folder = freeze(made).write(tmp_path / "bench")
         (folder / "manifest.json").write_text("{")

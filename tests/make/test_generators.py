@@ -67,7 +67,7 @@ def test_prompts_cover_every_cell_once() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"per_cell": 0}, "empty"),
+        ({"per_cell": 0}, "per_cell is 0"),
         ({"template": "music"}, "does not mention"),
         ({"templates": {"C": "{intent}"}}, "not among the systems"),
     ],
@@ -124,7 +124,7 @@ def test_images_are_described_too(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
     assert make_stimuli(asked, tmp_path, generator=SynthImage(size=48), suffix=".webp").equals(table)
     table = make_stimuli(asked, tmp_path, generator=SynthImage(size=48), suffix=".gif")
-    assert "names no format" in table["media_problem"][0]
+    assert "not a format" in table["media_problem"][0]
 
 
 def test_stimuli_stay_in_their_folder_and_apart(tmp_path: Path) -> None:

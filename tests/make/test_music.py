@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.make.generators.music import MUSIC_SYSTEMS, conveyed, render_clip, score
+from heartfelt.make.conveyance import conveyed
+from heartfelt.make.generators.music import MUSIC_SYSTEMS, NAME, render_clip, score
 from heartfelt.make.generators.score import MODES, compose, plan
 from heartfelt.make.generators.voices import Tone, Voice, brass, chip, plucked, warm
 from heartfelt.media.sound import Samples
@@ -102,13 +103,21 @@ def test_the_planted_arousal_gain_is_recovered_from_the_sound(system: str) -> No
 def test_systems_differ_in_what_they_convey() -> None:
     def slope(system: str) -> float:
         low, high = (
-            np.mean([conveyed(v, 5.0, system=system, name=str(k))[0] for k in range(200)]) for v in (3.0, 7.0)
+            np.mean(
+                [conveyed(NAME, MUSIC_SYSTEMS, v, 5.0, system=system, name=str(k))[0] for k in range(200)]
+            )
+            for v in (3.0, 7.0)
         )
         return float(high - low) / 4.0
 
     for system in SYSTEMS:
         assert slope(system) == pytest.approx(MUSIC_SYSTEMS[system].conveyance.gain["valence"], abs=0.12)
-    shift = np.mean([conveyed(5.0, 5.0, system="Pluckbox", name=str(k))[0] for k in range(200)]) - 5.0
+    shift = (
+        np.mean(
+            [conveyed(NAME, MUSIC_SYSTEMS, 5.0, 5.0, system="Pluckbox", name=str(k))[0] for k in range(200)]
+        )
+        - 5.0
+    )
     assert shift == pytest.approx(0.9, abs=4 * 0.45 / np.sqrt(200))
     profiles = {s.conveyance.gain["valence"] for s in MUSIC_SYSTEMS.values()}
     assert len(profiles) == len(MUSIC_SYSTEMS)
@@ -145,8 +154,8 @@ def test_voices_are_in_tune(voice: Voice, hertz: float) -> None:
     power = np.abs(np.fft.rfft(wave * np.hanning(wave.size), 1 << 18)) ** 2
     axis = np.fft.rfftfreq(1 << 18, 1 / RATE)
     near = (axis > hertz * 0.9) & (axis < hertz * 1.1)
-    found = axis[near][np.argmax(power[near])]
-    assert abs(1200 * np.log2(found / hertz)) < 8.0  # cents
+    result = axis[near][np.argmax(power[near])]
+    assert abs(1200 * np.log2(result / hertz)) < 8.0  # cents
 
 
 def test_modes_go_up_in_order_of_valence() -> None:

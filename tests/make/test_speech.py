@@ -9,10 +9,11 @@ from scipy.signal import find_peaks
 
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.make import GENERATORS, Prompt
+from heartfelt.make.conveyance import conveyed
 from heartfelt.make.generators.speech import (
+    NAME,
     VOICE_SYSTEMS,
     SynthVoice,
-    conveyed,
     render_voice,
     utterance,
 )
@@ -117,8 +118,8 @@ def test_phrases_turn_up_in_a_pleased_voice_and_down_in_a_displeased_one() -> No
         means = delivery(valence, 6.0)
         ends = []
         for seed in range(30):
-            said = babble(means, 2.0, stream(seed, "turn"))
-            ends.append(said.contour[-1][1] - said.contour[-2][1])
+            spoken = babble(means, 2.0, stream(seed, "turn"))
+            ends.append(spoken.contour[-1][1] - spoken.contour[-2][1])
         turns[valence] = np.mean(ends) / means.range
     assert turns[9.0] > 0.2
     assert turns[1.0] < -0.2
@@ -168,24 +169,24 @@ def test_a_shorter_tract_has_higher_formants() -> None:
     assert centroids[1] / centroids[0] == pytest.approx(1.2, abs=0.12)
 
 
-def pauses(said: Utterance) -> int:
-    return sum(sound.voice == 0 and sound.noise == 0 and sound.seconds > 0.1 for sound in said.sounds)
+def pauses(spoken: Utterance) -> int:
+    return sum(sound.voice == 0 and sound.noise == 0 and sound.seconds > 0.1 for sound in spoken.sounds)
 
 
 def test_means_can_be_asked_for() -> None:
-    def said(**means: float) -> list[Utterance]:
+    def spoken(**means: float) -> list[Utterance]:
         return [
             utterance(5.0, 5.0, system="Parlour", seconds=6.0, name=name, means=means)[1] for name in NAMES
         ]
 
-    slow, fast = ([each.syllables for each in said(tempo=share)] for share in (0.2, 0.8))
+    slow, fast = ([each.syllables for each in spoken(tempo=share)] for share in (0.2, 0.8))
     assert min(fast) > 2 * max(slow)
     flat, wide = (
-        [np.ptp([step for _, step in each.contour]) for each in said(range=share)] for share in (0.0, 0.8)
+        [np.ptp([step for _, step in each.contour]) for each in spoken(range=share)] for share in (0.0, 0.8)
     )
     assert max(flat) == 0.0
     assert min(wide) > 5.0
-    broken, flowing = ([pauses(each) for each in said(phrasing=share)] for share in (0.2, 0.8))
+    broken, flowing = ([pauses(each) for each in spoken(phrasing=share)] for share in (0.2, 0.8))
     assert min(broken) > max(flowing)
     vowels = set(VOWELS.values())
     even, marked = (
@@ -197,16 +198,16 @@ def test_means_can_be_asked_for() -> None:
                     if sound.voice and sound.formants in vowels
                 ]
             )
-            for each in said(emphasis=share)
+            for each in spoken(emphasis=share)
         ]
         for share in (0.0, 0.8)
     )
     assert max(even) == 0.0
     assert min(marked) > 3.0
     with pytest.raises(InputError, match="tempo"):
-        said(temp=0.5)
+        spoken(temp=0.5)
     with pytest.raises(InputError, match="out of reach"):
-        said(tempo=1.5)
+        spoken(tempo=1.5)
 
 
 def test_the_asked_for_range_is_in_the_sound() -> None:
@@ -227,7 +228,8 @@ def test_the_asked_for_range_is_in_the_sound() -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_systems_differ_in_what_they_convey(system: str) -> None:
     low, high = (
-        np.mean([conveyed(v, 5.0, system=system, name=str(k))[0] for k in range(200)]) for v in (3.0, 7.0)
+        np.mean([conveyed(NAME, VOICE_SYSTEMS, v, 5.0, system=system, name=str(k))[0] for k in range(200)])
+        for v in (3.0, 7.0)
     )
     convey = VOICE_SYSTEMS[system].conveyance
     assert (high - low) / 4.0 == pytest.approx(convey.gain["valence"], abs=0.12)
@@ -251,10 +253,10 @@ def test_every_clip_is_sound_and_clean(system: str, corner: tuple[float, float])
 @pytest.mark.parametrize("means", [{name: share} for name in MEANS for share in (0.0, 1.0)])
 @pytest.mark.parametrize("seconds", [1.0, 2.7])
 def test_no_extreme_leaves_the_clip_empty_or_too_long(means: dict[str, float], seconds: float) -> None:
-    _, said = utterance(1.0, 1.0, system="Cellar", seconds=seconds, means=means)
-    assert said.syllables >= 1
-    assert sum(sound.seconds for sound in said.sounds) == pytest.approx(seconds)
-    assert all(sound.seconds >= 0 for sound in said.sounds)
+    _, spoken = utterance(1.0, 1.0, system="Cellar", seconds=seconds, means=means)
+    assert spoken.syllables >= 1
+    assert sum(sound.seconds for sound in spoken.sounds) == pytest.approx(seconds)
+    assert all(sound.seconds >= 0 for sound in spoken.sounds)
     samples = render_voice(1.0, 1.0, system="Cellar", seconds=seconds, rate=8_000, means=means)
     assert samples.size == round(seconds * 8_000)
     assert 0.01 < np.abs(samples).max() < 1.0

@@ -328,9 +328,9 @@ def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_guide_counts_right(planned: dict[str, Started]) -> None:
-    found = {cells[0]: cells for cells in tables() if len(cells) == 6 and cells[0] in RECIPES}
-    assert sorted(found) == ALL
-    for recipe, cells in found.items():
+    result = {cells[0]: cells for cells in tables() if len(cells) == 6 and cells[0] in RECIPES}
+    assert sorted(result) == ALL
+    for recipe, cells in result.items():
         made = planned[recipe]
         assert cells[1] == ", ".join(system.id for system in made.study.systems)
         assert (int(cells[3]), int(cells[4])) == (
@@ -340,15 +340,15 @@ def test_the_guide_counts_right(planned: dict[str, Started]) -> None:
 
 
 def test_the_guide_names_what_the_synthesiser_was_told() -> None:
-    told = {(name, "musiceval"): place[1:] for name, place in musiceval.PROMPTS.items()}
-    told |= {(name, "emolia-emo"): place for name, place in emolia.EMOTIONS.items()}
-    told |= {(name, "aigiemo"): place for name, place in aigiemo.EMOTIONS.items()}
+    raised = {(name, "musiceval"): place[1:] for name, place in musiceval.PROMPTS.items()}
+    raised |= {(name, "emolia-emo"): place for name, place in emolia.EMOTIONS.items()}
+    raised |= {(name, "aigiemo"): place for name, place in aigiemo.EMOTIONS.items()}
     printed = {
         (cells[0], cells[1]): (float(cells[2]), float(cells[3]))
         for cells in tables()
         if len(cells) == 4 and cells[1] in RECIPES
     }
-    assert printed == told
+    assert printed == raised
     for name, system in VOICE_SYSTEMS.items():
         convey = system.conveyance
         numbers = [

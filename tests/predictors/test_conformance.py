@@ -110,7 +110,7 @@ def test_it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
     ]
     done = run(subject.predictor, bare, None, QUICK)
     if subject.predictor.needs_media:
-        assert set(done.table["problem"].str.slice(0, 29)) == {"the media file is missing"}
+        assert set(done.table["problem"].str.slice(0, 25)) == {"the media file is missing"}
         assert done.table["attempts"].sum() == 0
     else:
         assert said(done).equals(said(subject.first))

@@ -209,11 +209,11 @@ def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Ray, "_room", lambda _: 1)
-    monkeypatch.setattr("heartfelt.predictors.engines.crew._PATIENCE", 2.0)
+    monkeypatch.setattr("heartfelt.predictors.ray._PATIENCE", 2.0)
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address, "cpus": "2"})
     with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as told:
         run(predictor_from("sham"), cases(1), None, settings)
-    assert "goes on where it stopped" in told.value.fix
+    assert "continues where it stopped" in told.value.fix
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "[::1]:1", "127.0.0.1:99999"])
@@ -228,8 +228,8 @@ def test_an_address_where_nothing_is_is_told(address: str) -> None:
     ("options", "problem"),
     [
         ({"adress": "auto"}, "no option 'adress'"),
-        ({"workers": "1.5"}, "workers=1.5 is no amount"),
-        ({"cpus": "many"}, "cpus=many is no amount"),
+        ({"workers": "1.5"}, "workers=1.5 is not an amount"),
+        ({"cpus": "many"}, "cpus=many is not an amount"),
         ({"media": "carry"}, "neither path nor send"),
     ],
 )

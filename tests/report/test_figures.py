@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis
+from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
+from heartfelt.analysis.results import Pair
 from heartfelt.report.charts import Absent, Chart, Map, TableRow
 from heartfelt.report.figures import FIGURES, Figure
 from heartfelt.report.figures.answers import tied_runs
+from heartfelt.report.figures.deviations import brackets
+from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import summary_of
 
 KINDS = ("conveyance", "opinion", "presence")
@@ -224,3 +229,41 @@ def test_agreement_has_every_question(presence: Analysis) -> None:
     assert {row["question"] for row in chart.rows} == {"joy", "pride"}
     kappas = [row["value"] for row in panels("agreement", presence)[0]["rows"]]
     assert kappas == sorted(kappas, reverse=True)
+
+
+def pair(a: str, b: str, difference: float, *, significant: bool = True, method: str = ADJUSTED) -> Pair:
+    model = "system + intent" if method == ADJUSTED else "system"
+    size = Estimate(difference, difference - 0.1, difference + 0.1)
+    return Pair("valence", "signed", "system", model, method, a, b, size, 0.004, significant)
+
+
+def test_brackets_mark_the_smallest_significant_differences_of_one_test(conveyance: Analysis) -> None:
+    pairs = (
+        pair("c", "a", 0.9),
+        pair("a", "b", -0.2),
+        pair("b", "c", 0.3, significant=False),
+        pair("a", "d", 0.5),
+        pair("b", "d", -0.4),
+        pair("c", "d", 0.1, method=ONE_WAY),
+        pair("a", "x", 0.05),
+    )
+    altered = replace(conveyance, summary=replace(conveyance.summary, pairwise=pairs))
+    marks = brackets(altered, "valence", "signed", "system", {name: name.upper() for name in "abcd"})
+    assert [(mark.a, mark.b) for mark in marks] == [(0, 1), (1, 3), (0, 3)]
+    assert [mark.stars for mark in marks] == ["**"] * 3
+    assert marks[0].words == f"A and B differ by 0.20\np = .004, {ADJUSTED}"
+    assert brackets(altered, "valence", "absolute", "system", {"a": "a", "b": "b"}) == ()
+
+
+@pytest.mark.parametrize(("needed", "marked"), [(40, True), (41, False)])
+def test_a_target_is_marked_up_to_the_last_number_of_raters(
+    conveyance: Analysis, needed: int, marked: bool
+) -> None:
+    held = conveyance.summary.reliability
+    assert held is not None
+    part = replace(held["valence"], raters_needed={"0.7": 3, "0.8": 4, "0.9": needed})
+    altered = replace(conveyance, summary=replace(conveyance.summary, reliability={"valence": part}))
+    (panel,) = panels("reliability-by-raters", altered)
+    assert panel["x"]["high"] == 40
+    places = [(mark["x"], mark["y"]) for mark in panel["series"][0]["needed"]]
+    assert places == [(4, 0.8), *([(needed, 0.9)] if marked else [])]

@@ -24,12 +24,12 @@ def table(snap: Snapshot, seed: int = 0, **settings: str) -> pl.DataFrame:
 )
 def test_a_careless_half_is_seen(how: str, late: bool, least: int) -> None:
     """Of 12 studies each; docs/screening.md has the rates of 200."""
-    found = [
+    result = [
         set(table(changing_study(DESIGN, seed, how, 0.5, late=late), seed).filter("flagged")["rater"])
         for seed in range(12)
     ]
-    assert sum("r000" in names for names in found) >= least
-    assert sum(bool(names - {"r000"}) for names in found) <= 2
+    assert sum("r000" in names for names in result) >= least
+    assert sum(bool(names - {"r000"}) for names in result) <= 2
 
 
 def test_the_words_say_when_and_by_how_much() -> None:
@@ -61,8 +61,8 @@ def test_careless_throughout_is_no_change() -> None:
 def test_without_an_order_nobody_is_judged_unless_rows_may_stand_for_it() -> None:
     snap = changing_study(DESIGN, 3, "constant", 0.5)
     bare = Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=snap.ratings.drop("position"))
-    found = table(bare)
-    assert found["why_missing"].unique().to_list() == ["the order of presentation is not known"]
+    result = table(bare)
+    assert result["why_missing"].unique().to_list() == ["the order of presentation is not known"]
     assert table(bare, order="rows").select("rater", "flagged").equals(table(snap).select("rater", "flagged"))
 
 
@@ -75,8 +75,8 @@ def test_moments_of_answers_give_the_order() -> None:
 
 
 def test_short_sessions_are_not_judged() -> None:
-    found = table(changing_study(Design(24, 15, 5), 1, "random", 0.5))
-    assert found["why_missing"].str.contains("fewer than 20 trials").all()
+    result = table(changing_study(Design(24, 15, 5), 1, "random", 0.5))
+    assert result["why_missing"].str.contains("fewer than 20 trials").all()
 
 
 def test_p_values_are_combined_as_fisher_does() -> None:

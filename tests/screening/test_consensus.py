@@ -37,10 +37,10 @@ def test_variance_parts_match_the_balanced_formulas() -> None:
 
 
 def test_variance_parts_recover_what_was_planted() -> None:
-    found = [variance_parts(*balanced(40, 10, 6, seed)) for seed in range(10)]
-    assert np.mean([part.cell for part in found]) == pytest.approx(1.44, rel=0.15)
-    assert np.mean([part.stimulus for part in found]) == pytest.approx(0.49, rel=0.1)
-    assert np.mean([part.answer for part in found]) == pytest.approx(2.25, rel=0.03)
+    result = [variance_parts(*balanced(40, 10, 6, seed)) for seed in range(10)]
+    assert np.mean([part.cell for part in result]) == pytest.approx(1.44, rel=0.15)
+    assert np.mean([part.stimulus for part in result]) == pytest.approx(0.49, rel=0.1)
+    assert np.mean([part.answer for part in result]) == pytest.approx(2.25, rel=0.03)
 
 
 def ratings(seed: int, raters: int = 25, stimuli: int = 60) -> tuple[Ints, Ints, Ints, Floats]:
@@ -54,11 +54,11 @@ def ratings(seed: int, raters: int = 25, stimuli: int = 60) -> tuple[Ints, Ints,
 
 def test_means_of_the_others_leave_the_rater_out() -> None:
     rater, stimulus, cell_of, value = ratings(1)
-    found = consensus(rater, stimulus, cell_of, np.zeros(rater.size, dtype=np.int64), value)
+    result = consensus(rater, stimulus, cell_of, np.zeros(rater.size, dtype=np.int64), value)
     for row in range(0, rater.size, 17):
         others = (stimulus == stimulus[row]) & (rater != rater[row])
-        assert found.count[row] == others.sum()
-        assert found.others[row] == pytest.approx(
+        assert result.count[row] == others.sum()
+        assert result.others[row] == pytest.approx(
             value[others].mean() if others.any() else np.nan, nan_ok=True
         )
 
@@ -83,7 +83,7 @@ def test_a_prediction_is_the_shrunken_mean_of_the_others() -> None:
     rater, stimulus, cell_of, value = ratings(4)
     centred = value - np.array([value[rater == r].mean() for r in range(25)])[rater]
     parts = variance_parts(stimulus, cell_of[stimulus], centred)
-    found = consensus(rater, stimulus, cell_of, np.zeros(rater.size, dtype=np.int64), value)
+    result = consensus(rater, stimulus, cell_of, np.zeros(rater.size, dtype=np.int64), value)
     for row in (0, 113, 299):
         others = rater != rater[row]
         same = centred[others & (stimulus == stimulus[row])]
@@ -91,7 +91,7 @@ def test_a_prediction_is_the_shrunken_mean_of_the_others() -> None:
         noise_of_cell = parts.answer / cell.size + parts.stimulus / max(cell.size / (500 / 60), 1)
         about_cell = cell.mean() * parts.cell / (parts.cell + noise_of_cell)
         trust = parts.stimulus / (parts.stimulus + parts.answer / same.size)
-        assert found.prediction[row] == pytest.approx(about_cell + trust * (same.mean() - about_cell))
+        assert result.prediction[row] == pytest.approx(about_cell + trust * (same.mean() - about_cell))
 
 
 def test_predictions_beat_the_plain_means_where_answers_are_few() -> None:
@@ -104,10 +104,10 @@ def test_predictions_beat_the_plain_means_where_answers_are_few() -> None:
         rater = np.repeat(np.arange(raters), 20)
         stimulus = np.concatenate([rng.permutation(stimuli)[:20] for _ in range(raters)])
         value = true[stimulus] + rng.normal(0, 1.5, rater.size)
-        found = consensus(rater, stimulus, cell_of, np.zeros(rater.size, dtype=np.int64), value)
-        known = found.count > 0
-        ours = np.corrcoef(found.prediction[known], true[stimulus][known])[0, 1]
-        plain = np.corrcoef(found.others[known], true[stimulus][known])[0, 1]
+        result = consensus(rater, stimulus, cell_of, np.zeros(rater.size, dtype=np.int64), value)
+        known = result.count > 0
+        ours = np.corrcoef(result.prediction[known], true[stimulus][known])[0, 1]
+        plain = np.corrcoef(result.others[known], true[stimulus][known])[0, 1]
         gains.append(ours - plain)
     assert min(gains) > 0.05
 

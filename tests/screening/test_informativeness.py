@@ -56,7 +56,7 @@ def test_the_test_counts_pairings_that_depend_as_much() -> None:
     standardise(x, np.ones(x.shape, dtype=bool))
     here = strength(y, x, np.arange(6), True)[0]
     all_of_them = [strength(y, x, np.array(order), True)[0] for order in itertools.permutations(range(6))]
-    exact = np.mean([one >= here - 1e-12 for one in all_of_them])
+    exact = np.mean([each >= here - 1e-12 for each in all_of_them])
     p = dependence(y, x, np.zeros(6, dtype=np.int64), 1, 20_000, 5)[3]
     assert p == pytest.approx(exact, abs=0.01)
 
@@ -66,9 +66,9 @@ def test_p_values_are_uniform_for_raters_who_do_not_look() -> None:
     for seed in range(4):
         snap, raters = planted({"ignores-stimulus": 0.5}, n=80, seed=seed)
         view = RatingsView.of(snap)
-        found = effects(view, seed, 299)
+        result = effects(view, seed, 299)
         blind = of_kind(raters, "ignores-stimulus")
-        values += [found.p[r] for r, name in enumerate(view.raters) if name in blind]
+        values += [result.p[r] for r, name in enumerate(view.raters) if name in blind]
     ranks = np.sort(values)
     assert len(ranks) == 160
     assert np.abs(ranks - (np.arange(160) + 0.5) / 160).max() < 1.63 / np.sqrt(160)
@@ -76,7 +76,7 @@ def test_p_values_are_uniform_for_raters_who_do_not_look() -> None:
 
 def test_honest_raters_are_not_flagged_and_careless_ones_are() -> None:
     kinds = {"random": 0.08, "straightline": 0.05, "pattern": 0.08, "ignores-stimulus": 0.08, "centre": 0.05}
-    wrong = honest = found = careless = 0
+    wrong = honest = result = careless = 0
     for seed in range(5):
         snap, raters = planted(kinds, n=60, seed=seed)
         rules = (RULE, RULES["straight-lining"])
@@ -84,9 +84,9 @@ def test_honest_raters_are_not_flagged_and_careless_ones_are() -> None:
         flagged = set(pl.concat(tables)["rater"])
         good, bad = of_kind(raters, "honest"), of_kind(raters, *kinds)
         wrong, honest = wrong + len(flagged & good), honest + len(good)
-        found, careless = found + len(flagged & bad), careless + len(bad)
+        result, careless = result + len(flagged & bad), careless + len(bad)
     assert wrong / honest < 0.01
-    assert found / careless > 0.93
+    assert result / careless > 0.93
 
 
 def test_extreme_and_biased_raters_look_and_are_not_flagged() -> None:
@@ -108,14 +108,14 @@ def test_a_scale_read_upside_down_is_information() -> None:
 
 def test_one_scale_upside_down_or_questions_swapped_is_information() -> None:
     snap, raters = planted(n=40, seed=5)
-    one, other = raters["rater"][0], raters["rater"][1]
-    half = (pl.col("rater") == one) & (pl.col("question") == "arousal")
+    first, other = raters["rater"][0], raters["rater"][1]
+    half = (pl.col("rater") == first) & (pl.col("question") == "arousal")
     swapped = pl.col("question").replace({"valence": "arousal", "arousal": "valence"})
     ratings = snap.ratings.with_columns(
         value=pl.when(half).then(10 - pl.col("value")).otherwise("value"),
         question=pl.when(pl.col("rater") == other).then(swapped).otherwise("question"),
     )
-    rows = RULE.apply(snapshot(ratings, snap.stimuli)).filter(pl.col("rater").is_in([one, other]))
+    rows = RULE.apply(snapshot(ratings, snap.stimuli)).filter(pl.col("rater").is_in([first, other]))
     assert (rows["p"] < 0.01).all()
     assert not rows["flagged"].any()
 
@@ -144,17 +144,17 @@ def test_answers_that_never_change_say_nothing() -> None:
 
 def test_cells_lend_strength_where_answers_are_few() -> None:
     """With two or three answers a stimulus, the cells find raters that stimulus means alone do not."""
-    found = {True: 0, False: 0}
+    result = {True: 0, False: 0}
     for seed in range(3):
         snap, raters = planted(
             {"random": 0.15}, n=40, seed=seed, per_cell=14, design=DesignOptions(per_rater=30)
         )
         bad = of_kind(raters, "random")
-        for with_cells in found:
+        for with_cells in result:
             stimuli = snap.stimuli if with_cells else snap.stimuli.select("stimulus")
             flags = RULE.apply(snapshot(snap.ratings, stimuli), RuleOptions(seed=seed))
-            found[with_cells] += len(set(flags.filter("flagged")["rater"]) & bad)
-    assert found[True] > found[False]
+            result[with_cells] += len(set(flags.filter("flagged")["rater"]) & bad)
+    assert result[True] > result[False]
 
 
 def test_the_same_seed_gives_the_same_numbers_in_any_order_of_rows() -> None:

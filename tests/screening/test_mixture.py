@@ -14,11 +14,11 @@ def test_share_centre_and_spread_are_recovered() -> None:
         weight = np.full(150, 100.0)
         none = np.arange(150) < 30
         effect = np.where(none, 0.0, rng.normal(0.8, 0.15, 150)) + rng.normal(0, 0.1, 150)
-        found = two_kinds(effect, weight)
-        share.append(found.share)
-        centre.append(found.centre)
-        spread.append(found.spread)
-        assert ((found.posterior > 0.9) == none).mean() > 0.98
+        result = two_kinds(effect, weight)
+        share.append(result.share)
+        centre.append(result.centre)
+        spread.append(result.spread)
+        assert ((result.posterior > 0.9) == none).mean() > 0.98
     assert np.mean(share) == pytest.approx(0.2, abs=0.02)
     assert np.mean(centre) == pytest.approx(0.8, abs=0.02)
     assert np.mean(spread) == pytest.approx(0.15, abs=0.02)
@@ -32,9 +32,9 @@ def test_the_posterior_is_calibrated() -> None:
         none = rng.random(100) < 0.25
         weight = np.full(100, 25.0)
         effect = np.where(none, 0.0, rng.normal(0.6, 0.15, 100)) + rng.normal(0, 0.2, 100)
-        found = two_kinds(effect, weight)
-        middle = (found.posterior > 0.7) & (found.posterior < 0.9)
-        given += found.posterior[middle].tolist()
+        result = two_kinds(effect, weight)
+        middle = (result.posterior > 0.7) & (result.posterior < 0.9)
+        given += result.posterior[middle].tolist()
         true += none[middle].tolist()
     assert len(true) > 300
     assert np.mean(given) - 0.04 < np.mean(true) < np.mean(given) + 0.1
@@ -59,9 +59,9 @@ def test_the_limit_is_where_the_posterior_is_reached() -> None:
     rng = noise(4)
     effect = np.concatenate([rng.normal(0, 0.1, 20), rng.normal(0.8, 0.2, 80)])
     weight = np.where(np.arange(100) % 2, 100.0, 40.0)
-    found = two_kinds(effect, weight)
-    limit = found.limit(weight, 0.9)
+    result = two_kinds(effect, weight)
+    limit = result.limit(weight, 0.9)
     sure = np.abs(np.tanh(effect) - limit) > 0.006
     low = np.tanh(effect) < limit
-    assert np.array_equal(low[sure], (found.posterior >= 0.9)[sure])
+    assert np.array_equal(low[sure], (result.posterior >= 0.9)[sure])
     assert limit[1] > limit[0]

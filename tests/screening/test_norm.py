@@ -20,8 +20,8 @@ def test_careful_raters_pass_the_limit_at_the_stated_rate(side: Side, raters: in
     for _ in range(300):
         error = rng.uniform(0.1, 0.4, raters)
         value = rng.normal(2, 0.5, raters) + rng.normal(0, error)
-        found = standing(value, error, side, 0.05)
-        beyond += int((found.p < 0.05).sum())
+        result = standing(value, error, side, 0.05)
+        beyond += int((result.p < 0.05).sum())
         trials += raters
     # Few raters make the norm uncertain; the test then errs on the side of keeping them.
     assert (0.01 if raters < 20 else 0.035) < beyond / trials < 0.06
@@ -43,17 +43,17 @@ def test_a_minority_does_not_move_the_norm() -> None:
     value, error = rng.normal(0, 1, 100), np.full(100, 0.2)
     clean = standing(value, error, "high", 0.01)
     value[:15] = 50.0
-    found = standing(value, error, "high", 0.01)
-    assert found.centre == pytest.approx(clean.centre, abs=0.3)
-    assert found.between == pytest.approx(clean.between, rel=0.35)
-    assert (found.p[:15] < 1e-6).all()
+    result = standing(value, error, "high", 0.01)
+    assert result.centre == pytest.approx(clean.centre, abs=0.3)
+    assert result.between == pytest.approx(clean.between, rel=0.35)
+    assert (result.p[:15] < 1e-6).all()
 
 
 def test_the_limit_is_where_the_p_value_is_the_chance() -> None:
     value, error = noise(3).normal(0, 1, 40), np.full(40, 0.5)
     for side in ("low", "high", "both"):
-        found = standing(value, error, side, 0.03)
-        assert np.array_equal(found.p < 0.03, _beyond(value, found.limit, side, found.centre))
+        result = standing(value, error, side, 0.03)
+        assert np.array_equal(result.p < 0.03, _beyond(value, result.limit, side, result.centre))
 
 
 def _beyond(value: Floats, limit: Floats, side: str, centre: float) -> Bools:
@@ -67,12 +67,12 @@ def _beyond(value: Floats, limit: Floats, side: str, centre: float) -> Bools:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=30), st.sampled_from(["low", "high", "both"]))
 @settings(deadline=None, max_examples=50)
 def test_p_is_a_probability_whatever_the_values(values: list[float], side: Side) -> None:
-    found = standing(np.array(values), np.zeros(len(values)), side, 0.05)
-    assert ((found.p >= 0) & (found.p <= 1)).all()
-    weight = evidence_of(found.p)
+    result = standing(np.array(values), np.zeros(len(values)), side, 0.05)
+    assert ((result.p >= 0) & (result.p <= 1)).all()
+    weight = evidence_of(result.p)
     assert ((weight >= 0) & (weight <= 4)).all()
     if len(set(values)) == 1:
-        assert (found.p >= 0.5).all()
+        assert (result.p >= 0.5).all()
 
 
 def test_evidence_is_in_powers_of_ten() -> None:

@@ -22,14 +22,14 @@ def screened() -> tuple[Panel, pl.DataFrame]:
 
 
 def test_the_default_policy_keeps_the_honest_and_leaves_out_the_rest() -> None:
-    found = careless = wrong = honest = 0
+    result = careless = wrong = honest = 0
     for seed in range(3):
         snap, raters = planted(KINDS, n=60, seed=20 + seed)
         gone = set(screen(snap, seed=seed).dropped)
         bad, good = of_kind(raters, *KINDS), of_kind(raters, "honest")
-        found, careless = found + len(gone & bad), careless + len(bad)
+        result, careless = result + len(gone & bad), careless + len(bad)
         wrong, honest = wrong + len(gone & good), honest + len(good)
-    assert found / careless > 0.93
+    assert result / careless > 0.93
     assert wrong / honest < 0.01
 
 
@@ -146,12 +146,12 @@ def test_a_policy_that_would_empty_the_panel_drops_nobody() -> None:
 
 def test_the_same_seed_gives_the_same_panel() -> None:
     snap, _ = planted(KINDS, n=40, seed=15)
-    one, two = (
+    first, second = (
         screen(snap, seed=9),
         screen(Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=snap.ratings), seed=9),
     )
-    assert one.flags.equals(two.flags)
-    assert json.dumps(one.to_json()) == json.dumps(two.to_json())
+    assert first.flags.equals(second.flags)
+    assert json.dumps(first.to_json()) == json.dumps(second.to_json())
 
 
 def test_nothing_is_applied_under_none() -> None:
@@ -170,7 +170,7 @@ def test_ratings_in_a_file_stay_there() -> None:
     kept = panel.snapshot()
     assert kept.ratings_file is not None
     same = snapshot(snap.ratings.filter(pl.col("rater").is_in(panel.raters)), snap.stimuli, snap.study)
-    assert kept.found.hash == same.found.hash
+    assert kept.survey.hash == same.survey.hash
 
 
 def test_another_policy_uses_the_same_flags(screened: tuple[Panel, pl.DataFrame]) -> None:

@@ -58,13 +58,13 @@ def test_planted_raters_are_recovered() -> None:
     # The bare scale's middle is 5 as the truth's is, so bias and gain mean the same on both.
     sim = simulate.study_ratings(STIMULI, 60, mix=mix, design=BARE, seed=3)
     rows = with_truth(sim)
-    found = []
+    result = []
     for name in sim.raters["rater"]:
         own = rows.filter(rater=name)
         true, value = own["true"].to_numpy() - 5, own["value"].to_numpy() - 5
         gain, bias = np.polyfit(true, value, 1)
-        found.append((bias, gain, np.std(value - gain * true - bias)))
-    bias, gain, spread = np.array(found).T
+        result.append((bias, gain, np.std(value - gain * true - bias)))
+    bias, gain, spread = np.array(result).T
     planted = sim.raters
     expected = np.sqrt(planted["noise"].to_numpy() ** 2 + 0.6**2)
     error = expected / np.sqrt(480)
@@ -150,8 +150,8 @@ def test_honest_raters_follow_the_truth_and_careless_do_not() -> None:
     assert min(honest) > 0.3
     assert np.mean(honest) > 0.6
     for kind in ("random", "pattern", "ignores-stimulus", "centre", "colluder"):
-        found = [agreement(sim, name) for name in sim.raters.filter(kind=kind)["rater"]]
-        assert abs(np.mean(found)) < 4 / np.sqrt(56 * PER_KIND), kind
+        result = [agreement(sim, name) for name in sim.raters.filter(kind=kind)["rater"]]
+        assert abs(np.mean(result)) < 4 / np.sqrt(56 * PER_KIND), kind
 
 
 def test_random_raters_use_every_point_alike() -> None:
@@ -364,9 +364,9 @@ def test_the_planted_share_of_variance_is_an_intraclass_correlation() -> None:
     assert groups["len"].to_list() == [20] * 480
     within = float(np.mean(groups["value"].to_numpy()))
     between = 20 * float(np.var(groups["mean"].to_numpy(), ddof=1))
-    found = (between - within) / (between + 19 * within)
+    result = (between - within) / (between + 19 * within)
     stimuli = float(np.var(sim.truth.filter(question="valence")["true"].to_numpy(), ddof=1))
-    assert found == pytest.approx(stimuli / (stimuli + 0.7**2 + 0.8**2 + 1.0**2), abs=0.03)
+    assert result == pytest.approx(stimuli / (stimuli + 0.7**2 + 0.8**2 + 1.0**2), abs=0.03)
 
 
 def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:

@@ -72,7 +72,7 @@ def test_kinds_of_voters() -> None:
         ]
         for kind in simulate.VOTER_KINDS
     }
-    assert {kind: len(found) for kind, found in right.items()} == {
+    assert {kind: len(result) for kind, result in right.items()} == {
         "honest": 4,
         "random": 2,
         "constant": 2,
@@ -108,9 +108,9 @@ def test_votes_skip_what_is_not_asked() -> None:
 
 
 def test_impossible_votes_are_refused() -> None:
-    with pytest.raises(InputError, match="no categories"):
+    with pytest.raises(InputError, match="not categories"):
         simulate.voters(3, ("one",))
-    with pytest.raises(InputError, match="no categories"):
+    with pytest.raises(InputError, match="not categories"):
         simulate.voters(3, "ab")
     with pytest.raises(InputError, match="prior"):
         simulate.category_truth(MANY, FOUR, prior=(0.5, 0.5))

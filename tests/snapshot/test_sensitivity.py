@@ -278,24 +278,16 @@ def _rating(question: str, value: float | None) -> pl.DataFrame:
         ("valence", None, True),
     ],
 )
-@pytest.mark.parametrize("compiled", [False, True])
-def test_ratings_are_held_to_their_scale(
-    question: str, value: float | None, fits: bool, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if compiled:
-        monkeypatch.setattr("heartfelt.snapshot.survey.COMPILED_FROM", 0)
+def test_ratings_are_held_to_their_scale(question: str, value: float | None, fits: bool) -> None:
     ratings = _rating(question, value)
     if fits:
-        assert build(ratings=ratings).found.questions[question].low == value
+        assert build(ratings=ratings).survey.questions[question].low == value
         return
     with pytest.raises(InputError, match=f"answers to '{question}' are off its scale"):
         build(ratings=ratings)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_what_the_survey_finds(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if compiled:
-        monkeypatch.setattr("heartfelt.snapshot.survey.COMPILED_FROM", 0)
+def test_what_the_survey_finds() -> None:
     frame = pl.DataFrame(
         {
             "rater": ["b", "a", None, "b", None],
@@ -304,7 +296,7 @@ def test_what_the_survey_finds(compiled: bool, monkeypatch: pytest.MonkeyPatch) 
             "value": [1.0, 2.5, None, 4.0, 7.0],
         }
     )
-    found = spool(frame, "x").found
+    found = spool(frame, "x").survey
     assert (found.ratings, found.unknown_raters, found.doubled) == (5, 2, False)
     assert (found.raters, found.stimuli) == (["b", "a"], ["s2", "s1"])
     q, p = found.questions["q"], found.questions["p"]
@@ -312,13 +304,8 @@ def test_what_the_survey_finds(compiled: bool, monkeypatch: pytest.MonkeyPatch) 
     assert (p.ratings, p.low, p.high, p.whole) == (1, 4.0, 4.0, True)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", ["stimulus", "question"])
-def test_a_rating_without_an_id_is_numbered(
-    compiled: bool, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if compiled:
-        monkeypatch.setattr("heartfelt.snapshot.survey.COMPILED_FROM", 0)
+def test_a_rating_without_an_id_is_numbered(name: str) -> None:
     frame = TABLES["ratings"].with_columns(
         pl.when(pl.int_range(pl.len()) == 1).then(None).otherwise(pl.col(name)).alias(name)
     )
@@ -328,10 +315,10 @@ def test_a_rating_without_an_id_is_numbered(
 
 def test_a_rating_counts_as_doubled_by_its_whole_key() -> None:
     two = pl.concat([_rating("valence", 1.0), _rating("valence", 2.0)])
-    assert spool(two, "x").found.doubled
-    assert not spool(two.with_columns(repeat=pl.Series([0, 1])), "x").found.doubled
-    assert not spool(two.with_columns(stimulus=pl.Series(["s1", "s2"])), "x").found.doubled
-    assert not spool(two.with_columns(rater=pl.lit(None, pl.String)), "x").found.doubled
+    assert spool(two, "x").survey.doubled
+    assert not spool(two.with_columns(repeat=pl.Series([0, 1])), "x").survey.doubled
+    assert not spool(two.with_columns(stimulus=pl.Series(["s1", "s2"])), "x").survey.doubled
+    assert not spool(two.with_columns(rater=pl.lit(None, pl.String)), "x").survey.doubled
 
 
 class TestProbes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random
 
@@ -16,7 +17,7 @@ from heartfelt.errors import DamagedError, InputError
 from heartfelt.simulate import stimuli as simulated_stimuli
 from heartfelt.simulate import study_ratings
 from heartfelt.snapshot import Snapshot, load
-from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.snapshot.fingerprint import table_hash, text_bits
 from heartfelt.snapshot.snapshot import spool
 from heartfelt.study import Study, parse_study
 
@@ -83,33 +84,17 @@ class TestHash:
         assert build(made.ratings.with_columns(change), stimuli=made.stimuli).hash != made.hash
 
     def test_swapping_two_answers_changes_it(self) -> None:
-        assert build(plain()).found.hash != build(plain(value=[9.0, 1.0, 5.0])).found.hash
+        assert build(plain()).survey.hash != build(plain(value=[9.0, 1.0, 5.0])).survey.hash
 
     def test_a_column_without_values_says_nothing(self) -> None:
         assert build(plain(seconds=[None, None, None])).hash == build(plain()).hash
 
     def test_the_number_of_rows_counts(self) -> None:
         votes = plain(rater=[None, None, None])
-        assert build(votes).found.hash != build(pl.concat([votes, votes])).found.hash
+        assert build(votes).survey.hash != build(pl.concat([votes, votes])).survey.hash
 
     def test_it_is_the_same_through_a_file_and_in_memory(self, made: Snapshot) -> None:
-        assert spool(made.ratings.lazy(), "x").found == made.found
-
-    def test_compiled_and_plain_hashing_agree(self, made: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-        odd = made.ratings.with_columns(
-            pl.when(pl.col("position") > 5).then(pl.lit("é✓")).alias("note"),
-            pl.lit(None, pl.String).alias("nothing"),
-            pl.col("position").cast(pl.String).str.pad_start(8, "a").alias("eight"),
-            pl.lit("twelve bytes").str.slice(pl.col("position") % 9).alias("inline"),
-            pl.lit("far longer than twelve bytes ✓").str.slice(pl.col("position") % 24).alias("long"),
-            pl.when(pl.col("position") != 3).then(pl.col("rater")).alias("rater"),
-        )
-        for frame in (made.ratings, odd):
-            plain = spool(frame, "x").found
-            monkeypatch.setattr("heartfelt.snapshot.survey.COMPILED_FROM", 1)
-            assert spool(frame, "x").found == plain
-            assert spool(frame.lazy(), "x").found == plain
-            monkeypatch.undo()
+        assert spool(made.ratings.lazy(), "x").survey == made.survey
 
     def test_it_is_what_it_was(self) -> None:
         """A change here means published hashes no longer match: raise the schema version with it."""
@@ -117,6 +102,52 @@ class TestHash:
             {"a": ["x", None, "é"], "b": [1.5, -0.0, None], "c": [1, 2, 3], "d": [True, False, None]}
         )
         assert table_hash("t", frame) == "56d1aed0572a607099a496e3a84cb7f83539137aa2be452a7188ea26876b81d4"
+
+    def test_text_of_any_length_and_all_types_are_hashed_as_before(self) -> None:
+        moment = datetime(2026, 1, 5, 10, 0, 0, 250, tzinfo=UTC)
+        long = [
+            "far longer than twelve bytes ✓",
+            "x",
+            "",
+            None,
+            "thirteen byte",
+            "sixteen bytes ok",
+            "seventeen bytes o",
+        ]
+        frame = pl.DataFrame(
+            {
+                "short": ["", "a", "12345678", "123456789", "twelve bytes", None, "é✓"],
+                "long": long,
+                "when": [moment] * 3 + [None] + [datetime(1969, 1, 1, tzinfo=UTC)] * 3,
+                "naive": [datetime(2026, 1, 5)] * 7,
+                "day": [date(2026, 1, 5)] * 7,
+                "list": [[1, 2], [3], None, [], [4], [5], [6]],
+                "cat": pl.Series(["a", "b", None, "a", "b", "a", "c"], dtype=pl.Categorical),
+                "i": [1, -2, 3, None, 5, 2**40, 7],
+                "f": [0.1, -0.0, float("nan"), 1e300, None, 3.0, 4.5],
+                "b": [True, False, None, True, True, False, False],
+                "none": [None] * 7,
+            }
+        )
+        assert table_hash("t", frame) == "f71e0b03ad1b26f3e5583fdef59fe739a08d1c9209f66dedd8d79dc996dc211c"
+        ratings = pl.DataFrame(
+            {
+                "rater": ["a", "b", None, "rater with a long name"],
+                "stimulus": ["s1", "s2", "s1", "s1"],
+                "question": ["q", "q", "p", "q"],
+                "value": [1.0, 2.5, None, 4.0],
+                "position": [1, 2, 3, 4],
+                "note": ["far longer than twelve bytes", "x", None, ""],
+            }
+        )
+        expected = "5280f193a5b83987f341e4cf5f69ede29e4a512b1aa352023478be9dc67e7fb2"
+        assert spool(ratings, "x").survey.hash == spool(ratings.lazy(), "x").survey.hash == expected
+
+    def test_a_short_text_has_the_same_bits_next_to_a_long_one(self) -> None:
+        short = ["", "a", "12345678", "123456789", "twelve bytes"]
+        alone = text_bits(pl.Series(short)).tolist()
+        assert text_bits(pl.Series([*short, "far longer than twelve bytes"])).tolist()[:-1] == alone
+        assert text_bits(pl.Series(["x", *short])[1:]).tolist() == alone
 
     def test_minus_zero_is_zero_and_a_number_is_a_number(self) -> None:
         assert table_hash("t", pl.DataFrame({"a": [0.0, 2.0]})) == table_hash(
@@ -132,11 +163,7 @@ class TestHash:
     @given(st.lists(st.text(max_size=4), min_size=2, max_size=6, unique=True))
     @settings(deadline=None, max_examples=60)
     def test_different_texts_have_different_bits(self, texts: list[str]) -> None:
-        import pyarrow as pa
-
-        from heartfelt.snapshot.fingerprint import text_bits
-
-        assert len(set(text_bits(pa.array(texts)).tolist())) == len(texts)
+        assert len(set(text_bits(pl.Series(texts)).tolist())) == len(texts)
 
     def test_media_at_hand_are_no_part_of_it(self, made: Snapshot) -> None:
         probed = made.stimuli.with_columns(

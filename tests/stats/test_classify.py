@@ -11,6 +11,7 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.stats import classify
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.probability import brier
 
 SOURCE = "scikit-learn 1.9 metrics; DeLong's variance and Wilson bounds by direct formula"
 
@@ -57,7 +58,7 @@ def test_score_measures_equal_scikit_learn(tied: bool) -> None:
     assert classify.average_precision(label, score).value == pytest.approx(expected)
     probability = 1 / (1 + np.exp(-score))
     expected = metrics.brier_score_loss(label, probability)
-    assert classify.brier(label, probability).value == pytest.approx(expected)
+    assert brier(label, probability).value == pytest.approx(expected)
 
 
 def test_delong_by_direct_formula() -> None:
@@ -144,7 +145,7 @@ def test_quadratic_kappa_keeps_the_distance_of_unused_categories() -> None:
         (lambda: classify.auroc([1, 1], [0.1, 0.2]), "no label is negative"),
         (lambda: classify.average_precision([0, 0], [0.1, 0.2]), "no label is positive"),
         (lambda: classify.auroc([], []), "no pairs"),
-        (lambda: classify.brier([1], [0.5]), "at least 2"),
+        (lambda: brier([1], [0.5]), "at least 2"),
         (lambda: classify.quadratic_kappa([2, 2, 2], [2, 2, 2]), "neither column varies"),
     ],
 )
@@ -186,4 +187,4 @@ def test_misuse_is_refused_with_a_fix() -> None:
     with pytest.raises(InputError, match="Two-class labels"):
         classify.auroc([1, 2, 3], [0.1, 0.2, 0.3])
     with pytest.raises(InputError, match="between 0 and 1"):
-        classify.brier([0, 1], [0.2, 1.4])
+        brier([0, 1], [0.2, 1.4])

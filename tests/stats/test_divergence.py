@@ -8,7 +8,7 @@ from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import top_k_accuracy_score
 
 from heartfelt.errors import InputError
-from heartfelt.stats.divergence import jensen_shannon, top_k
+from heartfelt.stats.probability import jensen_shannon, top_k
 from heartfelt.streams import stream
 
 SOURCE = "scipy.spatial.distance.jensenshannon squared, base 2; sklearn.metrics.top_k_accuracy_score"
@@ -40,9 +40,9 @@ def test_equal_shares_are_worth_chance() -> None:
 def test_bad_input_is_said() -> None:
     with pytest.raises(InputError, match="differ in shape"):
         jensen_shannon([[0.5, 0.5]], [[1.0, 0.0, 0.0]])
-    with pytest.raises(InputError, match="adds up to nothing"):
+    with pytest.raises(InputError, match="sums to 0"):
         jensen_shannon([[0.0, 0.0]], [[1.0, 0.0]])
     with pytest.raises(InputError, match="numbers from 0 up"):
         jensen_shannon([[np.nan, 1.0]], [[1.0, 0.0]])
-    with pytest.raises(InputError, match="k from 1"):
+    with pytest.raises(InputError, match="k at least 1"):
         top_k([0], [[0.5, 0.5]], 0)

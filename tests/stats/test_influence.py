@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heartfelt.stats._bounds import influence_error
-from heartfelt.stats._metrics import METRICS, rows
+from heartfelt.stats.metrics import METRICS, rows
 
 SOURCE = "central differences of each statistic in one row's weight"
 
@@ -33,7 +33,7 @@ def _columns(kind: str, tied: bool) -> tuple[Any, Any]:
 def test_influence_is_the_derivative_in_a_weight(name: str, tied: bool) -> None:
     metric = METRICS[name]
     data = rows(metric, *_columns(metric.kind, tied))
-    compute, n = metric.lanes(data), data.n
+    compute, n = metric.kernel(data), data.n
     # Many copies of every row, so that a row's chance partners are themselves copies (Kendall counts pairs).
     many, step = 1e7, 1e-3
     weights = np.full((n, 2 * n), many)
@@ -56,6 +56,6 @@ def test_influence_gives_the_standard_error_of_repeated_sampling(name: str) -> N
             metric.kind
         ]
         data = rows(metric, *columns)
-        values.append(metric.lanes(data)(np.ones((data.n, 1)))[0])
+        values.append(metric.value(data))
         errors.append(influence_error(metric.influence(data)))
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.12)

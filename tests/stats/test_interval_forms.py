@@ -10,12 +10,12 @@ from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds, bootstrap_metric, calibration, ellipse, jackknife_metric, overlap
-from heartfelt.stats._metrics import METRICS, rows
-from heartfelt.stats._replicates import Sample, condense
+from heartfelt.stats._bounds import ratio
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import cluster_df, spread_of
-from heartfelt.stats.ratio import ratio
-from heartfelt.stats.resample import _choose
+from heartfelt.stats.metrics import METRICS, rows
+from heartfelt.stats.paired_metrics import metric_estimate
+from heartfelt.stats.resample import Sample, _choose, condense
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"
 
@@ -251,7 +251,16 @@ def test_a_ratio_by_mover() -> None:
         (0.5, (0.32 - math.sqrt(0.0079)) / 0.63, (0.32 + math.sqrt(0.0304)) / 0.6)
     )
     uneven = ratio(top, Estimate(0.8, 0.6, 0.9, confidence=0.95))
-    assert (uneven.low, uneven.why_no_interval) == (None, "the two intervals are at different levels")
+    assert (uneven.low, uneven.why_no_interval) == (None, "the two intervals have different confidences")
     near = ratio(top, Estimate(0.8, 0.0008, 0.9, confidence=0.9))
-    assert near.why_no_interval == "what it is divided by may be 0"
-    assert ratio(top, Estimate(0.0)).why_missing == "what it is divided by is not above 0"
+    assert near.why_no_interval == "the denominator may be 0"
+    assert ratio(top, Estimate(0.0)).why_missing == "the denominator is not above 0"
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman"])
+def test_four_pairs_are_the_least_for_an_interval_of_a_correlation(metric: str) -> None:
+    four = metric_estimate(metric, [1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 5.0])
+    assert four.low is not None
+    three = metric_estimate(metric, [1.0, 2.0, 3.0], [1.0, 3.0, 2.0])
+    assert three.low is None
+    assert three.why_no_interval == "three pairs leave Fisher's z no error"

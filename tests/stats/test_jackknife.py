@@ -10,7 +10,6 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import association
-from heartfelt.stats._metrics import METRICS, rows
 from heartfelt.stats.jackknife import (
     Basis,
     Spread,
@@ -20,6 +19,7 @@ from heartfelt.stats.jackknife import (
     metric_spread,
     spread_of,
 )
+from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.paired_metrics import metric_difference
 from heartfelt.streams import stream
 
@@ -46,19 +46,19 @@ def test_p_and_interval_of_a_difference_always_agree(metric: str) -> None:
     tested = 0
     for k in range(60):
         group = None if k % 2 else np.arange(30) % 6
-        found = metric_difference(metric, *columns(metric, 30, draw), group=group)
-        if found.p.value is None:
+        result = metric_difference(metric, *columns(metric, 30, draw), group=group)
+        if result.p.value is None:
             continue
         tested += 1
-        low, high = found.estimate.low, found.estimate.high
+        low, high = result.estimate.low, result.estimate.high
         assert low is not None
         assert high is not None
-        assert (found.p.value < 0.05) == (not low <= 0 <= high)
+        assert (result.p.value < 0.05) == (not low <= 0 <= high)
         for confidence in (0.8, 0.99):
-            wider = found.at(confidence)
+            wider = result.at(confidence)
             assert wider.low is not None
             assert wider.high is not None
-            assert (found.p.value < 1 - confidence) == (not wider.low <= 0 <= wider.high)
+            assert (result.p.value < 1 - confidence) == (not wider.low <= 0 <= wider.high)
     assert tested > 40
 
 
@@ -77,9 +77,9 @@ def test_the_interval_holds_what_the_test_does_not_reject(scale: Any) -> None:
 def test_for_a_mean_it_is_the_paired_t_interval() -> None:
     draw = stream(2, "tests", "jackknife")
     x, first, second = columns("mae", 40, draw)
-    found = metric_difference("mae", x, first, second)
+    result = metric_difference("mae", x, first, second)
     theirs = stats.ttest_rel(np.abs(first - x), np.abs(second - x)).confidence_interval()
-    assert (found.estimate.low, found.estimate.high) == pytest.approx((theirs.low, theirs.high))
+    assert (result.estimate.low, result.estimate.high) == pytest.approx((theirs.low, theirs.high))
 
 
 @pytest.mark.parametrize("metric", ["pearson", "kendall", "ccc", "rmse"])
@@ -132,13 +132,13 @@ def test_a_share_is_wilsons_interval_with_students_t() -> None:
     label = np.r_[np.ones(20), np.zeros(40)].astype(int)
     said = label.copy()
     said[:14] = 1 - said[:14]
-    found = jackknife_metric("accuracy", label, said)
+    result = jackknife_metric("accuracy", label, said)
     theirs = stats.binomtest(46, 60).proportion_ci(method="wilson")
-    assert found.low is not None
-    assert found.high is not None
+    assert result.low is not None
+    assert result.high is not None
     # Student's t and n - 1 make it a little wider than Wilson's own.
-    assert theirs.low - 0.02 < found.low < theirs.low
-    assert theirs.high < found.high < theirs.high + 0.02
+    assert theirs.low - 0.02 < result.low < theirs.low
+    assert theirs.high < result.high < theirs.high + 0.02
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_a_share_is_wilsons_interval_with_students_t() -> None:
 )
 def test_a_perfect_share_still_has_an_interval(metric: str) -> None:
     label = np.arange(20) % 2
-    found = jackknife_metric(metric, label, label.astype(float) if metric == "auroc" else label)
-    assert (found.value, found.high) == (1.0, 1.0)
-    assert found.low is not None
-    assert 0.6 < found.low < 0.9
+    result = jackknife_metric(metric, label, label.astype(float) if metric == "auroc" else label)
+    assert (result.value, result.high) == (1.0, 1.0)
+    assert result.low is not None
+    assert 0.6 < result.low < 0.9
 
 
 def test_no_interval_has_a_reason() -> None:
@@ -165,7 +165,7 @@ def test_no_interval_has_a_reason() -> None:
     assert alone.why_no_interval is not None
     assert "undefined" in alone.why_no_interval
     assert jackknife_metric("pearson", [1, 1, 1, 1], x[:4]).why_missing == "the first column does not vary"
-    with pytest.raises(InputError, match="clusters"):
+    with pytest.raises(InputError, match="group"):
         jackknife_metric("mae", x, x**2, group=[1, 2])
 
 
@@ -187,10 +187,10 @@ def coverage(metric: str, runs: int, make: Any, true: float, name: str) -> float
     hits = 0
     for _ in range(runs):
         x, y, unit = make(draw)
-        found = jackknife_metric(metric, x, y, group=unit)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= true <= found.high
+        result = jackknife_metric(metric, x, y, group=unit)
+        assert result.low is not None
+        assert result.high is not None
+        hits += result.low <= true <= result.high
     return hits / runs
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from heartfelt.stats.jackknife import jackknife_metric
-from heartfelt.stats.metric_intervals import metric_over
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import jackknife_metric, spreads_over
 from heartfelt.streams import stream
 
-SOURCE = "jackknife_metric, one call an interval"
+SOURCE = "jackknife_metric, one call per interval"
+
+
+def metric_over(metric: str, x: Any, y: Any, groups: list[Any]) -> list[Estimate]:
+    """The metric with an interval for each of the groups."""
+    return [
+        plain if spread is None else spread.estimate(plain, 0.95)
+        for plain, spread in spreads_over(metric, x, y, groups)
+    ]
 
 
 @pytest.mark.parametrize("metric", ["pearson", "kendall", "mae", "auroc", "balanced_accuracy"])

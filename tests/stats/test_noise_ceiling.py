@@ -60,10 +60,10 @@ def test_ceilings_are_what_a_perfect_predictor_reaches() -> None:
         reached["rmse"].append(float(np.sqrt(np.mean(noise**2))))
         reached["mae"].append(float(np.mean(np.abs(noise))))
         for metric in ("correlation", "rmse", "mae"):
-            found = ceiling(rater, item, value, cell=cell[item], metric=metric)
-            told[metric].append(float(found.overall))
+            result = ceiling(rater, item, value, cell=cell[item], metric=metric)
+            told[metric].append(float(result.overall))
             if metric == "correlation":
-                told["within"].append(float(found.within_cells))
+                told["within"].append(float(result.within_cells))
     for name in reached:
         tolerance = 0.05 if name == "within" else 0.03
         assert np.mean(told[name]) == pytest.approx(np.mean(reached[name]), rel=tolerance), name
@@ -83,12 +83,12 @@ def test_correlation_intervals_cover(noisy: float) -> None:
         error = 0.25 + 1.21 + (keep - keep**2) * variance
         truth = np.sqrt(keep**2 * variance / (keep**2 * variance + error * spread))
         truth_within = np.sqrt(keep**2 * 0.25 / (keep**2 * 0.25 + error * spread))
-        found = ceiling(rater, item, value, cell=cell[item])
-        for e, target in ((found.overall, truth), (found.within_cells, truth_within)):
+        result = ceiling(rater, item, value, cell=cell[item])
+        for e, target in ((result.overall, truth), (result.within_cells, truth_within)):
             assert e.low is not None
             assert e.high is not None
-            inside += e is found.overall and e.low <= target <= e.high
-            within += e is found.within_cells and e.low <= target <= e.high
+            inside += e is result.overall and e.low <= target <= e.high
+            within += e is result.within_cells and e.low <= target <= e.high
     assert 0.89 <= inside / runs <= 1.0
     assert 0.89 <= within / runs <= 1.0
 
@@ -97,17 +97,17 @@ def test_the_square_of_the_ceiling_is_the_reliability_of_the_labels() -> None:
     rng = np.random.default_rng(2)
     item, rater = (a.ravel() for a in np.indices((60, 8)))
     value = rng.normal(size=60)[item] + rng.normal(0, 0.5, 8)[rater] + rng.normal(size=item.size)
-    found = ceiling(rater, item, value)
+    result = ceiling(rater, item, value)
     forms = icc(rater, item, value)
     # The same raters everywhere shift all labels alike: their levels are no noise. Different gains are neither.
     d = as_ratings(rater, item, value)
     v, e = (float(getattr(variance_components(rater, item, value), name)) for name in ("item", "residual"))
     assert v / (v + e / 8) == pytest.approx(float(forms.icc3k), abs=1e-6)
     e -= gain_variance(d)
-    assert float(found.overall) ** 2 == pytest.approx(v / (v + e / 8), abs=1e-6)
-    assert float(found.overall) ** 2 >= float(forms.icc3k) - 1e-9
+    assert float(result.overall) ** 2 == pytest.approx(v / (v + e / 8), abs=1e-6)
+    assert float(result.overall) ** 2 >= float(forms.icc3k) - 1e-9
     assert level_noise(d, None) == pytest.approx(0.0, abs=1e-12)
-    assert found.ratings_per_item == pytest.approx(8)
+    assert result.ratings_per_item == pytest.approx(8)
     holed = ceiling(rater[5:], item[5:], value[5:])
     counts = np.bincount(item[5:], minlength=60)
     assert holed.ratings_per_item == pytest.approx(1 / np.mean(1 / counts[counts > 0]))
@@ -124,21 +124,21 @@ def test_aimoclips(shared_data: Path) -> None:
     # many clips shift and stretch their labels alike, which takes 5% of that noise away.
     expected = {"valence": (0.8404, 0.5283, 0.7466, 0.7861), "arousal": (0.8631, 0.5090, 0.7932, 0.8247)}
     for name, (overall, within, cell_means, in_sample) in expected.items():
-        found = ceiling(
+        result = ceiling(
             table["user"],
             table["audio_file"],
             table[name],
             cell=(table["model"], table["emotion"]),
             group=table["model"],
         )
-        assert float(found.overall) == pytest.approx(overall, abs=5e-4)
-        assert float(found.within_cells) == pytest.approx(within, abs=5e-4)
-        assert float(found.cell_means) == pytest.approx(cell_means, abs=5e-4)
-        assert float(found.cell_means_in_sample) == pytest.approx(in_sample, abs=5e-4)
-        assert set(found.groups) == {"AudioLDM2", "MusicGen", "Mustango", "StableAudio", "Suno", "Udio"}
-        assert found.overall.counts == {"ratings": 6162, "items": 991, "raters": 111}
-        assert found.overall.low is not None
-        assert found.overall.low < overall
+        assert float(result.overall) == pytest.approx(overall, abs=5e-4)
+        assert float(result.within_cells) == pytest.approx(within, abs=5e-4)
+        assert float(result.cell_means) == pytest.approx(cell_means, abs=5e-4)
+        assert float(result.cell_means_in_sample) == pytest.approx(in_sample, abs=5e-4)
+        assert set(result.groups) == {"AudioLDM2", "MusicGen", "Mustango", "StableAudio", "Suno", "Udio"}
+        assert result.overall.counts == {"ratings": 6162, "items": 991, "raters": 111}
+        assert result.overall.low is not None
+        assert result.overall.low < overall
         parts = variance_components(table["user"], table["audio_file"], table[name])
         v, other = float(parts.item), float(parts.rater) + float(parts.residual)
         noise = float(np.mean(1.0 / table.group_by("audio_file").len()["len"].to_numpy()))
@@ -152,12 +152,12 @@ def test_cell_means_and_single_raters_by_hand() -> None:
     item = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     value = [0, 2, 1, 3, 5, 7, 3, 5, 7, 9]
     cell = {1: "A", 2: "A", 3: "A", 4: "B", 5: "B"}
-    found = ceiling([1, 2] * 5, item, value, cell=cell, metric="rmse")
+    result = ceiling([1, 2] * 5, item, value, cell=cell, metric="rmse")
     label, others = np.array([1, 2, 6, 4, 8]), np.array([4, 3.5, 1.5, 8, 4])
-    assert float(found.cell_means) == pytest.approx(np.sqrt(np.mean((label - others) ** 2)))
+    assert float(result.cell_means) == pytest.approx(np.sqrt(np.mean((label - others) ** 2)))
     means = np.array([3, 3, 3, 6, 6])
-    assert float(found.cell_means_in_sample) == pytest.approx(np.sqrt(np.mean((label - means) ** 2)))
-    assert float(found.human) == pytest.approx(2.0)
+    assert float(result.cell_means_in_sample) == pytest.approx(np.sqrt(np.mean((label - means) ** 2)))
+    assert float(result.human) == pytest.approx(2.0)
     correlation = ceiling([1, 2] * 5, item, value, cell=cell)
     assert float(correlation.cell_means) == pytest.approx(np.corrcoef(label, others)[0, 1])
     absolute = ceiling([1, 2] * 5, item, value, cell=cell, metric="mae")
@@ -167,11 +167,11 @@ def test_cell_means_and_single_raters_by_hand() -> None:
 def test_groups_are_ceilings_of_their_own_ratings() -> None:
     rater, item, value, cell, _ = study(np.random.default_rng(3))
     group = np.array(["left", "right"])[cell[item] % 2]
-    found = ceiling(rater, item, value, group=group, cell=cell[item])
+    result = ceiling(rater, item, value, group=group, cell=cell[item])
     for name in ("left", "right"):
         alone = ceiling(rater[group == name], item[group == name], value[group == name])
-        assert found.groups[name].value == pytest.approx(float(alone.overall), abs=1e-9)
-    assert set(found.groups) == {"left", "right"}
+        assert result.groups[name].value == pytest.approx(float(alone.overall), abs=1e-9)
+    assert set(result.groups) == {"left", "right"}
 
 
 def oracle_category_score(answer: Ints, best: Ints, categories: int, metric: str) -> float:
@@ -182,9 +182,9 @@ def oracle_category_score(answer: Ints, best: Ints, categories: int, metric: str
     confusion = np.zeros((categories, categories))
     for c in range(categories):
         confusion[:, c] = label[best == c].sum(axis=0)
-    found = category_score(confusion, metric)  # type: ignore[arg-type]  # parametrised
-    assert found is not None
-    return found
+    result = category_score(confusion, metric)  # type: ignore[arg-type]  # parametrised
+    assert result is not None
+    return result
 
 
 def votes(
@@ -225,17 +225,17 @@ def test_the_ceiling_is_the_oracles_score_where_one_distribution_gives_all_votes
     """Votes from (.5, .1 x 5), nine per item: the oracle scores .92 on the items that are not tied."""
     rng = np.random.default_rng(1)
     who, answer, best = votes(rng, "one distribution", 1500, 6, 9)
-    found = ceiling(who.ravel(), np.repeat(np.arange(1500), 9), answer.ravel(), metric="accuracy")
+    result = ceiling(who.ravel(), np.repeat(np.arange(1500), 9), answer.ravel(), metric="accuracy")
     reached = oracle_category_score(answer, best, 6, "accuracy")
     assert reached == pytest.approx(0.92, abs=0.02)
-    assert float(found.overall) == pytest.approx(reached, abs=0.03)
-    assert found.overall.low is not None
-    assert found.overall.high is not None
-    assert found.overall.low < reached < found.overall.high
-    assert found.overall.high - found.overall.low < 0.12
-    assert found.half_panels is not None
-    assert found.half_panels.predicted == pytest.approx(found.half_panels.observed, abs=0.03)
-    assert found.overall.counts["labels"] < 1500
+    assert float(result.overall) == pytest.approx(reached, abs=0.03)
+    assert result.overall.low is not None
+    assert result.overall.high is not None
+    assert result.overall.low < reached < result.overall.high
+    assert result.overall.high - result.overall.low < 0.12
+    assert result.half_panels is not None
+    assert result.half_panels.predicted == pytest.approx(result.half_panels.observed, abs=0.03)
+    assert result.overall.counts["labels"] < 1500
 
 
 @pytest.mark.parametrize("categories", [2, 3, 6, 9])
@@ -278,12 +278,12 @@ def test_votes_that_no_panel_gives_are_not_given_an_interval() -> None:
     """Three votes against two on every item vary less than votes drawn from any distribution can."""
     answer = np.tile([0, 0, 0, 1, 1], (400, 1))
     answer[200:] = 1 - answer[200:]
-    found = ceiling(range(2000), np.repeat(np.arange(400), 5), answer.ravel(), metric="accuracy")
-    assert found.half_panels is not None
-    assert not found.half_panels.fits
-    assert found.overall.low is None
-    assert "half panels agree" in str(found.overall.why_no_interval)
-    dumps(found)
+    result = ceiling(range(2000), np.repeat(np.arange(400), 5), answer.ravel(), metric="accuracy")
+    assert result.half_panels is not None
+    assert not result.half_panels.fits
+    assert result.overall.low is None
+    assert "half panels agree" in str(result.overall.why_no_interval)
+    dumps(result)
 
 
 def test_outright_wins_by_enumeration() -> None:
@@ -311,17 +311,17 @@ def test_categories_by_hand() -> None:
     counts = np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]])
     assert one_rating(item, category, counts, "accuracy") == pytest.approx(2 / 5)
     assert labels_of(counts).tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-    found = ceiling([1, 2, 3, 1, 2, 1, 2], item + 1, ["a", "a", "b", "b", "b", "a", "b"], metric="accuracy")
-    assert float(found.human) == pytest.approx(2 / 5)
-    assert found.overall.counts["labels"] == 2
-    assert found.within_cells.why_missing == "no cells were given"
+    result = ceiling([1, 2, 3, 1, 2, 1, 2], item + 1, ["a", "a", "b", "b", "b", "a", "b"], metric="accuracy")
+    assert float(result.human) == pytest.approx(2 / 5)
+    assert result.overall.counts["labels"] == 2
+    assert result.within_cells.why_missing == "no cells were given"
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_perfect_agreement_is_a_ceiling_of_one_with_a_one_sided_bound(metric: str) -> None:
     rater, item = (a.ravel() for a in np.indices((4, 50)))
-    found = ceiling(rater, item, item % 5, metric=metric)  # type: ignore[arg-type]  # parametrised
-    for e in (found.overall, found.human):
+    result = ceiling(rater, item, item % 5, metric=metric)  # type: ignore[arg-type]  # parametrised
+    for e in (result.overall, result.human):
         assert e.value == pytest.approx(0.0 if metric in ("rmse", "mae") else 1.0)
         assert e.low is not None
         assert e.high is not None
@@ -335,14 +335,14 @@ def test_perfect_agreement_is_a_ceiling_of_one_with_a_one_sided_bound(metric: st
     more = ceiling(rater, item, item % 5, metric=metric)  # type: ignore[arg-type]  # parametrised
     assert more.overall.low is not None
     assert more.overall.high is not None
-    assert more.overall.high - more.overall.low < found.overall.high - found.overall.low  # type: ignore[operator]  # checked above
+    assert more.overall.high - more.overall.low < result.overall.high - result.overall.low  # type: ignore[operator]  # checked above
 
 
 def test_rule_of_three_by_hand() -> None:
     # 150 ratings could have differed from the first of their item, by at most 4 points; 1 - .05^(1/150) = .0198.
     rater, item = (a.ravel() for a in np.indices((4, 50)))
-    found = ceiling(rater, item, item % 5, metric="rmse").overall
-    assert found.high == pytest.approx(np.sqrt((1 - 0.05 ** (1 / 150)) * 16 / 4))
+    result = ceiling(rater, item, item % 5, metric="rmse").overall
+    assert result.high == pytest.approx(np.sqrt((1 - 0.05 ** (1 / 150)) * 16 / 4))
     best = ceiling(rater, item, item % 5).overall
     assert best.low == pytest.approx(np.sqrt(2 / (2 + (1 - 0.05 ** (1 / 150)) * 16 / 4)))
 
@@ -393,15 +393,15 @@ def test_means_with_spread_and_count_have_the_ceiling_of_their_ratings() -> None
     by_ratings = ceiling(np.arange(item.size), item, value)
     table = value.reshape(120, 10)
     mean, sd, n = table.mean(axis=1), table.std(axis=1, ddof=1), np.full(120, 10.0)
-    found = ceiling_from_means(mean, sd, n)
-    assert found.value == pytest.approx(float(by_ratings.overall), abs=1e-6)
-    assert [found.low, found.high] == pytest.approx(
+    result = ceiling_from_means(mean, sd, n)
+    assert result.value == pytest.approx(float(by_ratings.overall), abs=1e-6)
+    assert [result.low, result.high] == pytest.approx(
         [by_ratings.overall.low, by_ratings.overall.high], abs=0.015
     )
     rmse = ceiling(np.arange(item.size), item, value, metric="rmse")
     assert ceiling_from_means(mean, sd, n, "rmse").value == pytest.approx(float(rmse.overall), abs=1e-6)
     by_hand = np.sqrt(1 - np.mean(sd**2 / n) / mean.var(ddof=1))
-    assert found.value == pytest.approx(by_hand)
+    assert result.value == pytest.approx(by_hand)
     gaps = ceiling_from_means(np.append(mean, 5.0), np.append(sd, np.nan), np.append(n, 4.0))
     assert gaps.value == pytest.approx(by_hand)
     assert gaps.counts["left_out"] == 1
@@ -454,9 +454,9 @@ def test_items_that_do_not_differ_have_a_ceiling_of_zero() -> None:
     rng = np.random.default_rng(11)
     rater, item = (a.ravel() for a in np.indices((12, 60)))
     keep = rng.random(item.size) < 0.5
-    found = ceiling(rater[keep], item[keep], np.where(item % 2 == rater % 2, 1.0, 2.0)[keep])
-    assert found.overall.value == 0.0
-    assert found.overall.low == 0.0
+    result = ceiling(rater[keep], item[keep], np.where(item % 2 == rater % 2, 1.0, 2.0)[keep])
+    assert result.overall.value == 0.0
+    assert result.overall.low == 0.0
 
 
 def test_cells_and_groups_are_checked() -> None:
@@ -479,7 +479,7 @@ def test_missing_ratings_are_left_out_with_their_cells() -> None:
     holes = value.copy()
     holes[::9] = np.nan
     keep = np.isfinite(holes)
-    found = ceiling(rater, item, holes, cell=cell[item])
+    result = ceiling(rater, item, holes, cell=cell[item])
     plain = ceiling(rater[keep], item[keep], value[keep], cell=cell[item][keep])
-    assert found.within_cells.value == pytest.approx(float(plain.within_cells))
-    assert found.overall.counts["left_out"] == int((~keep).sum())
+    assert result.within_cells.value == pytest.approx(float(plain.within_cells))
+    assert result.overall.counts["left_out"] == int((~keep).sum())

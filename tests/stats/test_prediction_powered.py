@@ -31,15 +31,15 @@ def test_means_and_slopes_of_another_library(tuning: float) -> None:
 
 
 def test_ratings_alone_are_the_textbook_interval() -> None:
-    found = prediction_powered_mean(Rated(RATED, PREDICTED), OTHERS).ratings_alone
+    result = prediction_powered_mean(Rated(RATED, PREDICTED), OTHERS).ratings_alone
     low, high = reference.t.interval(0.95, 9, np.mean(RATED), reference.sem(RATED))
-    assert (found.value, found.low, found.high) == pytest.approx((np.mean(RATED), low, high))
+    assert (result.value, result.low, result.high) == pytest.approx((np.mean(RATED), low, high))
 
 
 def test_no_weight_gives_the_ratings_alone() -> None:
-    found = prediction_powered_mean(Rated(RATED, PREDICTED), OTHERS, tuning=0.0)
-    assert found.estimate.value == pytest.approx(found.ratings_alone.value)
-    assert found.estimate.low == pytest.approx(found.ratings_alone.low)
+    result = prediction_powered_mean(Rated(RATED, PREDICTED), OTHERS, tuning=0.0)
+    assert result.estimate.value == pytest.approx(result.ratings_alone.value)
+    assert result.estimate.low == pytest.approx(result.ratings_alone.low)
 
 
 def _planted(n: int, many: int, share: float, trials: int) -> tuple[np.ndarray, np.ndarray]:
@@ -54,8 +54,8 @@ def _planted(n: int, many: int, share: float, trials: int) -> tuple[np.ndarray, 
         rows = Rated(rated[:n], predicted[:n])
         mean = prediction_powered_mean(rows, predicted[n:])
         slope = prediction_powered_slope(rows, x[:n], predicted[n:], x[n:])
-        for place, (found, planted) in enumerate(((mean, 5.0), (slope, 0.5))):
-            low, high = found.estimate.low, found.estimate.high
+        for place, (result, planted) in enumerate(((mean, 5.0), (slope, 0.5))):
+            low, high = result.estimate.low, result.estimate.high
             assert low is not None
             assert high is not None
             covered[place] += low <= planted <= high
@@ -92,19 +92,21 @@ def test_raters_count_as_a_sample_too() -> None:
         rater = np.concatenate([rng.choice(8, 4, replace=False) for _ in range(30)])
         value = truth[item] + levels[rater] + rng.normal(0, 0.7, item.size)
         for name, who in (("items", None), ("both", rater)):
-            found = prediction_powered_mean(Rated(value, predicted[item], item, who), predicted[30:]).estimate
-            assert found.low is not None
-            assert found.high is not None
-            hits[name] += found.low <= 5 <= found.high
+            result = prediction_powered_mean(
+                Rated(value, predicted[item], item, who), predicted[30:]
+            ).estimate
+            assert result.low is not None
+            assert result.high is not None
+            hits[name] += result.low <= 5 <= result.high
     assert hits["items"] / 200 < 0.8
     assert hits["both"] / 200 > 0.88
 
 
 def test_items_count_once_whatever_their_ratings() -> None:
     value, predicted, item = [4.0, 6, 5, 5, 5, 2, 2, 8], [5.0, 5, 5, 5, 5, 3, 3, 8], list("aabbbccd")
-    found = prediction_powered_mean(Rated(value, predicted, item), OTHERS)
-    assert found.ratings_alone.value == pytest.approx((5 + 5 + 2 + 8) / 4)
-    assert found.ratings_alone.counts["rated"] == 4
+    result = prediction_powered_mean(Rated(value, predicted, item), OTHERS)
+    assert result.ratings_alone.value == pytest.approx((5 + 5 + 2 + 8) / 4)
+    assert result.ratings_alone.counts["rated"] == 4
 
 
 def test_too_little_is_a_reason() -> None:

@@ -11,9 +11,10 @@ import polars as pl
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, Embedding, Features
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from heartfelt.training.recipes import RECIPES, Recipe
+from heartfelt.training import RECIPES, Recipe
 
 STUDY = """
 heartfelt: 1
@@ -54,6 +55,12 @@ if "digits" not in EMBEDDINGS:
     RECIPES.add("digits", Recipe("digits", "numbers", "digits", ("valence",)))
 
 
+def value_of(estimate: Estimate) -> float:
+    """The value of an estimate that has one."""
+    assert estimate.value is not None
+    return estimate.value
+
+
 def planted(folder: Path, per_cell: int = 7, noise: float = 0.8, *, truth: bool = True) -> Snapshot:
     """Stimuli whose valence is a line through their numbers, rated by twelve people; without ``truth``, by chance."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,9 +76,9 @@ def planted(folder: Path, per_cell: int = 7, noise: float = 0.8, *, truth: bool 
                 stimuli.append({"stimulus": name, "system": system, "intent": intent, "path": name})
                 value = 5 + 1.3 * float(x @ weight) if truth else float(rng.uniform(1, 9))
                 for rater in rng.choice(12, 5, replace=False):
-                    said = float(np.clip(np.round(value + rng.normal(0, noise)), 1, 9))
+                    predicted = float(np.clip(np.round(value + rng.normal(0, noise)), 1, 9))
                     ratings.append(
-                        {"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": said}
+                        {"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": predicted}
                     )
     return Snapshot.build(
         parse_study(STUDY, "planted"),

@@ -9,8 +9,7 @@ from sklearn.linear_model import Ridge
 from heartfelt.predictors.trained.embeddings import Block
 from heartfelt.predictors.trained.model import KINDS, Head
 from heartfelt.streams import stream
-from heartfelt.training.choosing import choose, folds
-from heartfelt.training.fitting import SETTINGS, Rows, View, fit, predictions
+from heartfelt.training.fitting import SETTINGS, Rows, View, choose, fit, folds, predictions
 
 BLOCKS = (Block("a", 3), Block("b", 7))
 

@@ -15,10 +15,9 @@ from heartfelt.report.training import write_evaluation
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
-from heartfelt.training.choosing import folds
-from heartfelt.training.grouping import Grouping, grouping_of, stem_of
-from heartfelt.training.near_duplicates import near_duplicates, picture_hash
-from tests.training.studies import WIDTH, planted
+from heartfelt.training.fitting import folds
+from heartfelt.training.grouping import Grouping, grouping_of, near_duplicates, picture_hash, stem_of
+from tests.training.studies import WIDTH, planted, value_of
 
 
 def table(names: list[str], **columns: Sequence[str | None]) -> pl.DataFrame:
@@ -30,10 +29,10 @@ def grouped(frame: pl.DataFrame, by: str = "auto") -> Grouping:
     return grouping_of(frame, [f"{at}" for at in range(frame.height)], empty, by=by)
 
 
-def together(found: Grouping, frame: pl.DataFrame, values: list[str]) -> bool:
+def together(result: Grouping, frame: pl.DataFrame, values: list[str]) -> bool:
     """Whether the groups are exactly those of these values."""
-    pairs = set(zip(found.groups.tolist(), values, strict=True))
-    return len(pairs) == found.count == len(set(values))
+    pairs = set(zip(result.groups.tolist(), values, strict=True))
+    return len(pairs) == result.count == len(set(values))
 
 
 @pytest.mark.parametrize(
@@ -58,20 +57,20 @@ def test_a_name_without_its_number(name: str, stem: str) -> None:
 def test_file_names_that_differ_in_their_number_belong_together() -> None:
     themes = [f"theme {chr(97 + at % 12)}" for at in range(48)]
     frame = table([f"{theme} {at}" for at, theme in enumerate(themes)])
-    found = grouped(frame)
-    assert found.by == "file name"
-    assert together(found, frame, themes)
-    assert "Folds are by file name" in found.words
-    assert "12 groups" in found.words
+    result = grouped(frame)
+    assert result.by == "file name"
+    assert together(result, frame, themes)
+    assert "Folds are by file name" in result.words
+    assert "12 groups" in result.words
 
 
 def test_a_numbered_theme_column_is_read_without_its_numbers() -> None:
     """OASIS names every picture in its column 'theme': 'Acorns 1', 'Acorns 2'."""
     themes = [f"t{chr(97 + at % 12)}" for at in range(48)]
     frame = table([f"x{at}y" for at in range(48)], theme=[f"{theme} {at}" for at, theme in enumerate(themes)])
-    found = grouped(frame)
-    assert found.by == "theme"
-    assert together(found, frame, themes)
+    result = grouped(frame)
+    assert result.by == "theme"
+    assert together(result, frame, themes)
 
 
 def test_a_column_goes_before_the_file_name_and_the_users_choice_before_both() -> None:
@@ -156,10 +155,10 @@ def test_a_picture_saved_again_is_a_near_duplicate(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{name}.jpg")
         picture.save(paths[-1], quality=30)
     hashes = [picture_hash(path) for path in paths]
-    found = near_duplicates(
+    result = near_duplicates(
         [path.name for path in paths], np.zeros((len(paths), 0), np.float32), None, hashes
     )
-    assert found.tolist() == [*range(12), 0, 1, 2, 3]
+    assert result.tolist() == [*range(12), 0, 1, 2, 3]
     (tmp_path / "broken.png").write_text("no picture")
     assert picture_hash(tmp_path / "broken.png") is None
 
@@ -171,10 +170,10 @@ def test_equal_files_and_close_embeddings_are_near_duplicates() -> None:
     rows[51] = rows[50] + rng.normal(0, 0.3, 400)
     contents = [f"{at}" for at in range(60)]
     contents[59] = "7"
-    found = near_duplicates(contents, rows, 0.85)
-    assert found[50] == found[51] == found[3] == 3
-    assert found[59] == 7
-    assert np.unique(found).size == 57
+    result = near_duplicates(contents, rows, 0.85)
+    assert result[50] == result[51] == result[3] == 3
+    assert result[59] == 7
+    assert np.unique(result).size == 57
     assert np.unique(near_duplicates(contents, rows, None)).size == 59
 
 
@@ -182,11 +181,11 @@ def test_near_duplicates_join_their_groups() -> None:
     frame = table([f"{chr(97 + at % 12)} {at}" for at in range(48)])
     contents = [f"{at}" for at in range(48)]
     contents[13] = contents[0]  # 'b 13' is the same file as 'a 0'
-    found = grouping_of(frame, contents, np.zeros((48, 0), np.float32))
-    assert found.count == 11
-    assert found.duplicates == 1
-    assert found.groups[0] == found.groups[1] == found.groups[13]
-    assert "1 near-duplicate stays in one fold" in found.words
+    result = grouping_of(frame, contents, np.zeros((48, 0), np.float32))
+    assert result.count == 11
+    assert result.duplicates == 1
+    assert result.groups[0] == result.groups[1] == result.groups[13]
+    assert "1 near-duplicate stays in one fold" in result.words
 
 
 def themed(folder: Path, n_themes: int = 24, per_theme: int = 6) -> Snapshot:
@@ -220,10 +219,10 @@ def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
             "digits", policy="none", heads=("kernel",), group=group, features=tmp_path / "features"
         )
         made = train(data, options)
-        (row,) = [row for row in made.evaluation.rows if row["protocol"] == "five-fold"]
-        scores[group] = row["pearson"].value
+        (row,) = [row for row in made.evaluation.rows if row.protocol == "five-fold"]
+        scores[group] = value_of(row.pearson)
         if group == "auto":
-            assert row["reading"] == "five folds by file name"
+            assert row.reading == "five folds by file name"
             assert made.model.facts["grouping"]["groups"] == 24
             card = made.model.card
             assert "systems" not in card
@@ -258,14 +257,14 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     }
     assert set(made.material.stimuli) == by_part["train"]
     assert {kept.stimulus for kept in made.model.out_of_fold.values()} == by_part["train"]
-    rows = {row["protocol"]: row for row in made.evaluation.rows}
+    rows = {row.protocol: row for row in made.evaluation.rows}
     for part in ("dev", "test"):
         row = rows[f"published {part}"]
-        assert row["n"] == len(by_part[part])
-        assert row["reading"] == f"published split, {part}"
-        assert row["pearson"].value > 0.8
-        assert row["bare_means"].why_missing
-    assert rows["five-fold"]["n"] == len(by_part["train"])
+        assert row.n == len(by_part[part])
+        assert row.reading == f"published split, {part}"
+        assert value_of(row.pearson) > 0.8
+        assert row.bare_means.why_missing
+    assert rows["five-fold"].n == len(by_part["train"])
     write_evaluation(made, tmp_path / "evaluation")
     assert "published split, test" in made.model.card
     with pytest.raises(InputError, match="no published split"):

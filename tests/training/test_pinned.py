@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.predictors.trained.embeddings import FeatureCache
 from heartfelt.stats.estimate import Estimate
-from heartfelt.training import RECIPES, Material, Trained, TrainOptions, evaluate, gather, train
-from heartfelt.training import choosing as choosing_module
+from heartfelt.training import RECIPES, Material, Score, Trained, TrainOptions, evaluate, gather, train
+from heartfelt.training import fitting as fitting_module
 from heartfelt.training.calibrating import Domains, Places, conformal, width_of
-from heartfelt.training.choosing import choose, folds
-from heartfelt.training.grouping import Grouping
-from heartfelt.training.near_duplicates import near_duplicates
+from heartfelt.training.fitting import choose, folds
+from heartfelt.training.grouping import Grouping, near_duplicates
 from heartfelt.training.training import error_parts
 from tests.training.studies import planted
 
@@ -31,14 +30,21 @@ def plain(value: Any) -> Any:
     return value
 
 
+def figures_of(score: Score) -> dict[str, Any]:
+    """The fields of a score that were written before, without its words."""
+    values = {each.name: getattr(score, each.name) for each in fields(score) if each.name != "reading"}
+    if values["unlike_training"] is None:
+        del values["unlike_training"]
+    return values | {"heads": list(score.heads)}
+
+
 def figures(made: Trained) -> dict[str, Any]:
     """Everything a training run says in figures."""
     output = made.model.outputs[0]
     left = {f"{q}, {name}": part for (q, name), part in made.evaluation.left_out.items()}
     return {
         "rows": [
-            {key: plain(value) for key, value in dict(row).items() if key != "reading"}
-            for row in made.evaluation.rows
+            {key: plain(value) for key, value in figures_of(row).items()} for row in made.evaluation.rows
         ],
         "left_out": {name: part.value[:12].tolist() for name, part in left.items()},
         "half_width": {name: part.half_width[:12].tolist() for name, part in left.items()},
@@ -121,7 +127,7 @@ def test_inner_folds_keep_groups_whole_and_choose_by_them(
     assert chosen.plan.tolist() == plan.tolist()
     # A setting that does best on the inner folds is taken, the first of equals.
     asked: list[np.ndarray] = []
-    real = vars(choosing_module)["predictions"]
+    real = vars(fitting_module)["predictions"]
 
     def seen(kind: str, view: Any, train: np.ndarray, test: np.ndarray) -> Any:
         asked.append(test)
@@ -129,7 +135,7 @@ def test_inner_folds_keep_groups_whole_and_choose_by_them(
         assert not set(groups[train].tolist()) & set(groups[test].tolist())
         return real(kind, view, train, test)
 
-    monkeypatch.setattr(choosing_module, "predictions", seen)
+    monkeypatch.setattr(fitting_module, "predictions", seen)
     choose(rows, None, ("ridge",), groups)
     assert sorted(np.concatenate(asked).tolist()) == at.tolist()
 

@@ -14,8 +14,8 @@ from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.predictors.trained.embeddings import FeatureCache
 from heartfelt.predictors.trained.model import MODEL, WEIGHTS, load_trained
 from heartfelt.report.training import write_evaluation
-from heartfelt.training import RECIPES, Trained, TrainOptions, gather, train
-from tests.training.studies import Digits, planted
+from heartfelt.training import RECIPES, Score, Trained, TrainOptions, gather, train
+from tests.training.studies import Digits, planted, value_of
 
 
 @pytest.fixture(scope="module")
@@ -26,27 +26,27 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     )
 
 
-def row(made: Trained, protocol: str, side: str = "everyone") -> dict[str, float]:
-    found = [one for one in made.evaluation.rows if (one["protocol"], one["raters"]) == (protocol, side)]
-    assert len(found) == 1
-    return dict(found[0])
+def row(made: Trained, protocol: str, side: str = "everyone") -> Score:
+    scores = [score for score in made.evaluation.rows if (score.protocol, score.raters) == (protocol, side)]
+    assert len(scores) == 1
+    return scores[0]
 
 
 def test_planted_truth_is_found_up_to_the_ceiling(made: Trained) -> None:
     for protocol in ("five-fold", "leave-one-system-out"):
-        found = row(made, protocol)
-        assert found["pearson"].value > 0.9  # type: ignore[attr-defined]  # an estimate
-        assert found["pearson"].value <= found["ceiling"].high + 0.02  # type: ignore[attr-defined]  # an estimate
-        assert found["pearson"].value > found["bare_means"].value  # type: ignore[attr-defined]  # an estimate
-        assert 0.8 <= found["coverage"] <= 1.0
-    assert row(made, "within-cells")["pearson"].value > 0.85  # type: ignore[attr-defined]  # an estimate
+        result = row(made, protocol)
+        assert value_of(result.pearson) > 0.9
+        assert value_of(result.pearson) <= (result.ceiling.high or 0.0) + 0.02
+        assert value_of(result.pearson) > value_of(result.bare_means)
+        assert 0.8 <= (result.coverage or 0.0) <= 1.0
+    assert value_of(row(made, "within-cells").pearson) > 0.85
 
 
 def test_chance_is_not_predicted(tmp_path: Path) -> None:
     """Nested folds: labels that have nothing to do with the files give a correlation about zero."""
     snapshot = planted(tmp_path / "media", truth=False)
-    found = row(train(snapshot, TrainOptions("digits", policy="none", features=tmp_path / "f")), "five-fold")
-    assert abs(found["pearson"].value) < 0.35  # type: ignore[attr-defined]  # an estimate
+    result = row(train(snapshot, TrainOptions("digits", policy="none", features=tmp_path / "f")), "five-fold")
+    assert abs(value_of(result.pearson)) < 0.35
 
 
 def test_the_model_in_its_folder_is_the_same(made: Trained, tmp_path: Path) -> None:
@@ -76,11 +76,11 @@ def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
     made.model.write(tmp_path / "model")
     snapshot = planted(tmp_path / "media")
     with predictor_from(f"trained:{tmp_path / 'model'}") as predictor:
-        found = run(predictor, cases(snapshot, limit=12)).table
-        assert found["ok"].all()
-        assert found["note"].str.contains("out of fold").all()
+        result = run(predictor, cases(snapshot, limit=12)).table
+        assert result["ok"].all()
+        assert result["note"].str.contains("out of fold").all()
         left_out = {kept.stimulus: kept.values["valence"] for kept in made.model.out_of_fold.values()}
-        for stimulus, value, low, high in found.select("stimulus", "value", "low", "high").iter_rows():
+        for stimulus, value, low, high in result.select("stimulus", "value", "low", "high").iter_rows():
             assert value == pytest.approx(left_out[stimulus])
             assert 1 <= low <= value <= high <= 9
         other = snapshot.stimuli["path"][0]
@@ -123,10 +123,10 @@ def test_a_label_of_few_ratings_weighs_less(made: Trained) -> None:
 def test_files_that_are_not_there_are_rows_with_reasons(tmp_path: Path) -> None:
     snapshot = planted(tmp_path / "media", 3)
     (tmp_path / "media" / "A_happy_0.wav").unlink()
-    found = gather(snapshot, RECIPES["digits"], policy="none", cache=FeatureCache(tmp_path / "f"))
-    assert found.ledger["stimulus"].to_list() == ["A_happy_0.wav"]
-    assert found.ledger["reason"].to_list() == ["its media file is not at hand"]
-    assert len(found.stimuli) == 35
+    result = gather(snapshot, RECIPES["digits"], policy="none", cache=FeatureCache(tmp_path / "f"))
+    assert result.ledger["stimulus"].to_list() == ["A_happy_0.wav"]
+    assert result.ledger["reason"].to_list() == ["its media file is not available"]
+    assert len(result.stimuli) == 35
 
 
 def test_too_little_is_refused(tmp_path: Path) -> None:
@@ -148,12 +148,12 @@ def test_a_damaged_model_is_told(made: Trained, tmp_path: Path) -> None:
 
 def test_a_model_of_another_embedding_is_refused(made: Trained, tmp_path: Path) -> None:
     made.model.write(tmp_path / "model")
-    said = json.loads((tmp_path / "model" / MODEL).read_text())
-    said["looks_through"] = "an earlier reading"
-    (tmp_path / "model" / MODEL).write_text(json.dumps(said))
-    with pytest.raises(InputError, match="another version of the") as told:
+    predicted = json.loads((tmp_path / "model" / MODEL).read_text())
+    predicted["looks_through"] = "an earlier reading"
+    (tmp_path / "model" / MODEL).write_text(json.dumps(predicted))
+    with pytest.raises(InputError, match="another version of the") as raised:
         load_trained(tmp_path / "model")
-    assert "Train the model again" in told.value.fix
+    assert "Train the model again" in raised.value.fix
 
 
 def test_the_evaluation_is_written_whole(made: Trained, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
 from heartfelt.training import RECIPES, Recipe, TrainOptions, train
-from tests.training.studies import WIDTH, Digits
+from tests.training.studies import WIDTH, Digits, value_of
 
 PROMPTS = {"bright": 1.0, "dark": -1.0, "plain": 0.2}
 STUDY = """
@@ -48,10 +48,10 @@ class DigitsWords(Embedding):
         return "digits-words 1"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        found = Digits().of(path)
+        result = Digits().of(path)
         about = PROMPTS[str(text).split()[0]]
-        words = np.array([[about, about * found.rows[0, 0]]], dtype=np.float32)
-        return Features(np.concatenate([found.rows, words], axis=1), found.starts, found.seconds)
+        words = np.array([[about, about * result.rows[0, 0]]], dtype=np.float32)
+        return Features(np.concatenate([result.rows, words], axis=1), result.starts, result.seconds)
 
 
 if "digits-words" not in EMBEDDINGS:
@@ -83,8 +83,10 @@ def opinions(folder: Path) -> Snapshot:
         truth = {"impression": 3 + 0.8 * x[1], "alignment": 3 + 0.9 * PROMPTS[prompt] * x[0]}
         for question, value in truth.items():
             for rater in range(4):
-                said = float(np.clip(np.round(value + rng.normal(0, 0.4)), 1, 5))
-                ratings.append({"rater": f"r{rater}", "stimulus": name, "question": question, "value": said})
+                predicted = float(np.clip(np.round(value + rng.normal(0, 0.4)), 1, 5))
+                ratings.append(
+                    {"rater": f"r{rater}", "stimulus": name, "question": question, "value": predicted}
+                )
     return Snapshot.build(
         parse_study(STUDY, "opinions"),
         stimuli=pl.DataFrame(stimuli),
@@ -104,9 +106,7 @@ def test_alignment_is_read_from_file_and_text_together(
         "alignment": "digits-words",
     }
     scores = {
-        row["question"]: row["pearson"].value
-        for row in made.evaluation.rows
-        if row["protocol"] == "five-fold"
+        row.question: value_of(row.pearson) for row in made.evaluation.rows if row.protocol == "five-fold"
     }
     assert scores["impression"] > 0.7
     assert scores["alignment"] > 0.7

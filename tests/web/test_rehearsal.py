@@ -40,7 +40,7 @@ def test_everybody_comes_to_the_end_and_every_answer_is_there(
     practice = snapshot.study.design.practice
     assert {visit.ending for visit in visits} == {"complete"}
     assert {visit.answers for visit in visits} == {TRIALS + practice}
-    assert snapshot.found.ratings == PEOPLE * TRIALS * len(snapshot.study.asked)
+    assert snapshot.survey.ratings == PEOPLE * TRIALS * len(snapshot.study.asked)
     assert snapshot.raters.height == PEOPLE
 
 

@@ -1,17 +1,33 @@
-"""Agreement on categories: kappas, accuracies, and each vote against the majority of the others.
+"""Agreement on categories: kappas, accuracies, and each vote against the majority of the others; labels by facts about the items.
 
-Where the study says what each item was chosen to show (``intended``, ``intended_present`` among the items), that machine
-prior is also held against the majority and joined to the raters as one more. Ordered categories whose lowest says that
-something is not there are looked at again as present or absent: anything above it is present.
+Where the study says what each item was chosen to show (``intended``, ``intended_present`` among the items), that machine prior is
+also compared with the majority and added to the raters as one more. Ordered categories whose lowest says that something is not
+there are also looked at as present or absent: anything above the lowest is present.
+
+The breakdown gives, for every fact about the items that takes few values (task type, polarity, dimension …), how many
+items there are, how many got a label, how many are unanimous, how often the label is what the item was chosen to
+show, and, for questions that ask whether something is present, how often the label is above the lowest category.
+Shares have Wilson intervals over items.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from heartfelt.analysis.hits import chance_of_hits, confusion
 from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.results import (
+    Agreement,
+    BreakdownRow,
+    IntentConfusion,
+    PriorAgreement,
+    Reliability,
+)
+from heartfelt.stats._bounds import wilson
 from heartfelt.stats.agreement import (
     alpha,
     cohen_kappa,
@@ -26,153 +42,259 @@ from heartfelt.stats.agreement import (
 )
 from heartfelt.stats.estimate import Estimate
 
-Prior = dict[str, float]
+MOST_VALUES = 60
+HIT = "share of stimuli whose most frequent answer is the intent"
+_NOT_FACTS = {"stimulus", "question", "flags", "flagged", "intended", "intended_present"}
+
+Prior = Mapping[str, float]
 
 
-def agreement(material: Material) -> dict[str, Any] | None:
-    """Agreement on every question answered with categories; None where there is none."""
-    found = [one for one in material.questions if one.categorical]
-    if not found:
-        return None
-    return {one.id: of_categories(one, material, brief=material.many) for one in found}
+def agreement(
+    material: Material, reliability: Mapping[str, Reliability], *, pooled: bool = False
+) -> dict[str, Agreement] | None:
+    """Agreement on every question answered with categories, or on every pool of such; None where there are none.
+
+    ``reliability`` has the ordinal alpha that leads where categories have an order.
+    """
+    out = {}
+    for question in material.pools if pooled else material.questions:
+        if not question.categorical:
+            continue
+        made = _brief(question) if material.many and not pooled else _full(question, material)
+        trust = reliability.get(question.id)
+        ordered = trust is not None and question.level == "ordinal" and len(question.categories) > 2
+        out[question.id] = replace(
+            made,
+            leading="alpha_ordinal" if ordered else "fleiss_kappa",
+            alpha_ordinal=trust.alpha_ordinal if trust is not None and ordered else None,
+            n_questions=len(question.members) if pooled else None,
+        )
+    return out or None
 
 
-def pooled_agreement(material: Material) -> dict[str, Any] | None:
-    """Agreement over all questions on one scale together."""
-    return {
-        one.id: {"n_questions": one.pooled} | of_categories(one, material)
-        for one in material.pools
-        if one.categorical
-    } or None
+def _full(question: QuestionData, material: Material) -> Agreement:
+    priors = _priors(question, material)
+    codes, prior = sorted(question.categories), priors.get("all")
+    ordinal = question.level == "ordinal"
+    made = _suite(question, question.ratings, codes, ordered=ordinal, prior=prior)
+    if ordinal and len(codes) > 2 and (question.asks_presence or "present" in priors):
+        least = codes[0]
+        present = question.ratings.with_columns((pl.col("value") > least).cast(pl.Float64).alias("value"))
+        of_presence = priors.get("present")
+        if of_presence is None and prior is not None:
+            of_presence = {item: float(code > least) for item, code in prior.items()}
+        made = replace(made, binary=_suite(question, present, [0.0, 1.0], prior=of_presence))
+    return made
 
 
-def of_categories(one: QuestionData, material: Material, *, brief: bool = False) -> dict[str, Any]:
-    """Agreement on one question, or on all questions of one scale."""
-    ratings = one.ratings.select("rater", "item", "value")
-    priors = _priors(one, material)
-    if brief:
-        return _brief(one, ratings)
-    codes = sorted(one.categories)
-    out = _suite(one, ratings, codes, ordered=one.level == "ordinal")
-    out |= _prior_suite(one, ratings, codes, priors.get("all"))
-    presence = one.asks_presence or "present" in priors
-    if one.level == "ordinal" and len(one.categories) > 2 and presence:
-        least = min(one.categories)
-        present = ratings.with_columns((pl.col("value") > least).cast(pl.Float64).alias("value"))
-        told = priors.get("present")
-        if told is None and "all" in priors:
-            told = {item: float(code > least) for item, code in priors["all"].items()}
-        both = [0.0, 1.0]
-        out["binary"] = _suite(one, present, both, ordered=False) | _prior_suite(one, present, both, told)
-    return out
+def _brief(question: QuestionData) -> Agreement:
+    if not question.ratings.height:
+        gone = _nothing(question)
+        return Agreement(gone, gone, gone)
+    triples = question.triples_if_known
+    return Agreement(
+        fleiss_kappa(*triples), exact_agreement(*triples).unanimous, leave_one_out(*triples).accuracy
+    )
 
 
-def _why(one: QuestionData) -> str | None:
-    return one.why_no_raters if one.ratings.height else (one.why_no_raters or one.why_empty)
-
-
-def _brief(one: QuestionData, ratings: pl.DataFrame) -> dict[str, Any]:
-    if not ratings.height:
-        gone = Estimate.missing(_why(one) or "").to_json()
-        return {"fleiss_kappa": gone, "exact_agreement": gone, "leave_one_out": gone}
-    rater = ratings["rater"] if one.why_no_raters is None else None
-    item, value = ratings["item"], ratings["value"]
-    return {
-        "fleiss_kappa": fleiss_kappa(rater, item, value).to_json(),
-        "exact_agreement": exact_agreement(rater, item, value).unanimous.to_json(),
-        "leave_one_out": leave_one_out(rater, item, value).accuracy.to_json(),
-    }
+def _nothing(question: QuestionData) -> Estimate:
+    return Estimate.missing(question.why_no_raters or question.why_empty)
 
 
 def _suite(
-    one: QuestionData,
+    question: QuestionData,
     ratings: pl.DataFrame,
     categories: list[float],
     *,
-    ordered: bool,
+    ordered: bool = False,
     prior: Prior | None = None,
-) -> dict[str, Any]:
+) -> Agreement:
+    """All coefficients; with a prior also those with the prior as one more rater."""
     if not ratings.height:
-        gone = Estimate.missing(_why(one) or "")
-        names = ("alpha_nominal", "fleiss_kappa", "cohen_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement")
-        more = ("pairwise_accuracy", "pairwise_balanced_accuracy", "leave_one_out")
-        return {name: gone.to_json() for name in (*names, *more)}
-    rater = ratings["rater"] if one.why_no_raters is None else None
+        names = ("alpha_nominal", "cohen_kappa", "gwet_ac1", "gwet_ac2", "pairwise_accuracy")
+        gone = _nothing(question)
+        more = dict.fromkeys((*names, "pairwise_balanced_accuracy"), gone)
+        return Agreement(gone, gone, gone, **more)  # type: ignore[arg-type]  # all are estimates
+    made = _coefficients(question, ratings, categories, ordered, None)
+    if not prior:
+        return made
+    rater = ratings["rater"] if question.why_no_raters is None else None
+    against = prior_against_majority(rater, ratings["item"], ratings["value"], prior)
+    return replace(
+        made,
+        with_prior=_coefficients(question, ratings, categories, False, prior),
+        prior_against_majority=PriorAgreement(against.accuracy, against.balanced_accuracy, against.ties),
+    )
+
+
+def _coefficients(
+    question: QuestionData, ratings: pl.DataFrame, categories: list[float], ordered: bool, prior: Prior | None
+) -> Agreement:
     item, value = ratings["item"], ratings["value"]
+    rater = ratings["rater"] if question.why_no_raters is None else None
     exact = exact_agreement(rater, item, value, prior=prior)
     others = leave_one_out(rater, item, value, prior=prior)
-    out: dict[str, Estimate] = {
-        "alpha_nominal": alpha(rater, item, value, "nominal", prior=prior),
-        "fleiss_kappa": fleiss_kappa(rater, item, value, prior=prior),
-        "gwet_ac1": gwet_ac1(rater, item, value, categories=categories, prior=prior),
-        "exact_agreement": exact.unanimous,
-        "exact_agreement_of_pairs": exact.pairwise,
-        "leave_one_out": others.accuracy,
-        "leave_one_out_balanced": others.balanced_accuracy,
-    }
-    if ordered:
-        out["gwet_ac2"] = gwet_ac2(rater, item, value, categories=categories, prior=prior)
-    out |= _pairs(one, ratings, categories, ordered, prior)
-    return {name: found.to_json() for name, found in out.items()} | {"leave_one_out_ties": others.ties}
+    pairs: dict[str, Estimate] = {}
+    if rater is None:
+        why = question.why_no_raters or ""
+        for name in ("cohen_kappa", "pairwise_accuracy", "pairwise_balanced_accuracy"):
+            pairs[name] = Estimate.missing(why, name)
+    else:
+        kappa = cohen_kappa(rater, item, value, categories=categories, prior=prior)
+        pairs = {"cohen_kappa": kappa.mean, "cohen_kappa_weighted_by_items": kappa.weighted}
+        for name, measure in (
+            ("pairwise_accuracy", pairwise_accuracy),
+            ("pairwise_balanced_accuracy", pairwise_balanced_accuracy),
+        ):
+            accuracy = measure(rater, item, value, prior=prior)
+            pairs[name] = accuracy.mean
+            pairs[f"{name}_pooled"] = accuracy.pooled or Estimate.missing("no pooled figure")
+        if ordered:
+            for weights in ("linear", "quadratic"):
+                weighted = cohen_kappa(rater, item, value, weights, categories=categories, prior=prior)
+                pairs[f"cohen_kappa_{weights}"] = weighted.mean
+    return Agreement(
+        fleiss_kappa(rater, item, value, prior=prior),
+        exact.unanimous,
+        others.accuracy,
+        others.balanced_accuracy,
+        others.ties,
+        exact.pairwise,
+        alpha(rater, item, value, "nominal", prior=prior),
+        gwet_ac1=gwet_ac1(rater, item, value, categories=categories, prior=prior),
+        gwet_ac2=gwet_ac2(rater, item, value, categories=categories, prior=prior) if ordered else None,
+        **pairs,  # type: ignore[arg-type]  # all are estimates
+    )
 
 
-def _pairs(
-    one: QuestionData, ratings: pl.DataFrame, categories: list[float], ordered: bool, prior: Prior | None
-) -> dict[str, Estimate]:
-    names = ("cohen_kappa", "pairwise_accuracy", "pairwise_balanced_accuracy")
-    if one.why_no_raters is not None:
-        return {name: Estimate.missing(one.why_no_raters, name) for name in names}
-    columns = ratings["rater"], ratings["item"], ratings["value"]
-    kappa = cohen_kappa(*columns, categories=categories, prior=prior)
-    accuracy = pairwise_accuracy(*columns, prior=prior)
-    balanced = pairwise_balanced_accuracy(*columns, prior=prior)
-    gone = Estimate.missing("no pooled figure")
-    out = {
-        "cohen_kappa": kappa.mean,
-        "cohen_kappa_weighted_by_items": kappa.weighted,
-        "pairwise_accuracy": accuracy.mean,
-        "pairwise_accuracy_pooled": accuracy.pooled or gone,
-        "pairwise_balanced_accuracy": balanced.mean,
-        "pairwise_balanced_accuracy_pooled": balanced.pooled or gone,
-    }
-    if ordered:
-        for weights in ("linear", "quadratic"):
-            found = cohen_kappa(*columns, weights, categories=categories, prior=prior)
-            out[f"cohen_kappa_{weights}"] = found.mean
-    return out
-
-
-def _prior_suite(
-    one: QuestionData, ratings: pl.DataFrame, categories: list[float], prior: Prior | None
-) -> dict[str, Any]:
-    if not prior or not ratings.height:
-        return {}
-    rater = ratings["rater"] if one.why_no_raters is None else None
-    against = prior_against_majority(rater, ratings["item"], ratings["value"], prior)
-    joined = _suite(one, ratings, categories, ordered=False, prior=prior)
-    return {"with_prior": joined, "prior_against_majority": against.to_json()}
-
-
-def _priors(one: QuestionData, material: Material) -> dict[str, Prior]:
+def _priors(question: QuestionData, material: Material) -> dict[str, Prior]:
     """What the items were chosen to show: the code of a category, or present and absent."""
     items = material.snapshot.table("items")
-    names = [name for name in ("intended", "intended_present") if name in items.columns]
-    if not names or not items.height:
+    if not {"intended", "intended_present"} & set(items.columns) or not items.height:
         return {}
-    if one.pooled:
+    if question.members:
         items = items.with_columns(pl.concat_str("stimulus", "question", separator="\x1f").alias("item"))
     else:
-        items = items.filter(pl.col("question") == one.id).with_columns(pl.col("stimulus").alias("item"))
-    items = items.join(one.items.select("item"), on="item", how="semi")
+        items = items.filter(pl.col("question") == question.id).with_columns(pl.col("stimulus").alias("item"))
+    items = items.join(question.items.select("item"), on="item", how="semi")
     out: dict[str, Prior] = {}
-    codes = {word: code for code, word in one.categories.items()}
-    if "intended" in names:
-        told = dict(items.select("item", pl.col("intended").cast(pl.String)).drop_nulls().iter_rows())
-        out["all"] = {item: codes[word] for item, word in told.items() if word in codes}
-    if "intended_present" in names:
-        told = dict(items.select("item", "intended_present").drop_nulls().iter_rows())
-        out["present"] = {item: float(bool(value)) for item, value in told.items()}
+    codes = {word: code for code, word in question.categories.items()}
+    if "intended" in items.columns:
+        words = items.select("item", pl.col("intended").cast(pl.String)).drop_nulls().iter_rows()
+        out["all"] = {item: codes[word] for item, word in words if word in codes}
+    if "intended_present" in items.columns:
+        known = items.select("item", "intended_present").drop_nulls().iter_rows()
+        out["present"] = {item: float(bool(value)) for item, value in known}
         if len(codes) == 2 and "all" not in out:
-            low, high = sorted(one.categories)
+            low, high = sorted(question.categories)
             out["all"] = {item: high if value else low for item, value in out["present"].items()}
     return {name: prior for name, prior in out.items() if prior}
+
+
+def breakdown(material: Material) -> dict[str, tuple[BreakdownRow, ...]] | None:
+    """One table per fact about the items, for questions answered with categories."""
+    items = _items(material)
+    if items is None or not items.height:
+        return None
+    out: dict[str, tuple[BreakdownRow, ...]] = {}
+    for fact in [name for name in items.columns if name.startswith("fact ")]:
+        values = items[fact].drop_nulls().unique().sort().to_list()
+        if 1 <= len(values) <= MOST_VALUES:
+            out[fact.removeprefix("fact ")] = tuple(
+                _breakdown_row(value, items.filter(pl.col(fact) == value)) for value in values
+            )
+    return out | {"all": (_breakdown_row("all", items),)}
+
+
+def _items(material: Material) -> pl.DataFrame | None:
+    """One row per item with a category: its label, whether all agreed, what it was meant to be, and its facts."""
+    asked = {q.id: q for q in material.questions if q.categorical and q.items.height}
+    if not asked:
+        return None
+    listed = material.snapshot.table("items")
+    by_item = "intended_present" in listed.columns
+    lowest = {name: min(q.categories) for name, q in asked.items() if q.asks_presence or by_item}
+    table = material.labels.table.filter(pl.col("question").is_in(list(asked)))
+    least = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
+    table = table.with_columns(
+        (pl.col("value") > least).alias("present"), (pl.col("share") == 1.0).alias("unanimous")
+    )
+    if listed.height:
+        keys = ["stimulus", "question"]
+        table = table.join(listed, on=keys, how="left", maintain_order="left", suffix="_item")
+    about = {question.id: question.about for question in material.study.asked if question.id in asked}
+    names = sorted({name for facts in about.values() for name in facts})
+    columns = [
+        pl.col("question")
+        .replace_strict({q: f.get(name) for q, f in about.items()}, default=None, return_dtype=pl.String)
+        .alias(f"fact {name}")
+        for name in names
+    ]
+    extra = [name for name in listed.columns if name not in _NOT_FACTS and name not in names]
+    columns += [pl.col(name).cast(pl.String).alias(f"fact {name}") for name in extra if name in table.columns]
+    if len(asked) > 1:
+        columns.append(pl.col("question").alias("fact question"))
+    matches = pl.lit(None, pl.Boolean)
+    if "intended" in table.columns:
+        matches = pl.col("answer") == pl.col("intended").cast(pl.String)
+    elif "intended_present" in table.columns:
+        matches = pl.col("present") == pl.col("intended_present")
+    return table.with_columns(matches.alias("matches"), *columns)
+
+
+def _breakdown_row(value: str, items: pl.DataFrame) -> BreakdownRow:
+    shared = items.filter(pl.col("n") >= 2)
+    labelled = items["value"].count()
+    none = "nothing can be present or absent in these answers"
+    return BreakdownRow(
+        value=value,
+        n_items=items.height,
+        n_ratings=int(items["n"].sum()),
+        n_labels=labelled,
+        n_ties=items.height - labelled,
+        n_single=items.filter(pl.col("n") == 1).height,
+        present=share_of(items["present"], "share of labels above the lowest category", none),
+        unanimous=share_of(shared["unanimous"], "share of items with two or more ratings that all agree"),
+        matches_intended=share_of(
+            items["matches"], "share of labels that are what the item was chosen to show"
+        ),
+    )
+
+
+def share_of(column: pl.Series, method: str, why: str = "no item says so") -> Estimate:
+    """The share of true values among the known ones, with Wilson's interval."""
+    known = column.drop_nulls()
+    counts = {"items": known.len()}
+    if not known.len():
+        return Estimate.missing(why, method, counts)
+    hits = int(known.sum())
+    low, high = wilson(hits, known.len(), 0.95)
+    return Estimate(hits / known.len(), low, high, method, "Wilson over items", 0.95, counts)
+
+
+def intent_confusion(material: Material, seed: int) -> tuple[IntentConfusion, ...] | None:
+    """Intended against answered categories, where intents are among the categories of a question."""
+    out = []
+    for question in material.questions:
+        names = set(question.categories.values())
+        intents = question.items["intent"].drop_nulls().unique().sort().to_list()
+        if question.level == "nominal" and len(names) >= 3 and names & set(intents):
+            out.append(_confusion(question, [name for name in intents if name in names], seed))
+    return tuple(out) or None
+
+
+def _confusion(question: QuestionData, intents: list[str], seed: int) -> IntentConfusion:
+    codes = dict(question.categories)
+    answer = pl.col("value").replace_strict(codes, default="tied", return_dtype=pl.String).alias("answer")
+    labelled = question.items.filter(pl.col("intent").is_in(intents)).with_columns(answer)
+    facts: dict[str, list[Any]] = {n: labelled[n].to_list() for n in ("intent", "answer", "system")}
+    hit = labelled.select((pl.col("answer") == pl.col("intent")).alias("hit"), "system")
+    return IntentConfusion(
+        question.id,
+        confusion(
+            intents, [*codes.values(), "tied"], list(zip(facts["intent"], facts["answer"], strict=True))
+        ),
+        share_of(hit["hit"], HIT),
+        chance_of_hits(facts["intent"], facts["answer"], facts["system"], seed),
+        {name: share_of(hit.filter(pl.col("system") == name)["hit"], HIT) for name in question.systems},
+    )

@@ -1,4 +1,4 @@
-"""What becomes of a part of an analysis that cannot be computed: it is missing, and says because of what.
+"""What becomes of a part of an analysis that cannot be computed: it is missing, and says why.
 
 This is the one place with a broad except: a fault in one figure must not cost the reader every other number.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from heartfelt.errors import HeartfeltError
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +40,13 @@ class Failures:
     reasons: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
-    def guard(self, part: str, compute: Callable[[], T], otherwise: T) -> T:
+    def guard(self, part: str, compute: Callable[[], T], otherwise: D) -> T | D:
         """The part, or ``otherwise``, with the reason under the part's name."""
-        found = attempt(compute)
-        if isinstance(found, Failed):
-            self.reasons[part] = found.why
+        made = attempt(compute)
+        if isinstance(made, Failed):
+            self.reasons[part] = made.why
             return otherwise
-        return found
-
-    def rows(self, part: str, compute: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """A part that is a list of rows; none where it fails."""
-        return self.guard(part, compute, [])
-
-    def mapping(self, part: str, compute: Callable[[], dict[str, T]]) -> dict[str, T]:
-        """A part that is a mapping; an empty one where it fails."""
-        return self.guard(part, compute, {})
+        return made
 
     @property
     def notes(self) -> list[str]:

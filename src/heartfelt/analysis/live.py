@@ -25,19 +25,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.material import Material, QuestionData, lay_out
-from heartfelt.analysis.scores import METHODS, Scored, scored
+from heartfelt.analysis.material import Material, QuestionData, prepare
+from heartfelt.analysis.means import METHODS, StimulusScores, stimulus_scores
+from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
 from heartfelt.analysis.two_way import Changes, error_of, estimate
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats._bounds import wilson
-from heartfelt.stats.agreement.alpha import alpha
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability import icc
 from heartfelt.stats.triples import Floats
 
 POINTS = 12
 VERDICTS = ("accepted", "fixed", "rejected")
-_NO_ORDER = "the answers are categories without an order"
 _NEEDED = "further ratings for the wanted half-width, from the parts of the variance"
 _SHARE = "share of verifications"
 _SHARE_INTERVAL = "Wilson, effective sample size over raters and stimuli"
@@ -81,22 +79,12 @@ def reliability_so_far(material: Material) -> list[LiveReliability]:
     return out
 
 
-def question_alpha(question: QuestionData, ratings: pl.DataFrame) -> Estimate:
-    """Krippendorff's alpha at the question's own level of measurement."""
-    if question.why_no_raters is not None:
-        return Estimate.missing(question.why_no_raters, f"Krippendorff's alpha, {question.level}")
-    return alpha(ratings["rater"], ratings["item"], ratings["value"], question.level)
-
-
 def _correlations(question: QuestionData) -> tuple[Estimate, Estimate]:
-    why = _NO_ORDER if not question.numbers else question.why_no_raters
+    why = NO_ORDER if not question.numbers else question.why_no_raters
     if why is not None:
         return Estimate.missing(why, "ICC"), Estimate.missing(why, "ICC of the mean")
-    ratings = question.ratings
-    # Without one of very few ratings nobody may disagree any more; the jackknife then has no variance to divide by.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result = icc(ratings["rater"], ratings["item"], ratings["value"])
-    return result.headline, result.icc1k if result.icc2k.is_missing else result.icc2k
+    icc1, icc1k, icc2, icc2k, _, _ = intraclass_correlations(question, 0)
+    return (icc1 if icc2.is_missing else icc2), (icc1k if icc2k.is_missing else icc2k)
 
 
 def _over_time(question: QuestionData, ratings: pl.DataFrame, now: Estimate) -> tuple[ReliabilityPoint, ...]:
@@ -158,12 +146,12 @@ def system_means(material: Material) -> list[LiveSystemMean]:
     """Every system under every question: mean, interval, and the variance parts for ``ratings_needed``."""
     return [
         _system_mean(scores, name)
-        for scores in map(scored, material.blocks)
+        for scores in map(stimulus_scores, material.blocks)
         for name in scores.question.systems
     ]
 
 
-def _system_mean(scores: Scored, name: str) -> LiveSystemMean:
+def _system_mean(scores: StimulusScores, name: str) -> LiveSystemMean:
     chosen = scores.where("system", name)
     changes = scores.changes(chosen, "value")
     bounds = scores.question.bounds
@@ -236,7 +224,7 @@ class ExclusionEffect:
 def exclusion_effect(snapshot: Snapshot, before: pl.DataFrame, after: pl.DataFrame) -> ExclusionEffect:
     """Alpha of every question and the mean of every system under the ratings ``before`` and ``after``."""
     first, second = (
-        lay_out(Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings))
+        prepare(Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings))
         for ratings in (before, after)
     )
     old, new = (

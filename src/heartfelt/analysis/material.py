@@ -1,8 +1,9 @@
-"""A snapshot laid out for analysis: for each question its ratings, labels, references and scale, found once.
+"""A snapshot prepared for analysis: for each question its ratings, labels, references and scale, and the plane of quadrants.
 
-Everything downstream works on first presentations of items that have a label, so that every figure speaks of the
-same ratings. Signed deviation is the mean rating of a stimulus less its intent's reference on the question's axis;
-absolute deviation is its size. Both are on the scale of the question.
+Everything downstream works on first presentations of items that have a label, so that every figure is about the same ratings.
+Signed deviation is the mean rating of a stimulus less its intent's reference on the question's axis; absolute deviation is
+its size. Both are on the scale of the question. The midpoints of two scales with references divide their plane into quadrants; a
+coordinate on a midline belongs to neither side.
 """
 
 from __future__ import annotations
@@ -11,17 +12,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
 
 import polars as pl
 
-from heartfelt.analysis.quadrant_names import Quadrants, find_quadrants
+from heartfelt.analysis.results import Kind, Level
 from heartfelt.labels import Labels, first_answers, labels
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.study import Study
-
-Kind: TypeAlias = Literal["conveyance", "opinion", "presence"]
-Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
 
 FACTS = ("system", "intent")
 MANY_QUESTIONS = 12
@@ -30,14 +28,35 @@ ABSENT = re.compile(
 )
 """How a lowest category begins that says that something is not there."""
 
+Side = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Two questions as axes, their midpoints, and the quadrant of every intent that lies in one.
+
+    ``sides`` gives each quadrant's place: (1, -1) is high on the first axis and low on the second.
+    """
+
+    axes: tuple[str, str]
+    midpoints: tuple[float, float]
+    sides: Mapping[str, Side]
+    of_intent: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The quadrants, counterclockwise from high-high."""
+        order = [(1, 1), (-1, 1), (-1, -1), (1, -1)]
+        return tuple(sorted(self.sides, key=lambda name: order.index(self.sides[name])))
+
 
 @dataclass(frozen=True, eq=False)
 class QuestionData:
     """The ratings and labels of one question, or of all questions on one scale (its ``members``).
 
-    ``ratings`` has rater, item, value, system, intent, cell; ``items`` one row per item with ``mean`` (the mean rating),
-    n, sd, system, intent, quadrant, reference and deviation. An item is a stimulus, or a stimulus under a question when
-    pooled. ``binary`` scales have two categories, whose mean is a share.
+    ``ratings`` has rater, item, value, system and intent; ``items`` one row per item with ``mean`` (the mean rating),
+    n, sd, system, intent, quadrant, reference and deviation. An item is a stimulus, or a stimulus under a question
+    when pooled.
     """
 
     id: str
@@ -52,13 +71,8 @@ class QuestionData:
     """Where people answered but no item has enough ratings: what is missing."""
 
     @property
-    def pooled(self) -> int:
-        """How many questions were taken together; 0 for a single question."""
-        return len(self.members)
-
-    @property
     def numbers(self) -> bool:
-        """Whether answers can be averaged: all but categories without an order."""
+        """Whether answers can be averaged: all but categories without an order; the mean of two categories is a share."""
         return self.level != "nominal" or len(self.categories) == 2
 
     @property
@@ -69,9 +83,9 @@ class QuestionData:
     @property
     def asks_presence(self) -> bool:
         """Whether answers say that something is present: above a lowest category that says it is not."""
-        if self.level == "nominal" and len(self.categories) > 2:
+        if not self.categories or (self.level == "nominal" and len(self.categories) > 2):
             return False
-        return bool(self.categories) and bool(ABSENT.match(self.categories[min(self.categories)].strip()))
+        return bool(ABSENT.match(self.categories[min(self.categories)].strip()))
 
     @property
     def referenced(self) -> bool:
@@ -85,13 +99,29 @@ class QuestionData:
 
     @cached_property
     def systems(self) -> list[str]:
-        """The systems among the items, in the study's order."""
-        return self.items["system"].drop_nulls().unique(maintain_order=True).sort().to_list()
+        """The systems among the items, by name."""
+        return self.items["system"].drop_nulls().unique().sort().to_list()
+
+    @property
+    def triples(self) -> tuple[pl.Series, pl.Series, pl.Series]:
+        """Rater, item and value of every rating."""
+        return self.ratings["rater"], self.ratings["item"], self.ratings["value"]
+
+    @cached_property
+    def coded(self) -> Ratings:
+        """The same, coded once for every figure that is computed from them."""
+        return as_ratings(*self.triples)
+
+    @property
+    def triples_if_known(self) -> tuple[pl.Series | None, pl.Series, pl.Series]:
+        """The same, without raters where it is not known who gave which rating."""
+        rater, item, value = self.triples
+        return (rater if self.why_no_raters is None else None), item, value
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A snapshot laid out for analysis."""
+    """A snapshot prepared for analysis."""
 
     snapshot: Snapshot
     kind: Kind
@@ -99,8 +129,8 @@ class Material:
     labels: Labels
     questions: tuple[QuestionData, ...]
     pools: tuple[QuestionData, ...]
-    quadrants: Quadrants | str
-    """The quadrants, or why there are none."""
+    plane: Plane | str
+    """The plane of quadrants, or why there is none."""
 
     @property
     def study(self) -> Study:
@@ -118,45 +148,36 @@ class Material:
         return self.pools if self.many else self.questions
 
 
-def lay_out(snapshot: Snapshot) -> Material:
-    """Lay a snapshot out for analysis; probes are no part of it."""
+def prepare(snapshot: Snapshot) -> Material:
+    """Prepare a snapshot for analysis; probes are left out."""
     snapshot = snapshot.without_probes
     study = snapshot.study
     answers = first_answers(snapshot)
     made = labels(snapshot, answers=answers)
-    quadrants = find_quadrants(study)
-    facts = _facts(snapshot, quadrants)
+    plane = find_plane(study)
+    facts = _facts(snapshot, plane)
     means = _means(answers, made, facts)
-    kept = answers.join(means.select("stimulus", "question"), on=["stimulus", "question"], how="semi")
-    kept = kept.join(facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left")
-    asked = [q.id for q in study.asked if study.scale_of(q.id).level != "text"]
-    ratings = {str(k[0]): v for k, v in kept.partition_by("question", as_dict=True).items()}
+    labelled = answers.join(means.select("stimulus", "question"), on=["stimulus", "question"], how="semi")
+    labelled = labelled.join(
+        facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left"
+    )
+    ratings = {str(k[0]): v for k, v in labelled.partition_by("question", as_dict=True).items()}
     items = {str(k[0]): v for k, v in means.partition_by("question", as_dict=True).items()}
-    questions = tuple(
-        _question(study, name, ratings.get(name, kept.clear()), items.get(name, means.clear()))
-        for name in asked
-    )
-    questions = _say_what_is_too_few(questions, answers, study.design.minimum_ratings)
-    return Material(
-        snapshot, kind_of(study), answers, made, questions, _pools(study, questions, kept, means), quadrants
-    )
-
-
-def _say_what_is_too_few(
-    questions: tuple[QuestionData, ...], answers: pl.DataFrame, least: int
-) -> tuple[QuestionData, ...]:
-    """Tell questions nobody answered from those where no item has as many ratings as the study wants."""
-    some = set(answers["question"].unique().to_list())
-    why = f"no item has the {least} ratings yet that minimum_ratings asks for"
-    return tuple(
-        replace(one, why_no_raters=why, too_few=why) if one.id in some and not one.items.height else one
-        for one in questions
-    )
+    answered = set(answers["question"].unique().to_list())
+    questions = []
+    for name in (q.id for q in study.asked if study.scale_of(q.id).level != "text"):
+        data = _question(study, name, ratings.get(name, labelled.clear()), items.get(name, means.clear()))
+        if name in answered and not data.items.height:
+            why = f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"
+            data = replace(data, why_no_raters=why, too_few=why)
+        questions.append(data)
+    pools = _pools(study, questions, labelled, means)
+    return Material(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane)
 
 
 def kind_of(study: Study) -> Kind:
     """Which kind of study this is: two axes with references, numbers without, or categories."""
-    levels = [study.scale_of(question.id).level for question in study.asked]
+    levels = {study.scale_of(question.id).level for question in study.asked}
     axes = {
         q.axis
         for q in study.asked
@@ -164,32 +185,75 @@ def kind_of(study: Study) -> Kind:
     }
     if len(axes) >= 2:
         return "conveyance"
-    if "interval" in levels or not set(levels) & {"ordinal", "nominal"}:
-        return "opinion"
-    return "presence"
+    return "opinion" if "interval" in levels or not levels & {"ordinal", "nominal"} else "presence"
 
 
-def _facts(snapshot: Snapshot, quadrants: Quadrants | str) -> pl.DataFrame:
+def find_plane(study: Study) -> Plane | str:
+    """The plane of a study's first two axes with references, or why there is none."""
+    chosen: dict[str, tuple[str, float]] = {}
+    for question in study.asked:
+        scale = study.scale_of(question.id)
+        if not question.axis or scale.level != "interval" or not study.reference(question.axis):
+            continue
+        limits = scale.bounds()
+        if limits is None and question.axis not in chosen:
+            return f"the scale of '{question.id}' has no ends, so no midpoint to divide it at"
+        if limits is not None:
+            chosen.setdefault(question.axis, (question.id, sum(limits) / 2))
+    if len(chosen) < 2:
+        return "quadrants need two questions whose axes the intents have coordinates on"
+    (across, (first, middle)), (up, (second, level)) = list(chosen.items())[:2]
+    side_of: dict[str, Side] = {}
+    for intent in study.intents:
+        if across in intent.reference and up in intent.reference:
+            x, y = intent.reference[across] - middle, intent.reference[up] - level
+            if x and y:
+                side_of[intent.id] = (1 if x > 0 else -1, 1 if y > 0 else -1)
+    names = _quadrant_names(study, side_of, (across, up))
+    return Plane(
+        (first, second),
+        (middle, level),
+        {name: side for side, name in names.items()},
+        {intent: names[side] for intent, side in side_of.items()},
+    )
+
+
+def _quadrant_names(study: Study, side_of: Mapping[str, Side], axes: tuple[str, str]) -> dict[Side, str]:
+    """A name for each of the four quadrants: the study's group of intents where groups and quadrants are the same thing."""
+    plain = {
+        (x, y): f"{'high' if x > 0 else 'low'} {axes[0]}, {'high' if y > 0 else 'low'} {axes[1]}"
+        for x in (1, -1)
+        for y in (1, -1)
+    }
+    groups: dict[Side, set[str]] = {}
+    for intent in study.intents:
+        if intent.id in side_of:
+            groups.setdefault(side_of[intent.id], set()).add(intent.group or "")
+    names = {side: next(iter(group)) for side, group in groups.items() if len(group) == 1}
+    if len(set(names.values()) - {""}) < len(groups):
+        return plain
+    return plain | names
+
+
+def _facts(snapshot: Snapshot, plane: Plane | str) -> pl.DataFrame:
     """System, intent and quadrant of every stimulus; empty where unknown."""
     stimuli = snapshot.stimuli
     columns = [
         pl.col(name).cast(pl.String) if name in stimuli.columns else pl.lit(None, pl.String).alias(name)
         for name in FACTS
     ]
-    facts = stimuli.select("stimulus", *columns)
-    of_intent = {} if isinstance(quadrants, str) else dict(quadrants.of_intent)
-    return facts.with_columns(
-        pl.col("intent").replace_strict(of_intent, default=None, return_dtype=pl.String).alias("quadrant")
-    )
+    of_intent = {} if isinstance(plane, str) else dict(plane.of_intent)
+    quadrant = pl.col("intent").replace_strict(of_intent, default=None, return_dtype=pl.String)
+    return stimuli.select("stimulus", *columns).with_columns(quadrant.alias("quadrant"))
 
 
 def _means(answers: pl.DataFrame, made: Labels, facts: pl.DataFrame) -> pl.DataFrame:
     """One row per item that has a label or a tie, with its mean rating."""
     computed = answers.group_by("stimulus", "question").agg(pl.mean("value").alias("mean"))
-    listed = made.table.select("stimulus", "question", "value", "n", "sd", "method")
-    joined = listed.join(computed, on=["stimulus", "question"], how="left", maintain_order="left")
-    joined = joined.with_columns(pl.coalesce("mean", "value").alias("mean"))
-    return joined.join(facts, on="stimulus", how="left", maintain_order="left")
+    table = made.table.select("stimulus", "question", "value", "n", "sd", "method")
+    table = table.join(computed, on=["stimulus", "question"], how="left", maintain_order="left")
+    table = table.with_columns(pl.coalesce("mean", "value").alias("mean"))
+    return table.join(facts, on="stimulus", how="left", maintain_order="left")
 
 
 def _question(study: Study, name: str, ratings: pl.DataFrame, items: pl.DataFrame) -> QuestionData:
@@ -197,20 +261,15 @@ def _question(study: Study, name: str, ratings: pl.DataFrame, items: pl.DataFram
     reference = study.reference(question.axis) if question.axis else {}
     if scale.level == "nominal" and len(scale.labels()) > 2:
         reference = {}
-    items = items.with_columns(
-        pl.col("intent").replace_strict(reference, default=None, return_dtype=pl.Float64).alias("reference")
-    )
-    items = items.with_columns((pl.col("mean") - pl.col("reference")).alias("deviation"))
-    level: Level = (
-        "nominal" if scale.level == "nominal" else "ordinal" if scale.level == "ordinal" else "interval"
-    )
+    of_intent = pl.col("intent").replace_strict(reference, default=None, return_dtype=pl.Float64)
+    items = items.with_columns(of_intent.alias("reference"), pl.col("stimulus").alias("item"))
     return QuestionData(
         name,
-        level,
+        "nominal" if scale.level == "nominal" else "ordinal" if scale.level == "ordinal" else "interval",
         scale.labels(),
         scale.bounds(),
         ratings.select("rater", pl.col("stimulus").alias("item"), "stimulus", "value", "known", *FACTS),
-        items.rename({"stimulus": "item"}).with_columns(pl.col("item").alias("stimulus")),
+        items.with_columns((pl.col("mean") - pl.col("reference")).alias("deviation")),
         _why_no_raters(ratings, items),
     )
 
@@ -220,37 +279,39 @@ def _why_no_raters(ratings: pl.DataFrame, items: pl.DataFrame) -> str | None:
         return (
             "the source gives means, not single ratings" if items.height else "nobody answered this question"
         )
-    if not ratings["known"].any():
+    unknown = int((~ratings["known"]).sum())
+    if unknown == ratings.height:
         return "the source does not say who gave which rating"
-    if not ratings["known"].all():
-        return f"{int((~ratings['known']).sum()):,} ratings do not say who gave them"
-    return None
+    return f"{unknown:,} ratings do not say who gave them" if unknown else None
 
 
 def _pools(
-    study: Study, questions: tuple[QuestionData, ...], kept: pl.DataFrame, means: pl.DataFrame
+    study: Study, questions: list[QuestionData], labelled: pl.DataFrame, means: pl.DataFrame
 ) -> tuple[QuestionData, ...]:
     """All questions on one scale of categories together; where there are many questions, on any scale."""
     by_scale: dict[str, list[QuestionData]] = {}
-    for one in questions:
-        by_scale.setdefault(study.question(one.id).scale, []).append(one)
+    for question in questions:
+        by_scale.setdefault(study.question(question.id).scale, []).append(question)
     out = []
     for scale, members in by_scale.items():
-        if len(members) < 2 or not (members[0].categorical or len(questions) > MANY_QUESTIONS):
+        first = members[0]
+        if len(members) < 2 or not (first.categorical or len(questions) > MANY_QUESTIONS):
             continue
-        names = [one.id for one in members]
+        names = [question.id for question in members]
         item = pl.concat_str("stimulus", "question", separator="\x1f").alias("item")
-        ratings = kept.filter(pl.col("question").is_in(names)).with_columns(item)
-        items = means.filter(pl.col("question").is_in(names)).with_columns(item)
-        nothing = pl.lit(None, pl.Float64)
+        ratings = labelled.filter(pl.col("question").is_in(names)).with_columns(item)
+        none = pl.lit(None, pl.Float64)
+        items = means.filter(pl.col("question").is_in(names)).with_columns(
+            item, none.alias("reference"), none.alias("deviation")
+        )
         out.append(
             QuestionData(
                 scale,
-                members[0].level,
-                members[0].categories,
-                members[0].bounds,
+                first.level,
+                first.categories,
+                first.bounds,
                 ratings.select("rater", "item", "stimulus", "value", "known", *FACTS, "question"),
-                items.with_columns(nothing.alias("reference"), nothing.alias("deviation")),
+                items,
                 _why_no_raters(ratings, items),
                 tuple(names),
             )

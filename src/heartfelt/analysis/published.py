@@ -6,12 +6,12 @@ printed digits. Which data have published figures, and which these are, is up to
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
+from heartfelt.analysis.results import Counts, Effect, Pair
+from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
-
-Rows = list[dict[str, Any]]
 
 
 class PublishedFigures(Protocol):
@@ -20,14 +20,18 @@ class PublishedFigures(Protocol):
     def applies(self, snapshot: Snapshot) -> bool:
         """Whether these are the data the figures were published for, and not others in the same format."""
 
-    def compare(self, counts: dict[str, Any], anova: Rows, pairwise: Rows) -> Rows:
+    def compare(
+        self, counts: Counts, anova: tuple[Effect, ...], pairwise: tuple[Pair, ...]
+    ) -> tuple[PublishedFigure, ...]:
         """Published figures with recomputed ones, from parts computed with all raters."""
 
 
 FIGURES: Registry[PublishedFigures] = Registry("set of published figures", offered="figures")
 
 
-def published(snapshot: Snapshot, counts: dict[str, Any], anova: Rows, pairwise: Rows) -> Rows | None:
+def published(
+    snapshot: Snapshot, counts: Counts, anova: tuple[Effect, ...], pairwise: tuple[Pair, ...]
+) -> tuple[PublishedFigure, ...] | None:
     """The comparison for data whose published figures are known; None for other data."""
     for figures in FIGURES.values():
         if figures.applies(snapshot):
@@ -35,19 +39,15 @@ def published(snapshot: Snapshot, counts: dict[str, Any], anova: Rows, pairwise:
     return None
 
 
-def exact(what: str, printed: Any, recomputed: Any) -> dict[str, Any]:
+def exact(
+    what: str, printed: int | tuple[int, ...], recomputed: int | tuple[int | float | None, ...] | None
+) -> PublishedFigure:
     """A published figure that agrees when it is equal."""
-    return {"what": what, "published": printed, "recomputed": recomputed, "agrees": printed == recomputed}
+    return PublishedFigure(what, printed, recomputed, printed == recomputed)
 
 
-def rounded(what: str, printed: str, recomputed: float | None) -> dict[str, Any]:
+def rounded(what: str, printed: str, recomputed: float | None) -> PublishedFigure:
     """A published figure that agrees when the recomputed one rounds to the digits that were printed."""
     places = len(printed.partition(".")[2])
     agrees = recomputed is not None and f"{recomputed:.{places}f}" == f"{float(printed):.{places}f}"
-    return {
-        "what": what,
-        "published": float(printed),
-        "printed": printed,
-        "recomputed": recomputed,
-        "agrees": agrees,
-    }
+    return PublishedFigure(what, float(printed), recomputed, agrees, printed)

@@ -1,61 +1,111 @@
-"""One row per rater: how much they rated, how they use the scale, how they go with the others, and what was flagged.
+"""What screening found, and one row per rater: how much they rated, how they use the scale, and how they agree with the others.
 
 ``bias`` and ``inconsistency`` are those of ITU-T P.910 (points above the others; standard deviation about what was rated).
-``agreement`` is the correlation with the mean of the others' ratings of the same items, or for categories without an
-order the share of the others' votes that are the same. ``flags`` are the rules with error control, ``flags_by_standards`` the
-others; ``not_judged`` says which rules could not judge the rater, and why. Over several questions each figure is the mean
-of the questions', by ratings.
+``agreement`` is the correlation with the mean of the others' ratings of the same items, or for categories without an order the
+share of the others' votes that are the same. ``flags`` are the rules with error control, ``flags_by_standards`` the others;
+``not_judged`` says which rules could not judge the rater, and why. Over several questions each figure is the mean of the
+questions', weighted by ratings.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+
 import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.summary import DroppedRater, ParallelPair, RankedRater, Screening
 from heartfelt.screening.panel import Panel
 from heartfelt.stats.aggregate import p910
+from heartfelt.wording import percent
 
 FIGURES = ("mean", "sd", "bias", "inconsistency", "agreement")
 MOST_COLUMNS = 6
+MOST_RANKED = 25
+
+
+def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screening:
+    """Who was flagged and why, whose answers run in parallel, and who would be left out by default."""
+    judged = panel.flags.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
+    known = set(judged["rater"].to_list())
+    left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
+    ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
+    return Screening(
+        policy=panel.policy,
+        flagged={rater: tuple(reasons) for rater, reasons in panel.flagged().items()},
+        flagged_by_standards={rater: tuple(why) for rater, why in panel.flagged_by_standards().items()},
+        collusion=tuple(tuple(group) for group in panel.groups),
+        parallel=_parallel_pairs(panel),
+        not_judged=tuple(name for name in panel.view.raters if name not in known)
+        if panel.flags.height
+        else (),
+        dropped=tuple(panel.dropped),
+        dropped_by_default=tuple(default.dropped),
+        ledger_by_default=tuple(DroppedRater(**row) for row in left_out.iter_rows(named=True)),
+        rules={rule.rule: rule for rule in panel.rules()},
+        ranking=tuple(
+            RankedRater(rank, rater, score, tuple(flagged_by))
+            for rank, rater, score, flagged_by in ranked.select(
+                "rank", "rater", "score", "flagged_by"
+            ).iter_rows()
+        ),
+        notes=(*panel.notes, *(note for note in default.notes if note not in panel.notes)),
+        why_missing=why_missing,
+    )
+
+
+def _parallel_pairs(panel: Panel) -> tuple[ParallelPair, ...]:
+    """The figures of each pair of raters whose answers run in parallel, most alike first."""
+    pairs = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
+    columns = ("rater", "other", "trials", "correlation", "equal", "expected_equal", "p_adjusted")
+    return tuple(
+        ParallelPair((rater, other), *figures) for rater, other, *figures in pairs.select(columns).iter_rows()
+    )
+
+
+def parallel_words(pairs: Sequence[ParallelPair]) -> str:
+    """How alike parallel answers are: the range of equal answers over the pairs, and what chance gives."""
+    if not pairs:
+        return ""
+    equal, chance = (
+        " to ".join(dict.fromkeys(percent(limit) for limit in (min(shares), max(shares))))
+        for shares in ([pair.share for pair in pairs], [pair.expected_share for pair in pairs])
+    )
+    return f"{equal} of the answers at the same position are equal, where {chance} are expected by chance"
 
 
 def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
     """One row per rater of the whole snapshot; figures from the material analysed, empty for raters left out."""
-    everyone = panel.source.raters.select("rater")
-    parts = [_figures(one) for one in material.blocks if one.ratings.height and one.ratings["known"].any()]
-    table = everyone.join(_overall(parts), on="rater", how="left", maintain_order="left")
+    rated = [q for q in material.blocks if q.ratings.height and q.ratings["known"].any()]
+    parts = [_figures(question) for question in rated]
+    tables = [_overall(parts)]
     if 1 < len(material.questions) <= MOST_COLUMNS:
-        for one, part in zip([b for b in material.blocks if b.ratings.height], parts, strict=False):
-            named = {name: f"{name}_{one.id}" for name in ("n", *FIGURES)}
-            table = table.join(part.rename(named), on="rater", how="left", maintain_order="left")
+        for question, part in zip(rated, parts, strict=True):
+            tables.append(part.rename({name: f"{name}_{question.id}" for name in ("n", *FIGURES)}))
     flags = panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
-    controlled = pl.col("error_controlled")
-    words = flags.group_by("rater", maintain_order=True).agg(
-        pl.col("rule").filter(controlled).unique(maintain_order=True).str.join("; ").alias("flags"),
-        pl.col("rule")
-        .filter(~controlled)
-        .unique(maintain_order=True)
-        .str.join("; ")
-        .alias("flags_by_standards"),
-        pl.col("words").str.join(" ").alias("words"),
-    )
-    groups = {rater: place for place, group in enumerate(panel.groups, 1) for rater in group}
-    ranked = panel.ranking.select(
-        "rater", pl.col("rank").alias("carelessness_rank"), pl.col("score").alias("carelessness_score")
+    rule, controlled = pl.col("rule"), pl.col("error_controlled")
+    tables.append(
+        flags.group_by("rater", maintain_order=True).agg(
+            rule.filter(controlled).unique(maintain_order=True).str.join("; ").alias("flags"),
+            rule.filter(~controlled).unique(maintain_order=True).str.join("; ").alias("flags_by_standards"),
+            pl.col("words").str.join(" ").alias("words"),
+        )
     )
     missing = panel.not_judged().filter(pl.col("rater").is_not_null())
-    reasons = missing.group_by("rater", maintain_order=True).agg(
-        pl.format("{}: {}", "rule", "why_missing").str.join("; ").alias("not_judged")
+    reasons = pl.format("{}: {}", "rule", "why_missing").str.join("; ").alias("not_judged")
+    tables.append(missing.group_by("rater", maintain_order=True).agg(reasons))
+    tables.append(
+        panel.ranking.select(
+            "rater", pl.col("rank").alias("carelessness_rank"), pl.col("score").alias("carelessness_score")
+        )
     )
-    table = table.join(words, on="rater", how="left", maintain_order="left")
-    table = table.join(reasons, on="rater", how="left", maintain_order="left")
-    table = table.join(ranked, on="rater", how="left", maintain_order="left")
-    return table.with_columns(
+    out = panel.source.raters.select("rater")
+    for table in tables:
+        out = out.join(table, on="rater", how="left", maintain_order="left")
+    groups = {rater: place for place, group in enumerate(panel.groups, 1) for rater in group}
+    return out.with_columns(
         pl.col("n").fill_null(0),
-        pl.col("flags", "flags_by_standards").fill_null(""),
-        pl.col("words").fill_null(""),
-        pl.col("not_judged").fill_null(""),
+        pl.col("flags", "flags_by_standards", "words", "not_judged").fill_null(""),
         pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
         (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
     )
@@ -63,47 +113,39 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
 
 def _overall(parts: list[pl.DataFrame]) -> pl.DataFrame:
     schema = {"rater": pl.String, "n": pl.Int64} | dict.fromkeys(FIGURES, pl.Float64)
-    if not parts:
-        return pl.DataFrame(schema=schema)
-    together = pl.concat(parts)
     weighted = [
         ((pl.col(name) * pl.col("n")).sum() / pl.col("n").filter(pl.col(name).is_not_null()).sum()).alias(
             name
         )
         for name in FIGURES
     ]
-    found = together.group_by("rater", maintain_order=True).agg(pl.sum("n"), *weighted)
-    return found.with_columns(pl.col(FIGURES).fill_nan(None)).cast(schema)  # type: ignore[arg-type]  # alias
+    together = pl.concat([pl.DataFrame(schema=schema), *parts])
+    table = together.group_by("rater", maintain_order=True).agg(pl.sum("n"), *weighted)
+    return table.with_columns(pl.col(FIGURES).fill_nan(None)).cast(schema)  # type: ignore[arg-type]  # alias
 
 
-def _figures(one: QuestionData) -> pl.DataFrame:
-    ratings = one.ratings.filter("known").select("rater", "item", "value")
+def _figures(question: QuestionData) -> pl.DataFrame:
+    ratings = question.ratings.filter("known").select("rater", "item", "value")
+    none = pl.lit(None, pl.Float64)
+    mean, sd = (pl.mean("value"), pl.std("value")) if question.numbers else (none, none)
     out = ratings.group_by("rater", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("n"),
-        (pl.mean("value") if one.numbers else pl.lit(None, pl.Float64)).alias("mean"),
-        (pl.std("value") if one.numbers else pl.lit(None, pl.Float64)).alias("sd"),
+        pl.len().cast(pl.Int64).alias("n"), mean.alias("mean"), sd.alias("sd")
     )
-    if one.numbers:
-        found = p910(ratings["rater"], ratings["item"], ratings["value"], leverage=True)
-        none = np.full(len(found.raters), np.nan)
+    if question.numbers:
+        fitted = p910(ratings["rater"], ratings["item"], ratings["value"], leverage=True)
         own = pl.DataFrame(
-            {
-                "rater": list(found.raters),
-                "bias": none if found.bias is None else found.bias,
-                "inconsistency": none if found.inconsistency is None else found.inconsistency,
-            },
+            {"rater": list(fitted.raters), "bias": fitted.bias, "inconsistency": fitted.inconsistency},
             schema={"rater": pl.String, "bias": pl.Float64, "inconsistency": pl.Float64},
         ).with_columns(pl.col("bias", "inconsistency").fill_nan(None))
         out = out.join(own, on="rater", how="left", maintain_order="left")
     else:
-        gone = pl.lit(None, pl.Float64)
-        out = out.with_columns(gone.alias("bias"), gone.alias("inconsistency"))
-    out = out.join(_agreement(one, ratings), on="rater", how="left", maintain_order="left")
+        out = out.with_columns(none.alias("bias"), none.alias("inconsistency"))
+    out = out.join(_agreement(question, ratings), on="rater", how="left", maintain_order="left")
     return out.select("rater", "n", *FIGURES)
 
 
-def _agreement(one: QuestionData, ratings: pl.DataFrame) -> pl.DataFrame:
-    if not one.numbers:
+def _agreement(question: QuestionData, ratings: pl.DataFrame) -> pl.DataFrame:
+    if not question.numbers:
         same = ratings.with_columns(
             (pl.len().over("item", "value") - 1).alias("same"), (pl.len().over("item") - 1).alias("others")
         ).filter(pl.col("others") > 0)
@@ -111,18 +153,7 @@ def _agreement(one: QuestionData, ratings: pl.DataFrame) -> pl.DataFrame:
     others = ratings.with_columns(
         ((pl.sum("value").over("item") - pl.col("value")) / (pl.len().over("item") - 1)).alias("others")
     ).filter(pl.col("others").is_finite())
-    apart = others.with_columns(
-        (pl.col("value") - pl.mean("value").over("rater")).alias("a"),
-        (pl.col("others") - pl.mean("others").over("rater")).alias("b"),
-    )
-    sums = apart.group_by("rater").agg(
-        (pl.col("a") * pl.col("b")).sum().alias("ab"),
-        (pl.col("a") ** 2).sum().alias("aa"),
-        (pl.col("b") ** 2).sum().alias("bb"),
-        pl.len().alias("n"),
-    )
-    enough = (pl.col("n") >= 3) & (pl.col("aa") > 1e-12) & (pl.col("bb") > 1e-12)
-    return sums.select(
-        "rater",
-        pl.when(enough).then(pl.col("ab") / (pl.col("aa") * pl.col("bb")).sqrt()).alias("agreement"),
-    )
+    squares = [pl.var(name) * (pl.len() - 1) for name in ("value", "others")]
+    enough = (pl.len() >= 3) & (squares[0] > 1e-12) & (squares[1] > 1e-12)
+    correlation = pl.when(enough).then(pl.corr("value", "others")).alias("agreement")
+    return others.group_by("rater").agg(correlation)

@@ -1,232 +1,285 @@
-"""How far the ratings of each question can be trusted, and the ceiling that puts on any predictor."""
+"""How far the ratings of each question can be trusted, and the ceiling that puts on any predictor.
+
+With published means alone, the one-way table is still known: the mean square within items is the pooled variance of the ratings,
+the one between comes from the means, both weighted by counts. So ICC(1) and the reliability of the means follow without a
+single rating. Their intervals are F, with n0 where counts differ (Searle, Casella & McCulloch 1992, 3.8), and take raters as
+different for every item; the ceilings are those of `heartfelt.stats.reliability.number_ceiling`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
-from heartfelt.analysis.one_way_means import one_way_from_means
+from heartfelt.analysis.results import Ceilings, Level, Reliability, VarianceShares
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.noise_ceiling import Ceiling, ceiling
-from heartfelt.stats.ratings import Ratings, as_ratings
+from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.reliability import (
-    VarianceComponents,
     icc,
     raters_needed,
     reliability_with,
     split_half,
     variance_components,
 )
+from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
+from heartfelt.stats.reliability.spearman_brown import stepped_up
 
 RATERS = (1, 3, 5, 10)
 TARGETS = (0.7, 0.8, 0.9)
-ICC_FORMS = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
 SPLITS, FEWEST_SPLITS = 100, 20
 MOST_GROUPS = 60
 LEFT_TO_POOL = "given for all questions on this scale together"
-
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
+Three: TypeAlias = tuple[Estimate, Estimate, Estimate]
+Six: TypeAlias = tuple[Estimate, Estimate, Estimate, Estimate, Estimate, Estimate]
+FROM_MEANS = "one-way analysis of variance from published means, spreads and counts"
 
 
-def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[str, Any]:
+def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[str, Reliability]:
     """The reliability of every question; ``brief`` leaves out all but what a side-by-side shows.
 
     Where there are many questions, those that share a scale get alpha only, and their pool the rest.
     """
     pooled = {name for pool in material.pools if material.many for name in pool.members}
-    out: dict[str, Any] = {}
-    for one in material.questions:
-        few = not any(one.id in pool.members and pool.pooled > MANY_QUESTIONS for pool in material.pools)
-        if one.id in pooled and one.ratings.height:
-            out[one.id] = _json(_alphas(one, seed) | _left_to_pool())
+    crowded = {name for pool in material.pools if len(pool.members) > MANY_QUESTIONS for name in pool.members}
+    out: dict[str, Reliability] = {}
+    for question in material.questions:
+        if question.id in pooled and question.ratings.height:
+            gone = Estimate.missing(LEFT_TO_POOL)
+            head = (*_alphas(question, seed), *_forms(lambda _: Estimate.missing(LEFT_TO_POOL)))
+            out[question.id] = Reliability(*head, gone, Ceilings(gone))
         else:
-            made = attempt(partial(of_question, one, seed, brief=brief, votes=few))
-            out[one.id] = _failed(made.why) if isinstance(made, Failed) else made
+            votes = question.id not in crowded
+            made = attempt(partial(question_reliability, question, seed, brief=brief, votes=votes))
+            out[question.id] = _nothing(made.why) if isinstance(made, Failed) else made
     return out
 
 
-def _failed(why: str) -> dict[str, Any]:
-    """A question whose reliability could not be computed: every figure missing, with the reason."""
-    gone = Estimate.missing(why)
-    out: dict[str, Any] = dict.fromkeys(
-        ("alpha_interval", "alpha_ordinal", "alpha_nominal", *ICC_FORMS, "split_half"), gone
-    )
-    metrics = dict.fromkeys(
-        ("correlation", "rmse", "accuracy", "within_cells", "cell_means", "cell_means_in_sample", "human"),
-        gone,
-    )
-    out["ceiling"] = metrics | {"metric": "correlation", "by_system": {}}
-    names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
-    out["variance_components"] = dict.fromkeys(names, gone)
-    return _json(out | growth(gone))
-
-
-def _alphas(one: QuestionData, seed: int) -> dict[str, Estimate]:
-    rater = one.ratings["rater"] if one.why_no_raters is None else None
-    item, value = one.ratings["item"], one.ratings["value"]
-    levels = {"interval": one.numbers, "ordinal": one.numbers, "nominal": one.categorical}
+def pooled_reliability(material: Material, seed: int) -> dict[str, Reliability] | None:
+    """The reliability of all questions on one scale together."""
     return {
-        f"alpha_{level}": alpha(rater, item, value, level, seed=seed)
-        if fits
-        else Estimate.missing(NOT_CATEGORIES if level == "nominal" else NO_ORDER)
-        for level, fits in levels.items()
-    }
+        pool.id: replace(question_reliability(pool, seed), n_questions=len(pool.members))
+        for pool in material.pools
+    } or None
 
 
-def _left_to_pool() -> dict[str, Any]:
-    gone = Estimate.missing(LEFT_TO_POOL)
-    return dict.fromkeys(ICC_FORMS, gone) | {"split_half": gone, "ceiling": {"correlation": gone}}
-
-
-def of_question(one: QuestionData, seed: int, *, brief: bool = False, votes: bool = True) -> dict[str, Any]:
+def question_reliability(
+    question: QuestionData, seed: int, *, brief: bool = False, votes: bool = True
+) -> Reliability:
     """Agreement beyond chance, intraclass correlations, ceilings and raters needed for one question.
 
     Without ``votes`` the ceiling of accuracy, which is simulated, is left to the pool of questions.
     """
-    if not one.ratings.height:
-        return _without_ratings(one)
-    ratings = as_ratings(one.ratings["rater"], one.ratings["item"], one.ratings["value"])
-    forms = _forms(one, ratings, seed)
-    out: dict[str, Any] = {**_alphas(one, seed), **forms}
+    if not question.ratings.height:
+        return _from_means(question)
+    forms = intraclass_correlations(question, seed)
+    head = (*_alphas(question, seed), *forms)
     if brief:
-        out["ceiling"] = _brief_ceiling(one, ratings, seed)
-        return _json(out)
-    single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
-    no_order = Estimate.missing(NO_ORDER)
+        top = Estimate.missing(NO_ORDER, "ceiling, correlation")
+        if question.numbers:
+            top = ceiling(question.coded, metric="correlation", seed=seed).overall
+        return Reliability(*head, Estimate.missing("left out of the comparison"), Ceilings(top))
     # Over so many ratings the mean of a few splits is as steady as that of many over few.
-    splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // one.ratings.height))
-    out["split_half"] = split_half(ratings, splits=splits, seed=seed) if one.numbers else no_order
-    out["ceiling"] = _ceiling(one, ratings, seed, votes)
-    out["variance_components"] = _components(one, ratings, seed)
-    return _json(out | growth(single))
+    splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // question.ratings.height))
+    halves = (
+        split_half(question.coded, splits=splits, seed=seed)
+        if question.numbers
+        else Estimate.missing(NO_ORDER)
+    )
+    made = Reliability(
+        *head, halves, _ceilings(question, seed, votes), variance_components=_components(question, seed)
+    )
+    return with_more_raters(made, made.icc1 if made.icc2.is_missing else made.icc2)
 
 
-def growth(single: Estimate) -> dict[str, Any]:
-    """What more raters would give, and how many a target needs, from the reliability of one rating."""
+def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
+    """Add what more raters would give, and how many a target needs, from the reliability of one rating."""
     needed = {f"{target:g}": raters_needed(single, target) for target in TARGETS}
-    return {
-        "reliability_with": {str(k): reliability_with(single, k) for k in RATERS},
-        "raters_needed": {name: None if e.value is None else int(e.value) for name, e in needed.items()},
-        "raters_needed_between": {name: [_whole(e.low), _whole(e.high)] for name, e in needed.items()},
-        "from": single.method,
-    }
+    return replace(
+        made,
+        reliability_with={str(k): reliability_with(single, k) for k in RATERS},
+        raters_needed={name: _whole(e.value) for name, e in needed.items()},
+        raters_needed_between={name: (_whole(e.low), _whole(e.high)) for name, e in needed.items()},
+        single_rating=single.method,
+    )
 
 
 def _whole(number: float | None) -> int | None:
     return None if number is None else int(number)
 
 
-def _forms(one: QuestionData, ratings: Ratings, seed: int) -> dict[str, Estimate]:
-    if not one.numbers:
-        return {form: Estimate.missing(NO_ORDER, form) for form in ICC_FORMS}
+def _nothing(why: str, method: bool = False) -> Reliability:
+    """A question without ratings, or whose reliability could not be computed: every figure missing, with the reason."""
+    gone = Estimate.missing(why)
+
+    def named(name: str) -> Estimate:
+        return Estimate.missing(why, name if method else "")
+
+    ceilings = Ceilings(
+        named("ceiling, correlation"),
+        named("ceiling, rmse"),
+        named("ceiling, accuracy"),
+        metric="correlation",
+        by_system={},
+        within_cells=gone,
+        cell_means=gone,
+        cell_means_in_sample=gone,
+        human=gone,
+    )
+    shares = VarianceShares(gone, gone, gone, gone, gone, gone)
+    made = Reliability(gone, gone, gone, *_forms(named), gone, ceilings, variance_components=shares)
+    return with_more_raters(made, made.icc1)
+
+
+def _alphas(question: QuestionData, seed: int) -> Three:
+    """Krippendorff's alpha at the interval, ordinal and nominal level."""
+
+    def at(level: Level) -> Estimate:
+        if not (question.categorical if level == "nominal" else question.numbers):
+            return Estimate.missing(NOT_CATEGORIES if level == "nominal" else NO_ORDER)
+        return alpha(*question.triples_if_known, level, seed=seed)
+
+    return at("interval"), at("ordinal"), at("nominal")
+
+
+def question_alpha(question: QuestionData, ratings: pl.DataFrame) -> Estimate:
+    """Krippendorff's alpha of some ratings at the question's own level of measurement."""
+    if question.why_no_raters is not None:
+        return Estimate.missing(question.why_no_raters, f"Krippendorff's alpha, {question.level}")
+    return alpha(ratings["rater"], ratings["item"], ratings["value"], question.level)
+
+
+def intraclass_correlations(question: QuestionData, seed: int) -> Six:
+    """ICC(1), ICC(1,k) to ICC(3,k); those that need to know who rated are missing where that is not known."""
+    if not question.numbers:
+        return _forms(lambda form: Estimate.missing(NO_ORDER, form))
     # Without one of very few ratings nobody may disagree any more; the jackknife then has no variance to divide by.
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = icc(ratings, seed=seed)
-    forms: dict[str, Estimate] = {form: getattr(found, form) for form in ICC_FORMS}
-    if one.why_no_raters is not None:
-        for form in ("icc2", "icc2k", "icc3", "icc3k"):
-            forms[form] = Estimate.missing(one.why_no_raters, forms[form].method, forms[form].counts)
-    return forms
+        made = icc(question.coded, seed=seed)
+
+    def figure(form: str) -> Estimate:
+        known: Estimate = getattr(made, form)
+        if question.why_no_raters is None or form.startswith("icc1"):
+            return known
+        return Estimate.missing(question.why_no_raters, known.method, known.counts)
+
+    return _forms(figure)
 
 
-def _components(one: QuestionData, ratings: Ratings, seed: int) -> dict[str, Estimate]:
-    names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
-    if not one.numbers or one.why_no_raters is not None:
-        why = NO_ORDER if not one.numbers else one.why_no_raters
-        return {name: Estimate.missing(why or "", name) for name in names}
-    found: VarianceComponents = variance_components(ratings, seed=seed)
-    parts = (found.rater, found.item, found.residual)
-    shares = (found.rater_share, found.item_share, found.residual_share)
-    return dict(zip(names, (*parts, *shares), strict=True))
+def _forms(make: Callable[[str], Estimate]) -> Six:
+    return make("icc1"), make("icc1k"), make("icc2"), make("icc2k"), make("icc3"), make("icc3k")
 
 
-def _brief_ceiling(one: QuestionData, ratings: Ratings, seed: int) -> dict[str, Any]:
-    if not one.numbers:
-        return {"correlation": Estimate.missing(NO_ORDER, "ceiling, correlation")}
-    return {"correlation": ceiling(ratings, metric="correlation", seed=seed).overall}
+def _components(question: QuestionData, seed: int) -> VarianceShares:
+    if not question.numbers or question.why_no_raters is not None:
+        why = NO_ORDER if not question.numbers else question.why_no_raters or ""
+        names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
+        return VarianceShares(*(Estimate.missing(why, name) for name in names))
+    made = variance_components(question.coded, seed=seed)
+    return VarianceShares(
+        made.rater, made.item, made.residual, made.rater_share, made.item_share, made.residual_share
+    )
 
 
-def _ceiling(one: QuestionData, ratings: Ratings, seed: int, votes: bool) -> dict[str, Any]:
+def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
     """Ceilings by metric; by system, within cells and of the bare cell means for the metric labels are made for."""
-    system, cell = _of_items(one)
+    system, cell = _of_items(question)
     grouped = system if 1 < len(set(system.values())) <= MOST_GROUPS else None
-    out: dict[str, Any] = {}
-    if one.numbers:
-        main = ceiling(ratings, metric="correlation", cell=cell, group=grouped, seed=seed)
-        out["correlation"] = main.overall
-        out["rmse"] = ceiling(ratings, metric="rmse", seed=seed).overall
-    else:
-        out["correlation"] = Estimate.missing(NO_ORDER, "ceiling, correlation")
-        out["rmse"] = Estimate.missing(NO_ORDER, "ceiling, rmse")
-    why = LEFT_TO_POOL if one.categorical else NOT_CATEGORIES
-    out["accuracy"] = Estimate.missing(why, "ceiling, accuracy")
-    if one.categorical and (votes or not one.numbers):
-        of_votes = ceiling(ratings, metric="accuracy", cell=cell, seed=seed)
-        out["accuracy"] = of_votes.overall
-        out["accuracy_cell_means"] = of_votes.cell_means
-        out["accuracy_human"] = of_votes.human
-        main = main if one.numbers else of_votes
-    return out | _details(main, grouped)
+    correlation, rmse = (Estimate.missing(NO_ORDER, f"ceiling, {name}") for name in ("correlation", "rmse"))
+    accuracy = Estimate.missing(LEFT_TO_POOL if question.categorical else NOT_CATEGORIES, "ceiling, accuracy")
+    main = of_votes = None
+    if question.numbers:
+        main = ceiling(question.coded, metric="correlation", cell=cell, group=grouped, seed=seed)
+        correlation = main.overall
+        rmse = ceiling(question.coded, metric="rmse", seed=seed).overall
+    if question.categorical and (votes or main is None):
+        of_votes = ceiling(question.coded, metric="accuracy", cell=cell, seed=seed)
+        accuracy = of_votes.overall
+    main = main or of_votes
+    assert main is not None, "answers are numbers or categories"
+    return Ceilings(
+        correlation,
+        rmse,
+        accuracy,
+        None if of_votes is None else of_votes.cell_means,
+        None if of_votes is None else of_votes.human,
+        main.metric,
+        {str(name): group for name, group in main.groups.items()} if grouped else {},
+        main.within_cells,
+        main.cell_means,
+        main.cell_means_in_sample,
+        main.human,
+    )
 
 
-def _details(main: Ceiling, grouped: Mapping[str, str] | None) -> dict[str, Any]:
-    return {
-        "metric": main.metric,
-        "by_system": {str(name): found for name, found in main.groups.items()} if grouped else {},
-        "within_cells": main.within_cells,
-        "cell_means": main.cell_means,
-        "cell_means_in_sample": main.cell_means_in_sample,
-        "human": main.human,
-    }
-
-
-def _of_items(one: QuestionData) -> tuple[dict[str, str], dict[str, str] | None]:
+def _of_items(question: QuestionData) -> tuple[dict[str, str], dict[str, str] | None]:
     """System and cell of every item; no cells where stimuli have neither system nor intent."""
-    names = one.items["item"].to_list()
-    system = dict(zip(names, one.items["system"].fill_null("unknown").to_list(), strict=True))
-    facts = one.items.select(pl.col("system", "intent").fill_null(""))
+    names = question.items["item"].to_list()
+    system = dict(zip(names, question.items["system"].fill_null("unknown").to_list(), strict=True))
+    facts = question.items.select(pl.col("system", "intent").fill_null(""))
     if facts.n_unique() < 2:
         return system, None
     cells = facts.select(pl.concat_str("system", "intent", separator=" / ")).to_series().to_list()
     return system, dict(zip(names, cells, strict=True))
 
 
-def _without_ratings(one: QuestionData) -> dict[str, Any]:
+def _from_means(question: QuestionData) -> Reliability:
     """What can be said from means, spreads and counts alone, and the reason for all the rest."""
-    why = one.why_no_raters or one.why_empty
-    gone = Estimate.missing(why)
-    out: dict[str, Any] = dict.fromkeys(("alpha_interval", "alpha_ordinal", "alpha_nominal"), gone)
-    out |= {form: Estimate.missing(why, form) for form in ICC_FORMS}
-    found = (
-        one_way_from_means(one.items["mean"], one.items["sd"], one.items["n"]) if one.items.height else None
+    made = _nothing(question.why_no_raters or question.why_empty, method=True)
+    if not question.items.height:
+        return made
+    known = one_way_from_means(question.items["mean"], question.items["sd"], question.items["n"])
+    top = replace(made.ceiling, correlation=known.ceiling, rmse=known.rmse)
+    made = replace(made, icc1=known.icc1, icc1k=known.icc1k, ceiling=top)
+    return with_more_raters(made, known.icc1)
+
+
+@dataclass(frozen=True, slots=True)
+class OneWayMeans:
+    """ICC(1,1), ICC(1,k), and the ceilings of correlation and root mean squared error."""
+
+    icc1: Estimate
+    icc1k: Estimate
+    ceiling: Estimate
+    rmse: Estimate
+
+
+def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMeans:
+    """One-way reliability of published means; missing with a reason where spread or count is."""
+    usable = pl.DataFrame({"mean": mean, "sd": sd, "n": n}).drop_nulls().filter(pl.col("n") > 1)
+    counts = {"items": usable.height, "ratings": int(usable["n"].sum())}
+    y, s, k = (usable[name].to_numpy().astype(np.float64) for name in ("mean", "sd", "n"))
+    within = float(((k - 1) * s**2).sum() / (k - 1).sum()) if usable.height else 0.0
+    tops = ceiling_from_means(y, s, k, "correlation"), ceiling_from_means(y, s, k, "rmse")
+    if usable.height < 2 or within <= 0:
+        few = "fewer than two items have a mean, a spread and a count"
+        gone = Estimate.missing(few if usable.height < 2 else "the spreads are all zero", FROM_MEANS, counts)
+        return OneWayMeans(gone, gone, *tops)
+    from scipy.special import fdtri
+
+    total = float(k.sum())
+    grand = float((k * y).sum() / total)
+    df = (usable.height - 1, total - usable.height)
+    n0 = (total - float((k**2).sum()) / total) / df[0]
+    f = float((k * (y - grand) ** 2).sum()) / df[0] / within
+    single = [
+        (ratio - 1) / (ratio - 1 + n0) for ratio in (f, *(f / float(fdtri(*df, q)) for q in (0.975, 0.025)))
+    ]
+    several = [stepped_up(value, n0) for value in single]
+    name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
+    return OneWayMeans(
+        Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts),
+        Estimate(
+            several[0], several[1], several[2], f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}", name, 0.95, counts
+        ),
+        *tops,
     )
-    out["split_half"] = gone
-    metrics = {
-        name: Estimate.missing(why, f"ceiling, {name}") for name in ("correlation", "rmse", "accuracy")
-    }
-    if found is not None:
-        out |= {"icc1": found.icc1, "icc1k": found.icc1k}
-        metrics |= {"correlation": found.ceiling, "rmse": found.rmse}
-    within = dict.fromkeys(("within_cells", "cell_means", "cell_means_in_sample", "human"), gone)
-    out["ceiling"] = metrics | {"metric": "correlation", "by_system": {}} | within
-    names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
-    out["variance_components"] = dict.fromkeys(names, gone)
-    return _json(out | growth(out["icc1"]))
-
-
-def _json(tree: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in tree.items():
-        if isinstance(value, Estimate):
-            out[name] = value.to_json()
-        else:
-            out[name] = _json(value) if isinstance(value, Mapping) else value
-    return out

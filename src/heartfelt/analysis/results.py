@@ -210,14 +210,14 @@ class Effect:
     model: str
     type: int
     effect: str
-    df: Df | None
-    f: float | None = field(metadata={"key": "F"})
-    p: float | None
-    eta_squared: float | None
-    eta_squared_of_total: float | None
     partial_eta_squared: Estimate
-    omega_squared: float | None
-    n: int | None
+    df: Df | None = None
+    f: float | None = field(default=None, metadata={"key": "F"})
+    p: float | None = None
+    eta_squared: float | None = None
+    eta_squared_of_total: float | None = None
+    omega_squared: float | None = None
+    n: int | None = None
     notes: tuple[str, ...] = ()
     why_missing: str | None = field(default=None, metadata=OMIT)
     without_covariates: WithoutCovariates | None = field(default=None, metadata=OMIT)
@@ -231,10 +231,10 @@ class MixedEffect:
     deviation: Outcome
     model: str
     effect: str
-    df: Df | None
-    f: float | None = field(metadata={"key": "F"})
-    p: float | None
     variances: ByName
+    df: Df | None = None
+    f: float | None = field(default=None, metadata={"key": "F"})
+    p: float | None = None
     method: str = field(default="", metadata=OMIT)
     n: int | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] | None = field(default=None, metadata=OMIT_NONE)
@@ -264,20 +264,9 @@ class Pair:
 
     def to_json(self) -> dict[str, Any]:
         """The row, with the difference and its bounds as plain numbers."""
-        out: dict[str, Any] = {
-            "outcome": self.outcome,
-            "deviation": self.deviation,
-            "factor": self.factor,
-            "model": self.model,
-            "method": self.method,
-            "a": self.a,
-            "b": self.b,
-            "difference": self.difference.value,
-            "low": self.difference.low,
-            "high": self.difference.high,
-            "p": self.p,
-            "significant": self.significant,
-        }
+        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__[:7]}
+        out |= {"difference": self.difference.value, "low": self.difference.low, "high": self.difference.high}
+        out |= {"p": self.p, "significant": self.significant}
         if self.model is not None:
             out["df"] = self.df
         else:
@@ -292,20 +281,19 @@ class Pair:
     def from_json(cls, data: Mapping[str, Any]) -> Pair:
         """Restore a row."""
         why = data.get("why_missing")
-        numbers = (data["difference"], data["low"], data["high"])
-        difference = Estimate(
-            *numbers,
-            method="difference of means",
-            interval=data.get("interval", ""),
-            why_missing=(why or "not computed") if numbers[0] is None else None,
-            why_no_interval=why,
-        )
-        names = ("outcome", "deviation", "factor", "model", "method", "a", "b", "p", "significant")
+        plain: dict[str, Any] = {name: data.get(name) for name in cls.__slots__ if name != "difference"}
+        value, low, high = data["difference"], data["low"], data["high"]
         return cls(
-            **{name: data[name] for name in names},
-            difference=difference,
-            df=data.get("df"),
-            p_alone=data.get("p_alone"),
+            **plain,
+            difference=Estimate(
+                value,
+                low,
+                high,
+                method="difference of means",
+                interval=data.get("interval", ""),
+                why_missing=(why or "not computed") if value is None else None,
+                why_no_interval=why,
+            ),
         )
 
 

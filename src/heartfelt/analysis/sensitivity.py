@@ -1,97 +1,187 @@
-"""Every headline figure with all raters and without those the default policy would leave out, side by side.
+"""What the raters in question change: every headline figure with and without them, and how much of the change is built in.
 
 ``without`` is what an analysis under the default policy gives: the study's minimum number of ratings then leaves some
-stimuli without a label, so both sides' counts stand beside the figures.
+stimuli without a label, so both sides' counts are given with the figures.
+
+Screening leaves out raters who disagree with the rest, so agreement rises on the very ratings they were chosen by,
+even if everybody were equally careful. The cross-fit splits the stimuli into two halves at random: the default policy
+chooses raters on one half, alpha with and without them is measured on the other, and the halves change places; the
+figures are means of both. With half the ratings fewer raters stand out, so the rise is, if anything, on the low side.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
-Parts = dict[str, Any]
-"""What figures are read from: counts, reliability, anova, pairwise, systems, slopes, hit_rate."""
+import polars as pl
+
+from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.reliability import question_alpha
+from heartfelt.analysis.results import Effect, Outcome, Pair, Quadrants, Reliability, Slope, SystemMeans
+from heartfelt.analysis.summary import (
+    Crossfit,
+    HalfAlpha,
+    HeldOutAlpha,
+    SensitivityFigure,
+    SensitivityPairs,
+    SideCounts,
+)
+from heartfelt.screening.panel import Panel, screen
+from heartfelt.screening.policy import POLICIES
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.estimate import Estimate
+from heartfelt.streams import stream
 
 RELIABILITY = ("alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1", "icc1k")
-MEASURES = (("mean", "mean"), ("deviation", "signed deviation"), ("absolute_deviation", "absolute deviation"))
+LEAST_STIMULI = 8
+MOST_RATINGS = 300_000
+
+Key: TypeAlias = tuple[str, str | None, str | None, str | None]
+"""Figure, question, of what, model."""
 
 
-def sensitivity(with_all: Parts, without: Parts) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The parts that are computed for both sides."""
+
+    counts: SideCounts
+    reliability: Mapping[str, Reliability]
+    anova: tuple[Effect, ...]
+    pairwise: tuple[Pair, ...]
+    systems: tuple[SystemMeans, ...]
+    slopes: tuple[Slope, ...]
+    quadrants: Quadrants | None
+
+
+def sensitivity(with_all: Side, without: Side) -> tuple[SensitivityFigure, ...]:
     """Figures of both sides in the same order; a figure that only one side has is missing on the other."""
-    left, right = figures(with_all), figures(without)
-    gone = {"value": None, "why_missing": "it cannot be computed from these raters"}
-    rows = []
-    for key in [*left, *(key for key in right if key not in left)]:
-        figure, question, of, model = key
-        row = {"figure": figure, "question": question, "of": of, "model": model}
-        rows.append(row | {"with_all": left.get(key, gone), "without": right.get(key, gone)})
-    return rows
+    left, right = _figures(with_all), _figures(without)
+    gone = Estimate.missing("it cannot be computed from these raters")
+    return tuple(
+        SensitivityFigure(*key, left.get(key, gone), right.get(key, gone))
+        for key in dict.fromkeys([*left, *right])
+    )
 
 
-def figures(parts: Parts) -> dict[tuple[str, str | None, str | None, str | None], Any]:
-    """The headline figures of one side, by (figure, question, of what, model)."""
-    out: dict[tuple[str, str | None, str | None, str | None], Any] = {}
-    for question, found in parts["reliability"].items():
+def _figures(side: Side) -> dict[Key, Estimate | float | None]:
+    """The headline figures of one side."""
+    out: dict[Key, Estimate | float | None] = {}
+    for question, trust in side.reliability.items():
         for name in RELIABILITY:
-            if name in found and found[name]["value"] is not None:
-                out[(name, question, None, None)] = found[name]
-        out[("ceiling", question, None, None)] = found["ceiling"]["correlation"]
-    for row in parts["anova"]:
-        words = f"{row['effect']} on {_words(row['deviation'])} ({row['model']})"
-        of = (row["outcome"], row["effect"], f"{row['deviation']} ~ {row['model']}")
-        out[(f"F of {words}", *of)] = row["F"]
-        out[(f"eta squared of {words}", *of)] = row["eta_squared"]
-    for row in parts["systems"]:
-        for name, words in MEASURES:
-            if row[name]["value"] is not None:
-                out[(f"{words} of {row['system']}", row["question"], row["system"], None)] = row[name]
-    for row in parts["slopes"]:
-        out[(f"slope of {row['system']}", row["question"], row["system"], None)] = row["slope"]
-    if parts["hit_rate"] is not None:
-        out[("quadrant hit rate", None, None, None)] = parts["hit_rate"]
+            coefficient: Estimate = getattr(trust, name)
+            if not coefficient.is_missing:
+                out[name, question, None, None] = coefficient
+        out["ceiling", question, None, None] = trust.ceiling.correlation
+    for row in side.anova:
+        measure = "mean rating" if row.deviation == "value" else f"{row.deviation} deviation"
+        words = f"{row.effect} on {measure} ({row.model})"
+        of = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
+        out[f"F of {words}", *of] = row.f
+        out[f"eta squared of {words}", *of] = row.eta_squared
+    for system in side.systems:
+        means = system.means
+        for words, figure in (
+            ("mean", means.mean),
+            ("signed deviation", means.deviation),
+            ("absolute deviation", means.absolute_deviation),
+        ):
+            if not figure.is_missing:
+                out[f"{words} of {system.system}", system.question, system.system, None] = figure
+    for line in side.slopes:
+        out[f"slope of {line.system}", line.question, line.system, None] = line.slope
+    if side.quadrants is not None:
+        out["quadrant hit rate", None, None, None] = side.quadrants.hit_rate
     return out
 
 
-def _words(outcome: str) -> str:
-    return "mean rating" if outcome == "value" else f"{outcome} deviation"
-
-
-def side_counts(with_all: Parts, without: Parts) -> dict[str, Any]:
-    """How many raters, ratings, stimuli and labels stand behind each side."""
-    return {"with_all": with_all["counts"], "without": without["counts"]}
-
-
-def side_pairs(with_all: Parts, without: Parts) -> list[dict[str, Any]]:
+def sensitivity_pairs(with_all: Side, without: Side) -> tuple[SensitivityPairs, ...]:
     """For every family of pairs, how many differ on each side, and which pairs differ on one side only."""
-    left, right = _families(with_all["pairwise"]), _families(without["pairwise"])
+    left, right = _families(with_all.pairwise), _families(without.pairwise)
     rows = []
     for key, pairs in left.items():
         other = right.get(key, {})
         both = [pair for pair in pairs if pair in other]
-        question, deviation, factor, method, model = key
         rows.append(
-            {
-                "question": question,
-                "deviation": deviation,
-                "factor": factor,
-                "method": method,
-                "model": model,
-                "pairs": len(pairs),
-                "with_all": sum(pairs.values()),
-                "without": sum(other.values()),
-                "only_with_all": [list(pair) for pair in both if pairs[pair] and not other[pair]],
-                "only_without": [list(pair) for pair in both if other[pair] and not pairs[pair]],
-            }
+            SensitivityPairs(
+                *key,
+                len(pairs),
+                sum(pairs.values()),
+                sum(other.values()),
+                tuple(pair for pair in both if pairs[pair] and not other[pair]),
+                tuple(pair for pair in both if other[pair] and not pairs[pair]),
+            )
         )
-    return rows
+    return tuple(rows)
 
 
-Family = tuple[str, str, str, str, str | None]
+Family: TypeAlias = tuple[str, Outcome, str, str, str | None]
 
 
-def _families(pairs: list[dict[str, Any]]) -> dict[Family, dict[tuple[str, str], bool]]:
+def _families(pairs: Iterable[Pair]) -> dict[Family, dict[tuple[str, str], bool]]:
     out: dict[Family, dict[tuple[str, str], bool]] = {}
     for row in pairs:
-        key = (row["outcome"], row["deviation"], row["factor"], row["method"], row.get("model"))
-        family = out.setdefault(key, {})
-        family[(row["a"], row["b"])] = bool(row["significant"])
+        key = (row.outcome, row.deviation, row.factor, row.method, row.model)
+        out.setdefault(key, {})[row.a, row.b] = bool(row.significant)
+    return out
+
+
+def crossfit(panel: Panel, default: Panel, seed: int) -> Crossfit | str:
+    """Held-out alpha per question, or why there is none."""
+    source = panel.source
+    if not default.dropped:
+        return "the default policy leaves nobody out"
+    if source.survey.ratings > MOST_RATINGS:
+        return f"there are more than {MOST_RATINGS:,} ratings"
+    halves = _halves(source, seed)
+    if halves is None:
+        return f"fewer than {LEAST_STIMULI} rated stimuli"
+    chosen = [list(screen(half, POLICIES["default"], seed=seed).dropped) for half in halves]
+    materials = [prepare(half) for half in halves]
+    rows = [_held_out(materials, place, chosen) for place in range(len(materials[0].questions))]
+    known = tuple(row for row in rows if row is not None)
+    if not known:
+        return "alpha cannot be computed on both halves"
+    return Crossfit(tuple(len(names) for names in chosen), known)
+
+
+def _held_out(materials: list[Material], place: int, chosen: list[list[str]]) -> HeldOutAlpha | None:
+    pairs = []
+    for half, other in ((0, 1), (1, 0)):
+        question = materials[half].questions[place]
+        rest = question.ratings.filter(~pl.col("rater").is_in(chosen[other]))
+        if not rest.height:
+            return None
+        with_all, without = question_alpha(question, question.ratings), question_alpha(question, rest)
+        if with_all.value is None or without.value is None:
+            return None
+        pairs.append(HalfAlpha(with_all.value, without.value))
+    before = sum(pair.with_all for pair in pairs) / 2
+    after = sum(pair.without for pair in pairs) / 2
+    return HeldOutAlpha(question.id, f"alpha_{question.level}", before, after, after - before, tuple(pairs))
+
+
+def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:
+    """The snapshot twice, each with half of its rated stimuli at random, and with all of its probes."""
+    names = sorted(source.without_probes.survey.stimuli)
+    probes = set(source.survey.stimuli) - set(names)
+    if len(names) < LEAST_STIMULI:
+        return None
+    order = stream(seed, "analysis", "crossfit").permutation(len(names))
+    first = {names[place] for place in order[: len(names) // 2].tolist()}
+    out = []
+    for chosen in (first | probes, set(names) - first | probes):
+        mine = pl.col("stimulus").is_in(list(chosen))
+        items = source.table("items")
+        out.append(
+            Snapshot.build(
+                source.study,
+                stimuli=source.stimuli.filter(mine),
+                ratings=source.scan_ratings().filter(mine).collect(),
+                raters=source.raters,
+                source=source.source,
+                items=items.filter(mine) if items.height else items,
+            )
+        )
     return out

@@ -1,7 +1,7 @@
 """The summary of an analysis: every part of it, and what an analysis returns.
 
-``heartfelt.serialization`` turns a ``Summary`` into ``summary.json`` and back, with the fields' names as keys. A part that does not
-apply, or that could not be computed, is None, and ``Summary.why_missing`` gives the reason.
+``heartfelt.serialization`` turns a ``Summary`` into ``summary.json`` and back, with the fields' names as keys. A part
+that does not apply, or that could not be computed, is None, and ``Summary.why_missing`` gives the reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from heartfelt.analysis.results import (
     SystemMeans,
 )
 from heartfelt.representation import ShortRepr
-from heartfelt.screening.panel import Panel
+from heartfelt.screening.panel import Panel, RuleSummary
 from heartfelt.screening.policy import Policy
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -126,21 +126,6 @@ class DroppedRater:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleResult:
-    """How many raters a rule judged and flagged, and why it could not judge the others."""
-
-    rule: str
-    about: str
-    action: str
-    error_controlled: bool
-    judged: int
-    flagged: int
-    not_judged: int
-    why_not_judged: Mapping[str, int]
-    why_missing: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RankedRater:
     """A rater's place in the order of suspicion."""
 
@@ -167,7 +152,7 @@ class Screening:
     dropped: tuple[str, ...]
     dropped_by_default: tuple[str, ...]
     ledger_by_default: tuple[DroppedRater, ...]
-    rules: Mapping[str, RuleResult]
+    rules: Mapping[str, RuleSummary]
     ranking: tuple[RankedRater, ...]
     notes: tuple[str, ...]
     why_missing: str | None = field(default=None, metadata=OMIT)

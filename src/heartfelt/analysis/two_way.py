@@ -30,11 +30,12 @@ import polars as pl
 from heartfelt.stats.agreement.interval import variance
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, code
+from heartfelt.wording import plural
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Score: TypeAlias = Callable[[Matrix, Ints], Floats]
-"""Scores of stimuli from their mean ratings (one column a question) and the stimuli's codes."""
+"""Scores of stimuli from their mean ratings (one column per question) and the stimuli's codes."""
 
 LEAST_RATERS = 3
 NO_WIDTH = "leaving out any stimulus or rater changes nothing, which would make an interval without width"
@@ -44,7 +45,7 @@ NO_WIDTH = "leaving out any stimulus or rater changes nothing, which would make 
 class Stimuli:
     """Mean ratings of stimuli under one or more questions, and the ratings behind them.
 
-    ``value`` has a row per (rater, stimulus) and a column a question, NaN where that question was not answered.
+    ``value`` has a row per (rater, stimulus) and a column per question, NaN where that question was not answered.
     """
 
     names: list[str]
@@ -95,7 +96,7 @@ class Changes:
 def stimuli_of(
     items: pl.DataFrame, parts: Sequence[pl.DataFrame], means: Sequence[str], why_no_raters: str | None
 ) -> Stimuli:
-    """Lay out items (item, system, intent, ``means``) and their ratings (rater, item, value), one table a question."""
+    """Stimuli from items (item, system, intent, ``means``) and their ratings (rater, item, value), one table per question."""
     names = items["item"].to_list()
     mean = items.select(means).to_numpy().astype(np.float64, copy=True)
     size = len(names)
@@ -107,8 +108,8 @@ def stimuli_of(
         return Stimuli(names, mean, np.ones_like(mean), none, none, empty, 0, cell, "no single ratings")
     wide = parts[0].select("rater", "item", pl.col("value").alias("0"))
     for place, part in enumerate(parts[1:], 1):
-        one = part.select("rater", "item", pl.col("value").alias(str(place)))
-        wide = wide.join(one, on=["rater", "item"], how="full", coalesce=True)
+        other = part.select("rater", "item", pl.col("value").alias(str(place)))
+        wide = wide.join(other, on=["rater", "item"], how="full", coalesce=True)
     where = pl.DataFrame({"item": names}, schema={"item": pl.String}).with_row_index("_at")
     wide = wide.join(where, on="item", how="inner").sort("_at", "rater")
     value = wide.select(str(place) for place in range(len(parts))).to_numpy().astype(np.float64)
@@ -122,7 +123,7 @@ def stimuli_of(
     if why_no_raters:
         why = "raters unknown"
     elif raters.count < LEAST_RATERS:
-        why = f"only {raters.count} rater{'s' if raters.count != 1 else ''}"
+        why = f"only {plural(raters.count, 'rater')}"
     return Stimuli(names, mean, n, raters.codes, stimulus, value, raters.count, cell, why)
 
 
@@ -225,16 +226,12 @@ def difference(a: Changes, b: Changes) -> Changes:
     """The first statistic less the second, of different stimuli rated by the same raters."""
     total = a.stimuli.variance + b.stimuli.variance
     below = a.stimuli.variance**2 / a.stimuli.df + b.stimuli.variance**2 / b.stimuli.df
-    units = a.stimuli.units + b.stimuli.units
-    ratings = Sampled(a.ratings.variance + b.ratings.variance, 1.0, a.ratings.units + b.ratings.units)
+    alone = min(a.stimuli.units, b.stimuli.units) < 2
+    units = 1 if alone else a.stimuli.units + b.stimuli.units
     return Changes(
         a.value - b.value,
-        Sampled(
-            total,
-            total**2 / below if below > 0 else 1.0,
-            units if min(a.stimuli.units, b.stimuli.units) > 1 else 1,
-        ),
-        ratings,
+        Sampled(total, total**2 / below if below > 0 else 1.0, units),
+        Sampled(a.ratings.variance + b.ratings.variance, 1.0, a.ratings.units + b.ratings.units),
         a.by_rater - b.by_rater,
         a.took_part | b.took_part,
         a.why_items_only or b.why_items_only,
@@ -259,7 +256,7 @@ def error_of(changes: Changes) -> Error | str:
     name, why = "jackknife over stimuli", changes.why_items_only
     by_rater = changes.by_rater[changes.took_part]
     if not why and by_rater.size < LEAST_RATERS:
-        why = f"only {by_rater.size} rater{'s' if by_rater.size != 1 else ''}"
+        why = f"only {plural(by_rater.size, 'rater')}"
     if why:
         name += f" ({why})"
     else:
@@ -291,16 +288,15 @@ def estimate(changes: Changes | str, method: str, scale: Literal["plain", "share
     if scale == "plain":
         return plain.with_interval(value - reach, value + reach, error.name)
     if not 1e-12 < value < 1 - 1e-12:
-        return replace(
-            plain, counts=dict(plain.counts), why_no_interval="the share lies on the edge of its range"
-        )
+        why = "the share lies on the edge of its range"
+        return replace(plain, counts=dict(plain.counts), why_no_interval=why)
     centre, reach = math.log(value / (1 - value)), reach / (value * (1 - value))
     low, high = (1 / (1 + math.exp(-(centre + side * reach))) for side in (-1, 1))
     return plain.with_interval(low, high, f"{error.name}, logit scale")
 
 
-def p_value(changes: Changes, error: Error) -> float:
-    """The two-sided p-value of the statistic being zero."""
+def p_value(value: float, error: Error) -> float:
+    """The two-sided p-value of a statistic being zero."""
     from scipy.special import stdtr
 
-    return float(2 * stdtr(error.df, -abs(changes.value) / error.value))
+    return float(2 * stdtr(error.df, -abs(value) / error.value))

@@ -1,147 +1,111 @@
 """The verdict: one bottom line, then what the ratings say about systems, reliability and raters.
 
-The bottom line says the worst first. Where the ratings show no sign of depending on the stimuli, nothing else is
-worth reading, and it says what to check.
+The bottom line gives the worst news first. Where the ratings show no sign of depending on the stimuli, nothing else
+is worth reading, and it says what to check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from heartfelt.analysis import verdict_raters, verdict_reliability, verdict_systems
+from heartfelt.analysis import verdict_raters, verdict_systems
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.analysis.phrases import listed, plural, share, with_interval
-from heartfelt.analysis.spoken import (
-    Summary,
+from heartfelt.analysis.highlights import (
     called,
+    cell_words,
+    covered,
+    covers_pools,
+    differs,
+    hit_clause,
     information,
+    main_effects,
     main_questions,
     mean_rating,
-    rows,
     single_rating,
-    spoken,
-    system_effects,
 )
-from heartfelt.analysis.verdict_reliability import fitness
+from heartfelt.analysis.results import CountTest, Reliability
+from heartfelt.analysis.summary import Summary, Verdict
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval, listed, number, p_value, percent, plural, share
 
-__all__ = ["Verdict", "verdict"]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The sentences at the top of a report."""
-
-    bottom_line: str
-    systems: tuple[str, ...]
-    reliability: tuple[str, ...]
-    raters: tuple[str, ...]
-
-    @property
-    def sentences(self) -> list[str]:
-        """All of them, the bottom line first."""
-        return [self.bottom_line, *self.systems, *self.reliability, *self.raters]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, by group."""
-        return {
-            "bottom_line": self.bottom_line,
-            "systems": list(self.systems),
-            "reliability": list(self.reliability),
-            "raters": list(self.raters),
-        }
+LEAST_RELIABLE = 0.7
+SINGLE = 0.9
+WIDEST = 0.5
+LEAST_CEILING = 0.05
+MOST_RATERS = 1000
+MOST_NAMED = 4
 
 
 def verdict(summary: Summary) -> Verdict:
     """What these ratings let one conclude, and what they do not."""
     return Verdict(
-        " ".join(_written("the bottom line", lambda: iter([bottom_line(summary)]))),
-        tuple(_written("the systems", lambda: verdict_systems.sentences(summary))),
-        tuple(_written("the reliability", lambda: verdict_reliability.sentences(summary))),
-        tuple(_written("the raters", lambda: verdict_raters.sentences(summary))),
+        " ".join(_written("the bottom line", lambda: [bottom_line(summary)])),
+        _written("the systems", lambda: verdict_systems.sentences(summary)),
+        _written("the reliability", lambda: reliability_sentences(summary)),
+        _written("the raters", lambda: verdict_raters.sentences(summary)),
     )
 
 
-def _written(what: str, sentences: Callable[[], Iterator[str]]) -> list[str]:
-    made = attempt(lambda: list(sentences()))
-    return [f"The verdict on {what} is missing: {made.why}."] if isinstance(made, Failed) else made
+def _written(what: str, sentences: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    made = attempt(lambda: tuple(sentences()))
+    return (f"The verdict on {what} is missing: {made.why}.",) if isinstance(made, Failed) else made
 
 
 def bottom_line(summary: Summary) -> str:
     """One sentence."""
-    c = summary["counts"]
-    if not c["answers"] and not c["means"]:
+    c = summary.counts
+    if not c.answers and not c.means:
         return "There are no ratings, so nothing can be concluded."
     nothing = _no_information(summary)
     if nothing:
         return nothing
-    clauses = [*_systems(summary), *_hits(summary), *_trust(summary)]
+    clauses = [*_systems(summary), *filter(None, [hit_clause(summary)]), *_trust(summary)]
     if not clauses:
         clauses = ["the ratings are too few, or too much alike, to say what they are good for"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
-    if not c["answers"]:
-        return f"From {c['means']:,} published means, without single ratings: {text}."
-    text = f"{text[0].upper()}{text[1:]}"
-    left_out = len(summary["screening"]["dropped"])
+    if not c.answers:
+        return f"From {c.means:,} published means, without single ratings: {text}."
+    left_out = len(summary.screening.dropped)
     if left_out:
-        name = summary["policy"]["name"]
-        text += f" (the policy '{name}' left out {left_out} of {plural(c['raters'], 'rater')})"
-    return f"{text}."
+        text += f" (the policy '{summary.policy.name}' left out {left_out} of {plural(c.raters, 'rater')})"
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _no_information(summary: Summary) -> str | None:
     """The sentence for ratings that do not depend on the stimuli; None where some question's ratings do."""
-    checks = summary.get("checks") or {}
-    flat = set(checks.get("constant_questions") or [])
-    found = main_questions(summary)
-    pooled = any("n_questions" in one for one in found.values())
-    every = found if pooled else dict(summary.get("reliability") or {})
-    states = {name: "not shown" if name in flat else information(one) for name, one in every.items()}
-    if not states or any(state != "not shown" for state in states.values()):
+    checks = summary.checks
+    flat = set(checks.constant_questions) if checks else set()
+    every = main_questions(summary) if covers_pools(summary) else summary.reliability or {}
+    if not every or any(name not in flat and information(t) != "not shown" for name, t in every.items()):
         return None
-    names = list(states)
-    if set(names) <= flat:
+    if set(every) <= flat:
         return (
-            f"All answers on {listed(names)} are the same, so the ratings say nothing about the stimuli: check whether"
+            f"All answers on {listed(list(every))} are the same, so the ratings say nothing about the stimuli: check whether"
             " answers were recorded at all, and whether the right column was read."
         )
-    where = f" ({_figures({name: every[name] for name in names if name not in flat})})"
-    constant, judged = len(checks.get("constant_raters") or []), checks.get("raters_judged") or 0
-    look = [
-        f"raters who always give the same answer ({constant} of {judged} do)"
-        if judged
-        else "raters who always give the same answer",
-        "stimulus or rater ids that were mixed up",
-        "answers that are out of step with the stimuli (shifted rows, another order)",
-    ]
+    figures = []
+    for name, trust in [item for item in every.items() if item[0] not in flat][:MOST_NAMED]:
+        what, figure = single_rating(trust)
+        figures.append(f"{called(name, trust)}: {what} of one rating {interval(figure, bare=True)}")
+    constant = ""
+    if checks and checks.raters_judged:
+        constant = f" ({len(checks.constant_raters)} of {checks.raters_judged} do)"
     return (
-        f"The ratings carry no detectable information about the stimuli{where}, so no difference reported below can be"
-        f" trusted: check for {listed(look)}."
+        f"The ratings carry no detectable information about the stimuli ({'; '.join(figures)}), so no difference"
+        f" reported below can be trusted: check for raters who always give the same answer{constant}, stimulus or rater ids that"
+        " were mixed up and answers that are out of step with the stimuli (shifted rows, another order)."
     )
-
-
-def _figures(found: dict[str, Any]) -> str:
-    parts = []
-    for name, one in list(found.items())[:4]:
-        what, figure = single_rating(one)
-        parts.append(f"{called(name, one)}: {what} of one rating {with_interval(figure)}")
-    return "; ".join(parts)
 
 
 def _systems(summary: Summary) -> list[str]:
     """Whether systems differ, by the mixed model where raters count as a sample, else by the analysis of variance."""
-    effects = system_effects(summary)
-    if not effects:
-        return []
-    mixed = {row["outcome"]: row["p"] for row in rows(summary, "mixed", effect="system")}
+    mixed = {row.outcome: row.p for row in summary.mixed or () if row.effect == "system"}
     differ: list[str] = []
     only_here: list[str] = []
     same: list[str] = []
-    for name, row in effects.items():
+    for name, row in main_effects(summary).items():
         wide = mixed.get(name)
-        here = row["p"] < 0.05
-        (differ if here and (wide is None or wide < 0.05) else only_here if here else same).append(name)
+        (same if not differs(row) else differ if wide is None or wide < 0.05 else only_here).append(name)
     parts = []
     if differ:
         parts.append(f"systems differ in {_some(differ)}")
@@ -157,61 +121,194 @@ def _systems(summary: Summary) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    return listed(names) if len(names) <= 4 else f"{len(names)} questions"
+    return listed(names) if len(names) <= MOST_NAMED else f"{len(names)} questions"
 
 
-def _hits(summary: Summary) -> list[str]:
-    found = summary.get("quadrants")
-    if not found or found["hit_rate"]["value"] is None:
-        return []
-    chance = found.get("hit_rate_by_chance")
-    text = f"{100 * found['hit_rate']['value']:.0f}% of the stimuli are perceived in the quadrant they were meant for"
-    return [text + (f" ({100 * chance['value']:.0f}% would be by chance)" if chance else "")]
+def _range(values: Iterable[float | None]) -> str:
+    """``.63 to .81``, or one number where both are the same."""
+    known = [value for value in values if value is not None]
+    return " to ".join(dict.fromkeys(share(limit) for limit in (min(known), max(known))))
 
 
 def _trust(summary: Summary) -> list[str]:
-    """What the labels are good for, over the questions the verdict speaks of."""
-    found = main_questions(summary)
-    known = {name: one for name, one in found.items() if mean_rating(one)["value"] is not None}
-    lost = [called(name, one) for name, one in found.items() if information(one) == "not shown"]
-    shown = {name: one for name, one in known.items() if information(one) != "not shown"}
+    """What the labels are good for, over the questions the verdict covers."""
+    every = main_questions(summary)
+    known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
+    shown = [mean_rating(trust) for trust in known.values() if information(trust) != "not shown"]
     parts = []
     if shown:
-        kinds = {fitness(mean_rating(one)) for one in shown.values()}
-        values = sorted(float(mean_rating(one)["value"]) for one in shown.values())
-        between = (
-            share(values[0])
-            if share(values[0]) == share(values[-1])
-            else f"{share(values[0])} to {share(values[-1])}"
-        )
-        words = (
-            next(iter(kinds))
-            if len(kinds) == 1
-            else "of a reliability that differs from question to question"
-        )
-        parts.append(f"the labels are {words} (reliability {between})")
-    elif not known:
-        parts += _categories(summary)
-    unknown = [one for one in found.values() if single_rating(one)[1]["value"] is None]
-    if found and len(unknown) == len(found):
+        kinds = {fitness(labels) for labels in shown}
+        between = f"reliability {_range(labels.value for labels in shown)}"
         parts.append(
-            f"how reliable the ratings are is not known ({single_rating(unknown[0])[1].get('why_missing')})"
+            f"the labels are {kinds.pop()} ({between})"
+            if len(kinds) == 1
+            else f"how far the labels can be trusted depends on the question ({between})"
         )
+    elif not known:
+        parts += _categories(summary, every)
+    unknown = [figure for _, figure in map(single_rating, every.values()) if figure.is_missing]
+    if every and len(unknown) == len(every):
+        parts.append(f"how reliable the ratings are is not known ({unknown[0].why_missing})")
+    lost = [called(name, trust) for name, trust in every.items() if information(trust) == "not shown"]
     if lost:
         parts.append(f"the ratings of {_some(lost)} carry no detectable information about the stimuli")
     return parts
 
 
-def _categories(summary: Summary) -> list[str]:
+def _categories(summary: Summary, every: Mapping[str, Reliability]) -> list[str]:
     """For answers without an order: whether raters agree beyond chance."""
-    found = main_questions(summary)
-    agree = [called(n, one) for n, one in found.items() if information(one) == "shown"]
+    agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
     if not agree:
         return []
-    values = sorted(
-        float(single_rating(one)[1]["value"]) for one in found.values() if information(one) == "shown"
-    )
-    between = share(values[0]) if len(values) == 1 else f"{share(values[0])} to {share(values[-1])}"
-    rest = len(spoken(summary).rest) if not any("n_questions" in one for one in found.values()) else 0
+    rest = 0 if covers_pools(summary) else len(covered(summary)[1])
     more = f" (and see below for {plural(rest, 'further question')})" if rest else ""
-    return [f"raters agree beyond chance on {_some(agree)} (Krippendorff's alpha {between}){more}"]
+    between = _range(figure.value for figure in agree.values())
+    return [f"raters agree beyond chance on {_some(list(agree))} (Krippendorff's alpha {between}){more}"]
+
+
+def fitness(labels: Estimate) -> str:
+    """What labels of such a reliability are good for."""
+    value, low, high = labels.value, labels.low, labels.high
+    if value is None or low is None or high is None or high - low > WIDEST:
+        return "too uncertain to say what they are good for"
+    if value >= SINGLE:
+        return "good enough to tell single stimuli apart"
+    if value >= LEAST_RELIABLE:
+        return "fit for comparing groups of stimuli, not for trusting single labels"
+    return "too unreliable to trust single labels"
+
+
+def reliability_sentences(summary: Summary) -> Iterator[str]:
+    """All sentences on reliability."""
+    yield from _selected(summary)
+    yield from _agreement(summary)
+    for name, trust in main_questions(summary).items():
+        yield from _one_question(summary, called(name, trust), trust)
+    yield from _others(summary)
+    for name, trust in main_questions(summary).items():
+        yield from _ceiling(called(name, trust), trust, cell_words(summary))
+
+
+def _selected(summary: Summary) -> Iterator[str]:
+    """Whether the number of ratings depends on the answers, which makes agreement that of a selected sample."""
+    tests = summary.checks.ratings_per_item if summary.checks else {}
+    by_answer = {name: test.answers for name, test in tests.items() if test.answers.significant}
+    apart = {name: test.disagreement for name, test in tests.items() if test.disagreement.significant}
+    parts = []
+    if by_answer:
+        test = next(iter(by_answer.values()))
+        side = "other" if test.category is not None else "higher" if _rises(test) else "lower"
+        parts.append(f"stimuli with more ratings have {side} answers on {listed(list(by_answer), 4)}")
+    if apart:
+        more = "more" if _rises(next(iter(apart.values()))) else "less"
+        parts.append(f"raters disagree {more} on stimuli with more ratings ({listed(list(apart), 4)})")
+    if parts:
+        smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *apart.values()))
+        yield (
+            f"How many ratings a stimulus has depends on its answers: {listed(parts)} (within raters and cells,"
+            f" {p_value(smallest)} after Holm's correction). If a further rating was asked for because of the answers before it,"
+            " agreement and reliability are those of a selected sample and must not be read as those of the raters."
+        )
+
+
+def _rises(test: CountTest) -> bool:
+    return test.change is not None and (test.change.value or 0.0) > 0
+
+
+def _agreement(summary: Summary) -> Iterator[str]:
+    """What people agree on, where answers are categories; ordered ones by a coefficient that knows the order."""
+    every = summary.agreement or {}
+    if covers_pools(summary) and summary.agreement_pooled:
+        every = summary.agreement_pooled
+    else:
+        every = {name: every[name] for name in covered(summary)[0] if name in every}
+    for name, votes in every.items():
+        if votes.lead.is_missing:
+            continue
+        shown = "raters agree" if (votes.lead.low or 0.0) > 0 else "no agreement"
+        what = "Krippendorff's alpha, ordinal," if votes.leading == "alpha_ordinal" else "Fleiss' kappa"
+        text = f"On {called(name, votes)}, {shown} beyond chance"
+        text += " is shown" if shown == "no agreement" else ""
+        text += f" ({what} {interval(votes.lead, bare=True)})"
+        if not votes.leave_one_out.is_missing:
+            text += f"; one person's answer matches the majority of the others {percent(votes.leave_one_out.value)} of the time"
+        yield f"{text}."
+
+
+def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[str]:
+    """How reliable labels are, and how many raters a better label would need."""
+    what, single = single_rating(trust)
+    labels = mean_rating(trust)
+    if single.is_missing or (labels.is_missing and what == "reliability"):
+        if trust.alpha_nominal.is_missing and summary.counts.answers:
+            yield f"The reliability of {name} is unknown: {single.why_missing}."
+    elif information(trust) == "not shown":
+        yield (
+            f"The {what} of one rating of {name} is {interval(single, bare=True)}, which does not exclude zero: no information"
+            " about the stimuli is shown, and no number of raters can be named that would give some."
+        )
+    elif labels.value is not None:
+        text = f"One rating of {name} has a reliability of {interval(single, bare=True)}, "
+        if labels.value <= 0:
+            yield f"{text}so the means of the ratings say nothing about how stimuli differ."
+        else:
+            text += f"the mean of a stimulus's ratings {interval(labels, bare=True)}: {fitness(labels)}"
+            yield f"{text}{_needed(trust)}."
+
+
+def _needed(trust: Reliability) -> str:
+    """How many raters a reliability of .9 would take; nothing where that cannot be bounded."""
+    needed = trust.raters_needed.get("0.9")
+    low, high = trust.raters_needed_between.get("0.9", (None, None))
+    if not needed or high is None:
+        return ""
+    if high > MOST_RATERS:
+        return f"; .9 would take {number(low)} raters per stimulus or more" if low else ""
+    between = f" ({low:,} to {high:,})" if low is not None and low != high else ""
+    return f"; .9 would take {plural(needed, 'rater')} per stimulus{between}"
+
+
+def _others(summary: Summary) -> Iterator[str]:
+    """The questions without a sentence of their own."""
+    every = summary.reliability or {}
+    rest = list(every) if covers_pools(summary) else covered(summary)[1]
+    known: dict[str, list[tuple[float, str]]] = {}
+    for name in rest:
+        what, single = single_rating(every[name])
+        labels = mean_rating(every[name])
+        if labels.value is not None:
+            known.setdefault("the reliability of the labels", []).append((labels.value, name))
+        elif single.value is not None:
+            known.setdefault(what, []).append((single.value, name))
+    if not known:
+        return
+    lead = (
+        "Question by question" if covers_pools(summary) else f"Of the other {plural(len(rest), 'question')}"
+    )
+    parts = []
+    for what, values in known.items():
+        (low, first), (high, last) = min(values), max(values)
+        parts.append(f"{what} runs from {share(low)} ({first}) to {share(high)} ({last})")
+    text = f"{lead}, {listed(parts)}"
+    lost = [name for name in rest if information(every[name]) == "not shown"]
+    text += f"; {len(lost)} show no information about the stimuli ({listed(lost, 5)})" if lost else ""
+    yield f"{text}."
+
+
+def _ceiling(name: str, trust: Reliability, cell: str) -> Iterator[str]:
+    top = trust.ceiling
+    who = "No predictor that does not know who rated which stimulus can be expected to"
+    if top.accuracy is not None and not top.accuracy.is_missing:
+        yield f"{who} exceed an accuracy of {interval(top.accuracy, bare=True)} on the labels of {name}."
+    elif top.correlation.value is not None and (
+        top.correlation.value < LEAST_CEILING or information(trust) == "not shown"
+    ):
+        yield f"The ratings of {name} show no difference between stimuli that a predictor could find."
+    elif top.correlation.value is not None:
+        text = f"{who} correlate above {interval(top.correlation, bare=True)} with the labels of {name}"
+        within, bare = top.within_cells, top.cell_means
+        if within is not None and not within.is_missing and cell:
+            text += f", nor above {interval(within, bare=True)} within the same {cell}"
+        if bare is not None and (bare.value or 0.0) > 0 and cell:
+            text += f"; knowing only the {cell} of a stimulus already gives {interval(bare, bare=True)}"
+        yield f"{text}."

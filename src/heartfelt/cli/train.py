@@ -105,7 +105,7 @@ def _run(
             if keep:
                 found.model.write(made, replace=True)
             write_evaluation(found, made if not keep else made / "evaluation")
-    for line in evaluation_table(found.evaluation.to_json()):
+    for line in evaluation_table(found.evaluation.rows):
         screen.out.print(line, markup=False)
     screen.out.print(found.material.grouping.words, markup=False)
     for note in _notes(len(found.material.stimuli), found.material.ledger.height):

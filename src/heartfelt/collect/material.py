@@ -75,19 +75,19 @@ class Material:
     """Stimuli that are left out because their media cannot be shown, and why."""
     others: Mapping[str, Sequence[str]]
     """Every machine value there is, by question."""
-    _laid_out: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    _items: list[pl.DataFrame] = field(default_factory=list, repr=False, compare=False)
 
     def item_names(self) -> pl.DataFrame:
         """Stimulus and question of every ordinary item, and the place of its unit in the layout; made once."""
-        if "items" not in self._laid_out:
+        if not self._items:
             rows = [
                 (unit.stimulus, question, place)
                 for place, unit in enumerate(self.units[number] for number in self.layout.units)
                 for question in unit.questions
             ]
             schema = {"stimulus": pl.String, "question": pl.String, "unit": pl.Int64}
-            self._laid_out["items"] = pl.DataFrame(rows, schema=schema, orient="row")
-        return self._laid_out["items"]
+            self._items.append(pl.DataFrame(rows, schema=schema, orient="row"))
+        return self._items[0]
 
 
 def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
@@ -101,10 +101,10 @@ def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
 def make_material(
     opened: OpenStudy, numbers: Mapping[tuple[str, str], int], secret: bytes, options: CollectOptions
 ) -> Material:
-    """Lay out the units under the numbers the store knows them by."""
+    """Prepare the units under the numbers they have in the store."""
     study = opened.study
-    told = [name for name in opened.stimuli.columns if name not in _PROBED_ONLY]
-    rows = {row["stimulus"]: row for row in opened.stimuli.select(told).iter_rows(named=True)}
+    columns = [name for name in opened.stimuli.columns if name not in _PROBED_ONLY]
+    rows = {row["stimulus"]: row for row in opened.stimuli.select(columns).iter_rows(named=True)}
     missing = _missing(opened)
     files = _media(opened, {name for name, _ in missing}, secret)
     opaque = {file.stimulus: name for name, file in files.items()}

@@ -21,9 +21,7 @@ from heartfelt.study.scale import FreeText, Tags
 Place: TypeAlias = tuple[str | int, ...]
 
 _NEW_STUDY = "start a new study: copy the folder without its store"
-_NEW_QUESTION = (
-    f"Put it back. To ask something else, add a question with a new id beside it, or {_NEW_STUDY}."
-)
+_NEW_QUESTION = f"Put it back. To ask something else, add a question with a new id, or {_NEW_STUDY}."
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
     | {"demographics", "systems", "intents", "seed", "recruiting", "database"}

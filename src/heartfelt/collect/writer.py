@@ -49,9 +49,9 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Restore: researcher.restore,
     commands.Change: researcher.change,
     commands.Invite: researcher.invite,
-    researcher.ApplyStudySettings: researcher.apply_study_settings,
-    researcher.SetValue: researcher.set_value,
-    researcher.Refresh: researcher.refresh,
+    researcher.ApplyStudySettings: lambda work, _: researcher.apply_study_settings(work),
+    researcher.SetValue: lambda work, command: work.set_value(command.name, command.value),
+    researcher.Refresh: lambda work, _: researcher.summarize(work.state),
 }
 
 

@@ -165,7 +165,7 @@ def _by_folder(folder: Path, study: Study) -> list[dict[str, str]]:
 def _rated(snapshot: Snapshot, given: Path | None, questions: list[str]) -> pl.DataFrame | None:
     """What people answered about some clips: from a table, or from the snapshot after screening."""
     if given is None:
-        if not snapshot.found.ratings:
+        if not snapshot.survey.ratings:
             return None
         return first_answers(screen(snapshot, "default").snapshot()).filter(pl.col("known")).drop("known")
     table = read_table(given)

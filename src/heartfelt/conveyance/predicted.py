@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import Json, to_json
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import (
@@ -69,9 +70,13 @@ class SystemDeviation:
     system: str
     question: str
     deviation: Estimate
-    ratings_alone: Estimate | None = field(default=None, metadata={"omit": True})
-    """The same from the ratings only, where some clips were rated."""
-    tuning: float | None = field(default=None, metadata={"omit": True})
+    ratings_alone: Estimate | None = None
+    """The same from the ratings only, where some clips were rated; in JSON it and ``tuning`` are there only then."""
+    tuning: float | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain data; without ratings, without what needs them."""
+        return _without_gaps(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,18 @@ class CellDeviation:
     question: str
     intent: str
     deviation: Estimate
-    ratings_alone: Estimate | None = field(default=None, metadata={"omit": True})
-    tuning: float | None = field(default=None, metadata={"omit": True})
+    ratings_alone: Estimate | None = None
+    tuning: float | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain data; without ratings, without what needs them."""
+        return _without_gaps(self)
+
+
+def _without_gaps(row: SystemDeviation | CellDeviation) -> dict[str, Json]:
+    needs_ratings = () if row.ratings_alone is not None else ("ratings_alone", "tuning")
+    names = [each.name for each in fields(row) if each.name not in needs_ratings]
+    return {name: to_json(getattr(row, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 Read correctly: a byte-order mark, UTF-8, UTF-16 and older encodings (detected, and reported as a note), LF, CRLF or bare
 CR line ends, comma, semicolon, tab or bar as delimiter, quoted fields, blank lines, no newline at the end. An error with the
 line: a header with a name twice, a line with too many or too few fields, a quote that is never closed, a file cut off in the
-middle, an empty file, a file that is no text. Everything is read as text; numbers are made of it by those who know which
-columns hold them.
+middle, an empty file, a file that is not text. Everything is read as text; callers turn the columns they know into numbers.
 
 Text that a spreadsheet would run as a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break) is written
 with an apostrophe in front, and read back without it: :func:`spreadsheet_safe` and :meth:`Delimited.scan` are inverses.
@@ -32,26 +31,14 @@ from heartfelt.errors import InputError
 from heartfelt.files import TemporaryFolder
 
 CHUNK = 1 << 24
-_LOOKED_AT = 1 << 21
-"""Small enough to stay near the processor."""
+_COUNTED_AT_ONCE = 1 << 21
+"""Small enough to stay in the processor's cache."""
 DELIMITERS = (",", ";", "\t", "|")
 _PLAIN_TEXT_FIX = "Save the table as CSV in UTF-8, and try again."
 _FORMULA_STARTS = r"=+\-@\t\r\n＝＋－＠"
 _PLAIN_NUMBER = r"^(?:-|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)$"
-_ENCODINGS = (
-    "cp949",
-    "cp932",
-    "gb18030",
-    "big5",
-    "cp1252",
-    "cp1250",
-    "cp1251",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "koi8_r",
-)
+_ENCODINGS = ["cp949", "cp932", "gb18030", "big5", "cp1252", "cp1250", "cp1251", "cp1253", "cp1254"]
+_ENCODINGS += ["cp1255", "cp1256", "koi8_r"]
 """Encodings that spreadsheets and survey tools still write."""
 _SAMPLE = 1 << 16
 _ENOUGH_LETTERS = 4
@@ -61,7 +48,7 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 @dataclass(frozen=True, slots=True)
 class Delimited:
-    """A text table that was looked through once: where it can be read as plain UTF-8, and how."""
+    """A text table that was checked once: where it can be read as plain UTF-8, and how."""
 
     path: Path
     readable: Path
@@ -94,27 +81,13 @@ class Delimited:
         return table.with_columns(_without_apostrophe(pl.col(name)).alias(name) for name in texts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What a pass over a file's bytes counted."""
-
-    utf8: bool
-    newlines: int
-    returns: int
-    crlf: int
-    quotes: bool
-    delimiters: int
-    ends_in_newline: bool
-    escaped: bool
-
-
 def open_delimited(
     path: Path,
     delimiter: str | None = None,
     names: Sequence[str] | None = None,
     encoding: str | None = None,
 ) -> Delimited:
-    """Look through a text table and make it readable.
+    """Check a text table and make it readable.
 
     ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest.
     """
@@ -126,28 +99,28 @@ def open_delimited(
     if not first.strip():
         raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
     mark = delimiter or max(DELIMITERS, key=lambda d: _outside_quotes(first, d))
-    look = _look(path, mark)
+    counts = _counts(path, mark)
     plain = (
         encoding in {None, "utf-8"}
-        and look.utf8
-        and look.returns == look.crlf
-        and (look.crlf == 0 or look.crlf == look.newlines)
+        and counts.utf8
+        and counts.returns == counts.crlf
+        and counts.crlf in {0, counts.newlines}
     )
     keep_alive: object = None
     readable = path
     notes: tuple[str, ...] = ()
     if not plain:
-        if encoding is None and not look.utf8:
+        if encoding is None and not counts.utf8:
             encoding = detect_encoding(path)
             notes = (
                 f"{path.name} is not in UTF-8; it was read as {encoding}. If letters look wrong, state the encoding"
                 " (--map encoding=…).",
             )
         readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
-        look = _look(readable, mark)
+        counts = _counts(readable, mark)
     header = _header(readable, mark, path) if names is None else tuple(names)
-    rows = look.newlines + (0 if look.ends_in_newline else 1)
-    uneven = look.quotes or len(header) == 1 or look.delimiters != rows * (len(header) - 1)
+    rows = counts.newlines + (counts.ends[1:] not in (b"\n", b"\r"))
+    uneven = counts.quotes or len(header) == 1 or counts.delimiters != rows * (len(header) - 1)
     if uneven and _check_rows(readable, mark, len(header), path):
         readable, keep_alive = _without_blank_lines(readable, mark)
     return Delimited(
@@ -157,7 +130,7 @@ def open_delimited(
         header,
         keep_alive,
         first_row=1 if names is None else 0,
-        escaped=look.escaped,
+        escaped=counts.apostrophes,
         notes=notes,
     )
 
@@ -166,16 +139,17 @@ def read_delimited(
     path: Path, delimiter: str | None = None, names: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """All rows of a text table, every column as text; an empty cell is null. ``names``: it has no header."""
-    return all_rows(open_delimited(path, delimiter, names))
+    opened = open_delimited(path, delimiter, names)  # keeps a rewritten copy until the rows are read
+    return collected(opened.scan(), path)
 
 
-def all_rows(opened: Delimited) -> pl.DataFrame:
-    """All rows of an opened table, every column as text."""
+def collected(rows: pl.LazyFrame, path: Path) -> pl.DataFrame:
+    """All rows of a table in memory; what Polars cannot parse is an error that names the file."""
     try:
-        return opened.scan().collect()
+        return rows.collect()
     except pl.exceptions.PolarsError as error:
         raise InputError(
-            f"{opened.path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX
+            f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX
         ) from error
 
 
@@ -191,7 +165,7 @@ def detect_encoding(path: Path) -> str:
             if len(sample) > _SAMPLE:
                 break
     foreign = sum(byte > 127 for byte in sample)
-    matches = from_bytes(sample, cp_isolation=list(_ENCODINGS)) if foreign >= _ENOUGH_LETTERS else None
+    matches = from_bytes(sample, cp_isolation=_ENCODINGS) if foreign >= _ENOUGH_LETTERS else None
     best = None if matches is None else matches.best()
     if matches is None or best is None:
         return "cp1252"
@@ -241,55 +215,55 @@ def _outside_quotes(line: str, delimiter: str) -> int:
     return sum(part.count(delimiter) for part in line.split('"')[::2])
 
 
-def _look(path: Path, delimiter: str) -> _Look:
-    """Look through the bytes, a chunk a thread: what is counted does not hold the others up."""
-    places = range(0, path.stat().st_size, _LOOKED_AT)
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        seen = list(pool.map(lambda at: _seen(_chunk(path, at), ord(delimiter)), places))
-    parted = sum(one.ends[1:] + other.ends[:1] == b"\r\n" for one, other in pairwise(seen))
-    return _Look(
-        utf8=all(one.ascii for one in seen) or _is_utf8(path),
-        newlines=sum(one.newlines for one in seen),
-        returns=sum(one.returns for one in seen),
-        crlf=sum(one.crlf for one in seen) + parted,
-        quotes=any(one.quotes for one in seen),
-        delimiters=sum(one.delimiters for one in seen),
-        ends_in_newline=not seen or seen[-1].ends[1:] in (b"\n", b"\r"),
-        escaped=any(one.apostrophes for one in seen),
-    )
-
-
-class _Seen(NamedTuple):
-    """What a chunk of bytes holds; ``ends`` are its first and its last byte."""
+class _Counts(NamedTuple):
+    """What some bytes of a file hold; ``ends`` are their first and their last byte."""
 
     newlines: int
     delimiters: int
-    quotes: bool
-    ascii: bool
     returns: int
     crlf: int
-    ends: bytes
+    quotes: bool
     apostrophes: bool
+    utf8: bool
+    ends: bytes
+
+
+def _counts(path: Path, delimiter: str) -> _Counts:
+    """Count over the whole file, in threads: a chunk that is being counted does not block the others."""
+    starts = range(0, path.stat().st_size, _COUNTED_AT_ONCE)
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        parts = list(pool.map(lambda at: _chunk_counts(_chunk(path, at), ord(delimiter)), starts))
+    split = sum(left.ends[1:] + right.ends[:1] == b"\r\n" for left, right in pairwise(parts))
+    return _Counts(
+        sum(part.newlines for part in parts),
+        sum(part.delimiters for part in parts),
+        sum(part.returns for part in parts),
+        sum(part.crlf for part in parts) + split,
+        any(part.quotes for part in parts),
+        any(part.apostrophes for part in parts),
+        all(part.utf8 for part in parts) or _is_utf8(path),
+        parts[0].ends[:1] + parts[-1].ends[1:] if parts else b"\n\n",
+    )
 
 
 def _chunk(path: Path, at: int) -> bytes:
     with path.open("rb", buffering=0) as file:
         file.seek(at)
-        return file.read(_LOOKED_AT) or b""
+        return file.read(_COUNTED_AT_ONCE) or b""
 
 
-def _seen(chunk: bytes, delimiter: int) -> _Seen:
+def _chunk_counts(chunk: bytes, delimiter: int) -> _Counts:
     codes = np.frombuffer(chunk, dtype=np.uint8)
     carriage = b"\r" in chunk
-    return _Seen(
+    return _Counts(
         int(np.count_nonzero(codes == ord("\n"))),
         int(np.count_nonzero(codes == delimiter)),
-        b'"' in chunk,
-        chunk.isascii(),
         chunk.count(b"\r") if carriage else 0,
         chunk.count(b"\r\n") if carriage else 0,
-        chunk[:1] + chunk[-1:],
+        b'"' in chunk,
         b"'" in chunk,
+        chunk.isascii(),
+        chunk[:1] + chunk[-1:],
     )
 
 
@@ -351,7 +325,7 @@ def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
-    """Hold every line to the header; return whether there are blank lines."""
+    """Compare every line with the header; return whether there are blank lines."""
     blank = False
     line, row = 0, [""]
     bad: tuple[int, int] | None = None
@@ -399,7 +373,9 @@ def spreadsheet_safe(frame: Frame) -> Frame:
     schema = frame.collect_schema()
     texts = [name for name, dtype in schema.items() if dtype in (pl.String, pl.Categorical)]
     changed = frame.with_columns(_with_apostrophe(pl.col(name).cast(pl.String)).alias(name) for name in texts)
-    return changed.rename({name: safe for name in schema.names() if (safe := _safe(name)) != name})
+    risky = re.compile(rf"'*[{_FORMULA_STARTS}]")
+    names = [n for n in schema.names() if risky.match(n) and not re.match(_PLAIN_NUMBER, n)]
+    return changed.rename({name: f"'{name}" for name in names})
 
 
 def _with_apostrophe(text: pl.Expr) -> pl.Expr:
@@ -409,11 +385,6 @@ def _with_apostrophe(text: pl.Expr) -> pl.Expr:
 
 def _without_apostrophe(text: pl.Expr) -> pl.Expr:
     return pl.when(text.str.contains(rf"^'+[{_FORMULA_STARTS}]")).then(text.str.slice(1)).otherwise(text)
-
-
-def _safe(name: str) -> str:
-    risky = re.match(rf"'*[{_FORMULA_STARTS}]", name) and not re.match(_PLAIN_NUMBER, name)
-    return f"'{name}" if risky else name
 
 
 def _plain(name: str) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import ClassVar
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.files import write_text
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
 
 KEYED_OPTIONS = ("scale", "rename", "reference")
 """Options that may be given once per question or intent, as ``scale.valence``."""
-"""Called with what is being done, how much is done, and how much there is."""
 
 
 class Format(ABC):
@@ -27,6 +29,8 @@ class Format(ABC):
     writes: ClassVar[bool] = True
     answer_columns: ClassVar[Mapping[str, str]] = {}
     """What its own lists of answers, which have no header, call their columns of scores; each with its question."""
+    example_data: ClassVar[str] = ""
+    """A file or folder with a small valid example, relative to the package of the format's module."""
     prediction_keys: ClassVar[tuple[tuple[str, ...], tuple[str, ...]] | None] = None
     """The columns of its own prediction files that name the stimulus and, joined with ``/``, the question."""
 
@@ -52,9 +56,23 @@ class Format(ABC):
         del path
         return None
 
-    @abstractmethod
     def example(self, folder: Path) -> Path:
-        """Write a small valid example below ``folder`` and return what to read; the conformance suite uses it."""
+        """Write a small valid example below ``folder`` and return what to read; the conformance suite uses it.
+
+        Unless a format makes one up, it is the data in ``example_data`` next to the format's module.
+        """
+        source = files(type(self).__module__.rpartition(".")[0]) / self.example_data
+        folder.mkdir(parents=True, exist_ok=True)
+        with as_file(source) as path:
+            copy = shutil.copytree if path.is_dir() else shutil.copyfile
+            copy(path, folder / path.name)
+        return folder / path.name
+
+    def example_file(self, folder: Path, name: str, text: str) -> Path:
+        """Write the one file of an example."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / name, text)
+        return folder / name
 
     def example_options(self) -> Mapping[str, str]:
         """The options with which the example is read."""

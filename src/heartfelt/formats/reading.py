@@ -80,11 +80,11 @@ def candidates(source: Path) -> list[str]:
 
 def guess(source: Path) -> str:
     """The one format that recognises ``source``."""
-    found = candidates(source)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise InputError(f"{source} could be any of: {', '.join(found)}.", "Say which with --format.")
+    names = candidates(source)
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise InputError(f"{source} could be any of: {', '.join(names)}.", "Choose one with --format.")
     raise InputError(
         f"Cannot detect the format of {source}.",
         f"Name it with --format (in Python: format=…). Formats: {', '.join(FORMATS.names())}.",
@@ -98,7 +98,7 @@ def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value, Mapping):
             out.update({f"{name}.{key}": _keyed(part) for key, part in value.items()})
         elif isinstance(value, list | tuple):
-            out[name] = ",".join(str(one) for one in value)
+            out[name] = ",".join(str(part) for part in value)
         elif isinstance(value, bool):
             out[name] = "yes" if value else "no"
         elif value is not None:
@@ -122,7 +122,7 @@ def system_scores(path: Path) -> Mapping[str, Mapping[str, float]]:
 
 
 def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:
-    """Write a snapshot in a format; the folder ``target`` is there whole, or not at all."""
+    """Write a snapshot in a format; the folder ``target`` is either complete or absent."""
     chosen = FORMATS[format]
     with whole_folder(Path(target)) as scratch:
         chosen.write(snapshot, scratch)

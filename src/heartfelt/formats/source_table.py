@@ -1,28 +1,25 @@
-"""Opening the table a plain format reads: text, Parquet or JSON, with the options that all such formats share.
+"""Opening the table a plain format reads, and finding its columns.
 
-Rows may be filtered (``where``), columns with personal data are dropped unless they are asked for (``personal=keep``), and
-whatever a person should know about the reading (a detected encoding, dropped columns, trimmed ids) becomes a note of the
-snapshot's source. Nothing is read into memory here that was not asked for: the table stays lazy.
+A table is text, Parquet or JSON. Its rows may be filtered (``where``), columns with personal data are dropped unless they
+are asked for (``personal=keep``), and whatever a person should know about the reading (a detected encoding, dropped
+columns) becomes a note of the snapshot's source. The table stays lazy: nothing is read into memory here.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from heartfelt.errors import InputError
-from heartfelt.formats.columns import need, number_expr
-from heartfelt.formats.delimited import Delimited, open_delimited
-from heartfelt.tables import LEDGER
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.columns import PARQUET, ids, need, number_expr, scan_parquet, unique_keys
+from heartfelt.formats.delimited import Delimited, collected, open_delimited
+from heartfelt.formats.json_files import JSON, json_table
+from heartfelt.tables import LEDGER, number_types
 
-PARQUET = {".parquet", ".pq"}
-JSON = {".json", ".jsonl", ".ndjson"}
 TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON}
 OPTIONS: Mapping[str, str] = {
     "delimiter": "what separates the columns; detected if left out",
@@ -30,8 +27,32 @@ OPTIONS: Mapping[str, str] = {
     "where": "only rows that meet these conditions, with semicolons between them: status=complete;age>=18;group=a|b",
     "personal": "keep: keep columns with IP addresses, e-mail addresses or coordinates, which are dropped otherwise",
 }
-_LOOKED_AT = 2000
-_SHARE = 0.5
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    role: tuple(names.split())
+    for role, names in {
+        "rater": "rater rater_id user user_id username participant participant_id subject subject_id worker worker_id"
+        " annotator annotator_id listener respondent pid person id",
+        "stimulus": "stimulus stimulus_id stimuli item item_id clip clip_id file file_name filename name audio_file"
+        " image image_id stim wav wavname sample sample_id id",
+        "question": "question question_id dimension scale attribute criterion",
+        "value": "value rating score response answer label",
+        "system": "system model generator",
+        "intent": "intent target_emotion intended_emotion",
+        "prompt": "prompt",
+        "path": "path",
+        "position": "position trial order",
+        "seconds": "seconds rt_seconds",
+        "at": "at time timestamp created_at",
+        "repeat": "repeat",
+    }.items()
+}
+"""Usual names of the column that plays each role, in the order they are tried."""
+_COLUMN_OPTIONS = (
+    *SYNONYMS, "id", "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
+)  # fmt: skip
+_ROWS_CHECKED = 2000
+_PERSONAL_SHARE = 0.5
+"""A column whose cells look personal in more than this share is personal."""
 _PERSONAL_CELLS: Mapping[str, str] = {
     "IP addresses": r"^(?:\d{1,3}\.){3}\d{1,3}$|^(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{0,4}$",
     "e-mail addresses": r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
@@ -62,20 +83,33 @@ class SourceTable:
 
     def collect(self) -> pl.DataFrame:
         """All rows in memory."""
-        try:
-            return self.rows.collect()
-        except pl.exceptions.PolarsError as error:
-            raise InputError(
-                f"{self.path} cannot be read as a table: {str(error).splitlines()[0]}.",
-                "Save the table as CSV in UTF-8, and try again.",
-            ) from error
+        return collected(self.rows, self.path)
 
 
-def open_table(path: Path, options: Mapping[str, str], asked_for: Iterable[str] = ()) -> SourceTable:
-    """Open a table with the shared options. ``asked_for`` are the columns that the options name."""
+def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
+    """The table to read: the file itself, or the one table of a folder."""
+    if source.is_file():
+        return source
+    if not source.is_dir():
+        raise InputError(f"There is no file or folder {source}.", "Check the path.")
+    for name in preferred:
+        if (source / name).is_file():
+            return source / name
+    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in TABLES and p.is_file())
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        raise InputError(f"{source} holds no CSV, TSV, Parquet or JSON table.", "Point to the table itself.")
+    listed = ", ".join(p.name for p in tables[:6])
+    raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
+
+
+def open_table(path: Path, options: Mapping[str, str]) -> SourceTable:
+    """Open a table with the shared options; columns that options name are never taken for personal data."""
     rows, delimited = _rows(path, options)
     notes = list(delimited.notes) if delimited is not None else []
-    personal = {} if options.get("personal") == "keep" else _personal(rows, set(asked_for))
+    named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}
+    personal = {} if options.get("personal") == "keep" else _personal(rows, named)
     if personal:
         rows, delimited = rows.drop(personal), None
         dropped = ", ".join(f"'{name}' ({kind})" for name, kind in personal.items())
@@ -91,90 +125,17 @@ def open_table(path: Path, options: Mapping[str, str], asked_for: Iterable[str] 
 
 def _rows(path: Path, options: Mapping[str, str]) -> tuple[pl.LazyFrame, Delimited | None]:
     if path.suffix.lower() in PARQUET:
-        try:
-            frame = pl.scan_parquet(path)
-            frame.collect_schema()
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(
-                f"{path} is not a readable Parquet file.", "Get a complete copy of the file."
-            ) from error
-        return frame, None
+        return scan_parquet(path), None
     if path.suffix.lower() in JSON:
-        return _json(path, options.get("encoding", "utf-8-sig")).lazy(), None
+        return json_table(path, options.get("encoding")).lazy(), None
     opened = open_delimited(path, options.get("delimiter"), encoding=options.get("encoding"))
     return opened.scan(), opened
 
 
-def _json(path: Path, encoding: str) -> pl.DataFrame:
-    """Records of a JSON or JSON-lines file; a list of records inside each record becomes rows, an object columns."""
-    try:
-        text = path.read_text(encoding=encoding)
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {path}.", "Check the path.") from error
-    except (OSError, UnicodeError, LookupError) as error:
-        raise InputError(
-            f"{path} cannot be read: {error}.", "Save it as UTF-8, or state its encoding."
-        ) from error
-    records = _records(text, path)
-    if not records or not all(isinstance(record, dict) for record in records):
-        raise InputError(
-            f"{path} holds no list of records.",
-            'Write one object per row, such as [{"rater": "p1", "stimulus": "a", "value": 5}].',
-        )
-    frame = pl.DataFrame([_flat(record) for record in records], infer_schema_length=None, strict=False)
-    for name, dtype in frame.schema.items():
-        if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
-            inner = frame.select(pl.exclude(name), pl.col(name)).explode(name)
-            fields = [field.name for field in dtype.inner.fields]
-            taken = {field: field if field not in frame.columns else f"{name}.{field}" for field in fields}
-            return inner.with_columns(
-                pl.col(name).struct.field(field).alias(new) for field, new in taken.items()
-            ).drop(name)
-    return frame
-
-
-def _records(text: str, path: Path) -> list[Any]:
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return _json_lines(text, path)
-    if isinstance(content, dict):
-        lists = [value for value in content.values() if isinstance(value, list)]
-        by_column = len(lists) == len(content) and len({len(column) for column in lists}) == 1
-        if by_column and not any(isinstance(cell, dict) for column in lists for cell in column):
-            return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-        records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
-        return records[0] if len(records) == 1 else [content]
-    return content if isinstance(content, list) else []
-
-
-def _json_lines(text: str, path: Path) -> list[Any]:
-    records = []
-    for place, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                records.append(json.loads(line))
-            except ValueError as error:
-                raise InputError(
-                    f"{path}, line {place}: this is not valid JSON ({error}).", "Correct the line."
-                ) from error
-    return records
-
-
-def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in record.items():
-        if isinstance(value, Mapping):
-            out.update(_flat(value, f"{prefix}{name}."))
-        else:
-            out[f"{prefix}{name}"] = value
-    return out
-
-
-def _personal(rows: pl.LazyFrame, asked_for: set[str]) -> dict[str, str]:
+def _personal(rows: pl.LazyFrame, wanted: set[str]) -> dict[str, str]:
     """The columns that hold personal data, each with its kind; those the options name are wanted."""
     schema = rows.collect_schema()
-    names = [name for name in schema.names() if name not in asked_for]
+    names = [name for name in schema.names() if name not in wanted]
     out: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())).casefold()
@@ -183,48 +144,45 @@ def _personal(rows: pl.LazyFrame, asked_for: set[str]) -> dict[str, str]:
                 out[name] = kind
     texts = [name for name in names if schema[name] == pl.String and name not in out]
     if texts:
-        head = rows.select(texts).head(_LOOKED_AT).collect()
+        head = rows.select(texts).head(_ROWS_CHECKED).collect()
         for name in texts:
             cells = head[name].drop_nulls().str.strip_chars()
             for kind, pattern in _PERSONAL_CELLS.items():
-                if cells.len() and int(cells.str.contains(pattern).sum()) > _SHARE * cells.len():
+                if cells.len() and int(cells.str.contains(pattern).sum()) > _PERSONAL_SHARE * cells.len():
                     out[name] = kind
-    return {name: kind for name, kind in out.items() if kind != "coordinates" or _are_numbers(rows, name)}
+    return {name: kind for name, kind in out.items() if kind != "coordinates" or _are_degrees(rows, name)}
 
 
-def _are_numbers(rows: pl.LazyFrame, name: str) -> bool:
-    head = rows.select(number_expr(name)).head(_LOOKED_AT).collect()[name].drop_nulls()
+def _are_degrees(rows: pl.LazyFrame, name: str) -> bool:
+    head = rows.select(number_expr(name)).head(_ROWS_CHECKED).collect()[name].drop_nulls()
     return bool(head.len() and head.is_between(-180, 180).all())
 
 
 def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, pl.DataFrame]:
     """The rows that meet every condition, and a ledger line for each condition that left some out."""
-    lines = []
-    for condition in (part for part in text.split(";") if part.strip()):
-        keep = _condition(condition, rows, where)
-        lost = int(rows.select((~keep).sum()).collect(engine="streaming").item())
-        if lost:
-            lines.append(
-                {
-                    "what": "row",
-                    "reason": f"{lost:,} rows do not meet the condition '{condition.strip()}'",
-                    "stage": "import",
-                }
+    reasons = []
+    for condition in (part.strip() for part in text.split(";") if part.strip()):
+        meets = _condition(condition, rows, where)
+        counts = rows.select(lost=(~meets).sum(), all=pl.len()).collect(engine="streaming").row(0, named=True)
+        if counts["all"] and counts["lost"] == counts["all"]:
+            raise InputError(
+                f"{where}: no row meets the condition '{condition}'.", "Correct or leave out the condition."
             )
-        rows = rows.filter(keep)
-    ledger = pl.DataFrame(lines, schema={"what": pl.String, "reason": pl.String, "stage": pl.String})
-    return rows, LEDGER.check(ledger, where)
+        if counts["lost"]:
+            reasons.append(f"{counts['lost']:,} rows do not meet the condition '{condition}'")
+        rows = rows.filter(meets)
+    ledger = pl.DataFrame({"reason": reasons}, schema={"reason": pl.String})
+    return rows, LEDGER.check(ledger.with_columns(what=pl.lit("row"), stage=pl.lit("import")), where)
 
 
 def _condition(text: str, rows: pl.LazyFrame, where: str) -> pl.Expr:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise InputError(
-            f"'{text.strip()}' is not a condition.",
-            "Write for example where=status=complete;age>=18;group=a|b.",
+            f"'{text}' is not a condition.", "Write for example where=status=complete;age>=18;group=a|b."
         )
     name, sign, value = match.groups()
-    need(pl.DataFrame(schema=rows.collect_schema()), [name], where)
+    need(rows.collect_schema().names(), [name], where)
     number = number_expr(name)
     if sign in {"=", "!="}:
         cell = pl.col(name).cast(pl.String).str.strip_chars().fill_null("")
@@ -234,7 +192,7 @@ def _condition(text: str, rows: pl.LazyFrame, where: str) -> pl.Expr:
         return same if sign == "=" else ~same
     if not _is_number(value):
         raise InputError(
-            f"'{text.strip()}' compares with '{value}', which is not a number.", "Compare with a number."
+            f"'{text}' compares with '{value}', which is not a number.", "Compare with a number."
         )
     limit = float(value)
     compared = {"<": number < limit, "<=": number <= limit, ">": number > limit, ">=": number >= limit}[sign]
@@ -249,16 +207,66 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def id_notes(ids: pl.Series, role: str) -> list[str]:
-    """What trimming does to ids: how many had spaces around them, and which became the same."""
-    texts = ids.cast(pl.String).drop_nulls().unique(maintain_order=True)
-    trimmed = texts.str.strip_chars()
-    changed = int((texts != trimmed).sum())
-    if not changed:
-        return []
-    note = f"Spaces around {changed:,} {role} id{'s' if changed > 1 else ''} were removed"
-    merged = trimmed.filter(trimmed.is_duplicated()).unique(maintain_order=True)
-    if merged.len():
-        named = ", ".join(f"'{name}'" for name in merged.head(3))
-        note += f", and {merged.len():,} became equal to another id ({named})"
-    return [f"{note}."]
+def pick(columns: Sequence[str], role: str, options: Mapping[str, str], where: str) -> str:
+    """The column that plays ``role``: the one the options name, else the first with a usual name."""
+    column = pick_optional(columns, role, options, where)
+    if column is None:
+        raise InputError(
+            f"{where}: no column is unmistakably the {role}.",
+            f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+        )
+    return column
+
+
+def pick_optional(columns: Sequence[str], role: str, options: Mapping[str, str], where: str) -> str | None:
+    """The same, but None where no column has a usual name; one whose name occurs twice in another case is skipped."""
+    if role in options:
+        need(columns, [options[role]], where)
+        return options[role]
+    for name in SYNONYMS[role]:
+        same = [column for column in columns if column.strip().casefold() == name]
+        if len(same) == 1:
+            return same[0]
+    return None
+
+
+def names_in(options: Mapping[str, str], *keys: str) -> list[str]:
+    """The names that options list with commas between them."""
+    return [name.strip() for key in keys for name in options.get(key, "").split(",") if name.strip()]
+
+
+def side_table(
+    path: Path, role: str, id_column: str | None = None, same_as: str | None = None
+) -> pl.DataFrame:
+    """A table of stimuli or raters beside the ratings, with its id column named ``role``.
+
+    ``id_column`` is the id's column where the options name it; otherwise the column called like the ratings' own
+    (``same_as``), or the first with a usual name.
+    """
+    frame = open_table(path, {role: id_column or ""}).collect()
+    if id_column is None and same_as in frame.columns:
+        id_column = same_as
+    column = pick(frame.columns, role, {} if id_column is None else {role: id_column}, str(path))
+    frame = frame.with_columns(ids(frame[column]).alias(column)).rename({column: role})
+    unique_keys(frame, [role], str(path))
+    return number_types(frame, keep=[role, "system", "intent", "prompt", "path"])
+
+
+def compile_pattern(pattern: str, allowed: Iterable[str]) -> re.Pattern[str]:
+    """A column-name pattern such as ``{question}_{stimulus}`` as a regular expression."""
+    names = re.findall(r"\{(\w+)\}", pattern)
+    for name in names:
+        if name not in allowed:
+            raise InputError(
+                f"The pattern '{pattern}' holds {{{name}}}.", suggestion(name, allowed, "It may hold")
+            )
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            f"The pattern '{pattern}' must hold each of its names once.",
+            f"Use one or more of: {', '.join('{' + name + '}' for name in allowed)}.",
+        )
+    parts = re.split(r"\{\w+\}", pattern)
+    out = re.escape(parts[0])
+    for place, (name, part) in enumerate(zip(names, parts[1:], strict=True), 1):
+        out += f"(?P<{name}>{'.+?' if place < len(names) else '.+'}){re.escape(part)}"
+    return re.compile(out)

@@ -7,9 +7,9 @@ answers; the others describe the rater. ``rows=stimulus``: the columns that fit 
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,33 +17,23 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_text
-from heartfelt.formats.anchors import with_anchors
-from heartfelt.formats.columns import ids, number_expr, numbers, unique_keys
+from heartfelt.formats.columns import id_notes, ids, need, number_expr, numbers, unique_keys
 from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import id_notes
-from heartfelt.formats.tabular import (
-    COMMON_OPTIONS,
-    UNSTATED,
+from heartfelt.formats.source_table import (
     compile_pattern,
-    describe,
     locate,
-    new_names,
-    opened,
-    pick,
+    names_in,
+    open_table,
+    pick_optional,
     side_table,
-    stated_references,
-    stated_scale,
-    tidy_name,
-    with_media,
 )
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import AnyScale, Categories
 from heartfelt.tables import number_types
 
-PATTERN = "{question}_{stimulus}"
 ONE_QUESTION = "rating"
 
 
@@ -76,38 +66,33 @@ class Wide(Format):
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; cells that are empty are no ratings."""
         path = locate(source)
-        table = opened(path, options)
-        frame = table.collect()
+        table = open_table(path, options)
         rows = options.get("rows", "rater")
         if rows not in {"rater", "stimulus"}:
             raise InputError(
                 f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
             )
         other = "stimulus" if rows == "rater" else "rater"
-        frame, key, notes = _with_id(frame, rows, options, str(path))
-        cells = _cells(frame, key, rows, other, options, path)
-        described = number_types(
-            frame.select(pl.col(key).alias(rows), pl.exclude(key, *(c.column for c in cells))), keep=[rows]
-        )
-        ratings, scales = _ratings(frame, key, rows, other, cells, options, str(path))
-        names = pl.DataFrame(
-            {other: list(dict.fromkeys(cell.other for cell in cells))}, schema={other: pl.String}
-        )
+        frame, notes = _with_id(table.collect(), rows, options, str(path))
+        cells = _cells(frame, rows, other, options, path)
+        described = number_types(frame.drop(cell.column for cell in cells), keep=[rows])
+        ratings, scales = _ratings(frame, rows, other, cells, options, str(path))
+        names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))})
         stimuli, raters = (names, described) if rows == "rater" else (described, names)
         if "stimuli" in options:
             listed = side_table(path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
             stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
-        stimuli, root, kind = with_media(stimuli, source, path, options, progress)
-        references = stated_references(options, path.parent)
-        study = describe(tidy_name(path, options), scales, stimuli, kind, references)
-        study = with_anchors(study, stimuli, options, str(path))
-        return Snapshot.build(
-            study,
+        return build(
+            self.name,
+            table,
+            source,
+            options,
+            progress,
             stimuli=stimuli,
+            scales=scales,
+            notes=notes,
             ratings=ratings,
             raters=raters,
-            source=Source(self.name, path.name, dict(options), root, notes=(*table.notes, *notes)),
-            ledger=table.ledger,
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -119,25 +104,20 @@ class Wide(Format):
             ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
         answer = pl.col("value").cast(pl.String).str.strip_suffix(".0")
         cell = pl.coalesce("answer", answer) if "answer" in ratings.columns else answer
-        tall = ratings.select(
-            "rater", pl.format("{}_{}", "question", "stimulus").alias("item"), cell.alias("cell")
-        )
+        item = pl.format("{}_{}", "question", "stimulus")
+        tall = ratings.select("rater", item.alias("item"), cell.alias("cell"))
         wide = tall.pivot("item", index="rater", values="cell", maintain_order=True)
-        write_text(
-            target / "ratings.csv",
-            csv_text(snapshot.raters.join(wide, on="rater", how="left", maintain_order="left")),
-        )
+        joined = snapshot.raters.join(wide, on="rater", how="left", maintain_order="left")
+        write_text(target / "ratings.csv", csv_text(joined))
 
     def example(self, folder: Path) -> Path:
         """Four people, three photographs, valence and arousal, with gaps and their ages."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "survey.csv"
-        write_text(
-            path,
+        return self.example_file(
+            folder,
+            "survey.csv",
             "person,age,valence_1,valence_2,valence_3,arousal_1,arousal_2,arousal_3\n"
             "p1,31,7,2,,4,6,\np2,24,6,,3,5,,5\np3,45,,1,4,,7,4\np4,52,7,3,4,3,6,5\n",
         )
-        return path
 
     def example_options(self) -> Mapping[str, str]:
         """The scale is stated."""
@@ -146,54 +126,50 @@ class Wide(Format):
 
 def _with_id(
     frame: pl.DataFrame, rows: str, options: Mapping[str, str], where: str
-) -> tuple[pl.DataFrame, str, list[str]]:
+) -> tuple[pl.DataFrame, list[str]]:
+    """The table with its id in a column named ``rows``, first, and notes on trimmed ids."""
     key = options.get("id")
     if key is not None:
-        pick(frame.columns, rows, {rows: key}, where)
+        need(frame, [key], where)
     else:
-        key = pick(frame.columns, rows, {}, where, required=False)
+        key = pick_optional(frame.columns, rows, {}, where)
         if key is not None and (frame[key].null_count() or frame[key].is_duplicated().any()):
             key = None
+    if key != rows and rows in frame.columns:  # not the id: its cells are not unique
+        frame = frame.rename({rows: f"source_{rows}"})
     if key is None:
-        key = f"{rows}_row"
-        frame = frame.with_columns(pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(key))
+        numbered = pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(rows)
+        return frame.select(numbered, pl.all()), []
     notes = id_notes(frame[key], rows)
     frame = frame.with_columns(ids(frame[key]).alias(key))
     unique_keys(frame, [key], where)
-    return frame, key, notes
+    return frame.select(pl.col(key).alias(rows), pl.exclude(key)), notes
 
 
-def _cells(
-    frame: pl.DataFrame, key: str, rows: str, other: str, options: Mapping[str, str], path: Path
-) -> list[Cell]:
-    pattern = options.get("pattern", PATTERN if rows == "rater" else "{question}_{rater}")
+def _cells(frame: pl.DataFrame, rows: str, other: str, options: Mapping[str, str], path: Path) -> list[Cell]:
+    """The columns of answers. Without a pattern given, they end in a digit and a question has several of them."""
+    guessed = "pattern" not in options
+    pattern = options.get("pattern", f"{{question}}_{{{other}}}")
     shape = compile_pattern(pattern, ["question", other])
-    guess = "pattern" not in options
+    only = options.get("question", ONE_QUESTION)
+    described = {rows, *names_in(options, "rater_columns", "stimulus_columns")}
     cells: list[Cell] = []
-    listed = {
-        n.strip() for key in ("rater_columns", "stimulus_columns") for n in options.get(key, "").split(",")
-    }
     for column in frame.columns:
-        found = shape.fullmatch(column)
-        if column == key or column in listed or found is None or (guess and not re.search(r"\d$", column)):
+        match = shape.fullmatch(column)
+        if match is None or column in described or (guessed and not column[-1:].isdigit()):
             continue
-        parts = found.groupdict()
-        cells.append(
-            Cell(
-                column,
-                parts.get("question") or options.get("question", ONE_QUESTION),
-                parts.get(other) or ONE_QUESTION,
-            )
-        )
-    if guess:
-        cells = _repeated(cells)
+        parts = match.groupdict()
+        cells.append(Cell(column, parts.get("question") or only, parts.get(other) or ONE_QUESTION))
+    if guessed:
+        times = Counter(cell.question for cell in cells)
+        cells = [cell for cell in cells if times[cell.question] > 1]
     if not cells:
         raise InputError(
             f"{path}: no column name fits the pattern '{pattern}'.",
             f"Give the pattern with --map pattern=…. The columns are: {', '.join(frame.columns[:20])}.",
         )
     renamed = new_names(options, {cell.question for cell in cells})
-    cells = [replace(cell, question=renamed.get(cell.question, cell.question)) for cell in cells]
+    cells = [Cell(cell.column, renamed.get(cell.question, cell.question), cell.other) for cell in cells]
     _no_demographics(frame, cells, rows, options, path)
     return cells
 
@@ -206,7 +182,7 @@ def _no_demographics(
     for cell in cells:
         groups.setdefault(cell.question, []).append(cell)
     for question, group in groups.items():
-        problem = _misfit(frame, question, group, groups, options)
+        problem = _misfit(frame, question, groups, options)
         if problem:
             columns = ",".join(cell.column for cell in group[:5])
             raise InputError(
@@ -217,15 +193,12 @@ def _no_demographics(
 
 
 def _misfit(
-    frame: pl.DataFrame,
-    question: str,
-    group: list[Cell],
-    groups: Mapping[str, list[Cell]],
-    options: Mapping[str, str],
+    frame: pl.DataFrame, question: str, groups: Mapping[str, list[Cell]], options: Mapping[str, str]
 ) -> str | None:
     """Why these columns do not look like answers, if they do not; a scale stated for this question settles it."""
     if f"scale.{question}" in options:
         return None
+    group = groups[question]
     others = {cell.other for name, rest in groups.items() if name != question for cell in rest}
     most = max(len(rest) for rest in groups.values())
     if len(group) == 1 and most > 1 and group[0].other not in others:
@@ -235,67 +208,43 @@ def _misfit(
     if scale is None or limits is None or scale.level != "interval" or len(groups) == 1:
         return None
     for cell in group:
-        values = frame.select(number_expr(cell.column))[cell.column]
-        off = values.is_null() & frame[cell.column].is_not_null() | ~values.is_between(*limits).fill_null(
-            True
-        )
+        values = frame.select(number_expr(cell.column)).to_series()
+        unread = values.is_null() & frame[cell.column].is_not_null()
+        off = unread | ~values.is_between(*limits).fill_null(True)
         if int(off.sum()) > off.len() / 2:
             return f"'{frame[cell.column][0]}' is not on the scale from {limits[0]:g} to {limits[1]:g}"
     return None
 
 
-def _repeated(cells: list[Cell]) -> list[Cell]:
-    """Without a pattern given, a question must come with at least two items: ``age_1`` alone is no question."""
-    times: dict[str, int] = {}
-    for cell in cells:
-        times[cell.question] = times.get(cell.question, 0) + 1
-    return [cell for cell in cells if times[cell.question] > 1]
-
-
 def _ratings(
-    frame: pl.DataFrame,
-    key: str,
-    rows: str,
-    other: str,
-    cells: list[Cell],
-    options: Mapping[str, str],
-    where: str,
+    frame: pl.DataFrame, rows: str, other: str, cells: list[Cell], options: Mapping[str, str], where: str
 ) -> tuple[pl.DataFrame, dict[str, AnyScale]]:
     tables: list[pl.DataFrame] = []
     scales: dict[str, AnyScale] = {}
     for question in dict.fromkeys(cell.question for cell in cells):
         mine = {cell.column: cell.other for cell in cells if cell.question == question}
-        scale = stated_scale(question, options)
-        if scale is None and _in_words(frame, list(mine)):
-            words = (
-                frame.select(list(mine)).unpivot().get_column("value").drop_nulls().unique().sort().to_list()
-            )
-            scale = Categories(type="categories", categories=words) if len(words) > 1 else None
+        scale = stated_scale(question, options) or _categories(frame.select(list(mine)))
         scales[question] = scale or UNSTATED
-        if scale is not None and scale.level in {"nominal", "ordinal", "text"}:
-            answers = frame.select(key, *(pl.col(c).cast(pl.String) for c in mine))
-        else:
-            answers = frame.select(key, *(numbers(frame, c, where) for c in mine))
-        tall = answers.unpivot(list(mine), index=key, variable_name="column", value_name="given").drop_nulls(
-            "given"
+        in_words = scale is not None and scale.level in {"nominal", "ordinal", "text"}
+        answers = frame.select(
+            rows, *(pl.col(c).cast(pl.String) if in_words else numbers(frame, c, where) for c in mine)
         )
-        tall = tall.with_columns(
+        tall = answers.unpivot(list(mine), index=rows, variable_name="column", value_name="given")
+        tall = tall.drop_nulls("given").with_columns(
             pl.col("column").replace_strict(mine, return_dtype=pl.String).alias(other),
             pl.lit(question).alias("question"),
         )
-        tall = tall.rename({key: rows})
         tables.append(_coded(tall, scales[question], where))
     return pl.concat(tables, how="diagonal"), scales
 
 
-def _in_words(frame: pl.DataFrame, columns: list[str]) -> bool:
-    texts = [frame[c] for c in columns if frame.schema[c] == pl.String]
-    present = [t.drop_nulls() for t in texts]
-    return (
-        bool(texts)
-        and all(p.cast(pl.Float64, strict=False).is_null().all() for p in present)
-        and any(p.len() for p in present)
-    )
+def _categories(answers: pl.DataFrame) -> Categories | None:
+    """The categories of answers that are words throughout, and not always the same word."""
+    words = [c.drop_nulls() for c in answers if c.dtype == pl.String]
+    if not words or not all(cells.cast(pl.Float64, strict=False).is_null().all() for cells in words):
+        return None
+    distinct = pl.concat(words).unique().sort().to_list()
+    return Categories(type="categories", categories=distinct) if len(distinct) > 1 else None
 
 
 def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
@@ -310,9 +259,10 @@ def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
             raise InputError(
                 f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}", error.fix
             ) from error
-    value = pl.Series("value", [coded[g][0] for g in tall["given"]], dtype=pl.Float64)
-    answer = pl.Series("answer", [coded[g][1] for g in tall["given"]], dtype=pl.String)
-    return tall.select("rater", "stimulus", "question").with_columns(value, answer)
+    return tall.select("rater", "stimulus", "question").with_columns(
+        pl.Series("value", [coded[given][0] for given in tall["given"]], dtype=pl.Float64),
+        pl.Series("answer", [coded[given][1] for given in tall["given"]], dtype=pl.String),
+    )
 
 
 FORMATS.add(Wide.name, Wide())

@@ -1,9 +1,9 @@
 """Frozen benchmarks: labels with their uncertainty, the stimuli they belong to, and which part each is in.
 
-A benchmark never changes; its hash names its content (study, items, stimuli, ledger, split), in whatever order the rows
-came and wherever the media lie. Items without a label (tied, too few ratings) are no part of it: they stand in its ledger.
-On disk it is a folder of Parquet tables, the study and a manifest, whole or absent; loading holds all of it to the
-manifest, and every item to the part its group's hash gives it.
+A benchmark never changes; its hash names its content (study, items, stimuli, ledger, split), whatever the order of
+the rows and wherever the media are. Items without a label (tied, too few ratings) are left out of it and listed in
+its ledger. On disk it is a folder of Parquet tables, the study and a manifest, either complete or absent; loading
+validates all of it against the manifest, and every item against the part its group's hash gives it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError, suggestion
 from heartfelt.files import whole_folder, write_text
-from heartfelt.labels.answers import first_answers
-from heartfelt.labels.labels import LabelOptions, Labels
+from heartfelt.labels.labels import LabelOptions, Labels, first_answers
 from heartfelt.labels.labels import labels as make_labels
 from heartfelt.labels.splits import SplitOptions, assigned, groups_of
 from heartfelt.media.probe import AT_HAND
 from heartfelt.representation import ShortRepr
-from heartfelt.serialization import write_json
+from heartfelt.serialization import from_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.study import Study, load_study, study_text
@@ -33,7 +32,7 @@ from heartfelt.tables import LEDGER, STIMULI, Column, Contract
 
 MANIFEST, MEDIA = "manifest.json", "media.json"
 SCHEMA_VERSION = 2
-_MEND = "Restore the folder, or freeze the benchmark again; benchmarks are never edited in place."
+_FIX = "Restore the folder, or freeze the benchmark again; benchmarks are never edited in place."
 
 BENCHMARK_ITEMS = Contract(
     "items",
@@ -98,17 +97,17 @@ class Benchmark(ShortRepr):
         """Items, stimuli and groups of every part."""
         names = ("items", "stimuli", "groups")
         out = {part: dict.fromkeys(names, 0) for part in self.parts}
-        found = self.items.group_by("split").agg(
+        counted = self.items.group_by("split").agg(
             pl.len().alias("items"),
             pl.n_unique("stimulus").alias("stimuli"),
             pl.n_unique("group").alias("groups"),
         )
-        for row in found.iter_rows(named=True):
+        for row in counted.iter_rows(named=True):
             out[row["split"]] = {name: int(row[name]) for name in names}
         return out
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
-        """Write the benchmark as a folder; it is there whole, or not at all."""
+        """Write the benchmark as a folder, which is either complete or absent."""
         folder = Path(folder)
         with whole_folder(folder, replace=replace) as scratch:
             write_text(scratch / "study.yaml", study_text(self.study))
@@ -118,29 +117,42 @@ class Benchmark(ShortRepr):
             if self.media_root is not None:
                 root = os.path.relpath(self.media_root.resolve(), folder.resolve())
                 write_json(scratch / MEDIA, {"root": root})
-            write_json(scratch / MANIFEST, self._manifest())
+            tables = {
+                name: TableEntry(getattr(self, name).height, value)
+                for name, value in sorted(self.table_hashes.items())
+            }
+            study = {"name": self.study.name, "hash": self.study.hash}
+            facts = (tables, self.counts, self.snapshot_hash, self.notes)
+            write_json(scratch / MANIFEST, Manifest(SCHEMA_VERSION, self.hash, study, self.split, *facts))
         return folder
 
-    def _manifest(self) -> dict[str, Any]:
-        return {
-            "heartfelt_benchmark": SCHEMA_VERSION,
-            "hash": self.hash,
-            "snapshot": self.snapshot_hash,
-            "study": {"name": self.study.name, "hash": self.study.hash},
-            "split": self.split.to_json(),
-            "counts": self.counts,
-            "tables": {
-                name: {"rows": getattr(self, name).height, "hash": value}
-                for name, value in sorted(self.table_hashes.items())
-            },
-            "notes": list(self.notes),
-        }
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A table of a benchmark, as its manifest describes it."""
+
+    rows: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a benchmark's folder says about itself."""
+
+    layout: int = field(metadata={"key": "heartfelt_benchmark"})
+    hash: str
+    study: Mapping[str, str]
+    split: SplitOptions
+    tables: Mapping[str, TableEntry]
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    snapshot: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def freeze(
     snapshot: Snapshot, labels: Labels | LabelOptions | None = None, split: SplitOptions | None = None
 ) -> Benchmark:
-    """Freeze labels into a benchmark; the study's usual labels and a split by stimulus unless said.
+    """Freeze labels into a benchmark; by default the study's usual labels and a split by stimulus.
 
     Labels that are made here are summed in one fixed order, so that the same ratings in another order give the same
     hash; labels that were made before are frozen as they are.
@@ -154,7 +166,7 @@ def freeze(
     if not table.height:
         raise InputError(
             f"No item of '{snapshot.study.name}' has a label, so there is nothing to freeze.",
-            "Its ledger of labels says why; lower minimum_ratings, or collect more ratings.",
+            "The ledger of its labels says why; lower minimum_ratings, or collect more ratings.",
         )
     stimuli = snapshot.stimuli.join(
         table.select("stimulus"), on="stimulus", how="semi", maintain_order="left"
@@ -182,44 +194,37 @@ def _notes(placed: pl.DataFrame, split: SplitOptions, labels: Labels) -> tuple[s
     if missing:
         notes.append(
             f"No {split.by} fell into {', '.join(missing)}: there are only {placed['group'].n_unique():,}. "
-            "Name the ones to hold out with fixed, or choose another seed."
+            "Name the groups to hold out with fixed, or choose another seed."
         )
     left = labels.ledger.filter(pl.col("what") == "item").height
     if left:
-        notes.append(f"{left:,} items have no label and are no part of the benchmark; the ledger says why.")
+        notes.append(f"{left:,} items have no label and are left out of the benchmark; the ledger says why.")
     return tuple(notes)
 
 
 def load_benchmark(folder: Path | str) -> Benchmark:
-    """Read a benchmark folder and hold it to its manifest."""
+    """Read a benchmark folder and validate it against its manifest."""
     folder = Path(folder)
-    said = _read_manifest(folder)
+    manifest = _read_manifest(folder)
     try:
         study = load_study(folder / "study.yaml")
-        split = SplitOptions.from_json(said["split"])
         tables = {contract.name: _table(folder, contract) for contract in _TABLES}
-    except (StudyError, InputError, KeyError, TypeError, ValueError) as error:
-        what = error.problem if isinstance(error, StudyError | InputError) else f"{MANIFEST} says too little"
-        raise DamagedError(f"{folder} is damaged: {what}", _MEND) from error
+    except (StudyError, InputError) as error:
+        raise DamagedError(f"{folder} is damaged: {error.problem}", _FIX) from error
     made = Benchmark(
-        study, tables["items"], tables["stimuli"], tables["ledger"], split,
-        str(said.get("snapshot", "")), tuple(said.get("notes", ())), _media_root(folder),
+        study, tables["items"], tables["stimuli"], tables["ledger"], manifest.split,
+        manifest.snapshot, manifest.notes, _media_root(folder),
     )  # fmt: skip
-    for name, entry in said["tables"].items():
-        if made.table_hashes.get(name) != entry["hash"]:
-            raise DamagedError(
-                f"{folder} is damaged: its table of {name} is not the one its manifest describes.", _MEND
-            )
-    if made.hash != said["hash"]:
-        raise DamagedError(
-            f"{folder} is damaged: its study or its split is not the one its manifest describes.", _MEND
-        )
+    wrong = [name for name, entry in manifest.tables.items() if made.table_hashes.get(name) != entry.hash]
+    if wrong or made.hash != manifest.hash:
+        what = f"table of {wrong[0]}" if wrong else "study or its split"
+        raise DamagedError(f"{folder} is damaged: its {what} is not the one its manifest describes.", _FIX)
     _check_parts(made, folder)
     return made
 
 
 def _check_parts(made: Benchmark, folder: Path) -> None:
-    """Hold every item to the part its group belongs to."""
+    """Check that every item is in the part its group belongs to."""
     placed = assigned(groups_of(made.stimuli, made.split.by), made.split)
     both = made.items.join(placed, on="stimulus", how="left", suffix="_due")
     same = (pl.col("split") == pl.col("split_due")) & (pl.col("group") == pl.col("group_due"))
@@ -227,32 +232,30 @@ def _check_parts(made: Benchmark, folder: Path) -> None:
     if wrong.height:
         raise DamagedError(
             f"{folder} is damaged: the stimulus '{wrong['stimulus'][0]}' is not in the part its group belongs to.",
-            _MEND,
+            _FIX,
         )
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def _read_manifest(folder: Path) -> Manifest:
+    point = "Point to the folder a benchmark was written to."
     try:
-        said = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        version = said["heartfelt_benchmark"]
-        _ = said["tables"].items(), said["hash"], said["split"]
+        data = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
+        raise InputError(f"{folder} is not a benchmark (there is no {MANIFEST}).", point) from error
+    except (OSError, ValueError) as error:
+        raise DamagedError(f"{folder / MANIFEST} cannot be read.", _FIX) from error
+    if not isinstance(data, dict) or "heartfelt_benchmark" not in data:
+        raise InputError(f"{folder / MANIFEST} does not describe a benchmark.", point)
+    layout = data["heartfelt_benchmark"]
+    if layout != SCHEMA_VERSION:
         raise InputError(
-            f"{folder} holds no benchmark (there is no {MANIFEST}).",
-            "Point to the folder a benchmark was written to.",
-        ) from error
-    except KeyError as error:
-        raise InputError(
-            f"{folder / MANIFEST} describes no benchmark.", "Point to the folder a benchmark was written to."
-        ) from error
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise DamagedError(f"{folder / MANIFEST} cannot be read.", _MEND) from error
-    if version != SCHEMA_VERSION:
-        raise InputError(
-            f"{folder} was written in layout {version}; this heartfelt reads layout {SCHEMA_VERSION}.",
+            f"{folder} was written in layout {layout}; this heartfelt reads layout {SCHEMA_VERSION}.",
             "Use the version of heartfelt that wrote it, or freeze the benchmark again.",
         )
-    return dict(said)
+    try:
+        return from_json(Manifest, data)
+    except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(f"{folder} is damaged: {MANIFEST} is incomplete ({error}).", _FIX) from error
 
 
 def _table(folder: Path, contract: Contract) -> pl.DataFrame:
@@ -260,7 +263,7 @@ def _table(folder: Path, contract: Contract) -> pl.DataFrame:
     try:
         return contract.check(pl.read_parquet(path), str(path))
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _MEND) from error
+        raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
 
 
 def _media_root(folder: Path) -> Path | None:

@@ -1,4 +1,4 @@
-"""Buckets: how the votes on an item fell, for questions of presence and of yes or no.
+"""Buckets: how the votes on an item are divided, for questions of presence and of yes or no.
 
 An answer above the lowest category is *present* (*yes*); the lowest is *absent* (*no*). Every rated item falls into one
 bucket by these two sides, whatever the degrees of presence:
@@ -7,7 +7,7 @@ bucket by these two sides, whatever the degrees of presence:
 |---|---|
 | ``unanimous_present``, ``unanimous_absent`` | two or more, all on one side |
 | ``majority_present``, ``majority_absent`` | more on this side than on the other |
-| ``tied`` | as many on either side: no majority, and no label |
+| ``tied`` | equally many on both sides: no majority, and no label |
 | ``single_rater_present``, ``single_rater_absent`` | one |
 
 Yes-no questions say ``yes`` and ``no`` in place of present and absent. A tie leaves the majority empty; it is never
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.labels.answers import first_answers
+from heartfelt.labels.labels import first_answers
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
 from heartfelt.study.scale import Ordered, YesNo
@@ -33,15 +33,15 @@ ITEM = ["stimulus", "question"]
 
 BUCKETS = Contract(
     "buckets",
-    "one row per rated item: how its votes fell",
+    "one row per rated item: how its votes are divided",
     (
         Column("stimulus", pl.String, "the stimulus id"),
         Column("question", pl.String, "the question id"),
-        Column("n", pl.Int64, "votes, one a rater"),
+        Column("n", pl.Int64, "votes, one per rater"),
         Column("present_votes", pl.Int64, "votes above the lowest category"),
         Column("absent_votes", pl.Int64, "votes for the lowest category"),
         Column("majority_present", pl.Boolean, "the side with more votes; empty when tied", nullable=True),
-        Column("present_tie", pl.Boolean, "as many votes on either side"),
+        Column("present_tie", pl.Boolean, "equally many votes on both sides"),
         Column(
             "majority_value", pl.Float64, "code of the most frequent category; empty when tied", nullable=True
         ),
@@ -75,8 +75,8 @@ class Buckets:
     @property
     def counts(self) -> dict[str, int]:
         """How many items each bucket holds."""
-        found = self.table.group_by("bucket").len("items").sort("bucket")
-        return {str(name): int(items) for name, items in found.iter_rows()}
+        counted = self.table.group_by("bucket").len("items").sort("bucket")
+        return {str(name): int(items) for name, items in counted.iter_rows()}
 
 
 def has_sides(scale: Scale) -> bool:

@@ -1,22 +1,22 @@
 """Labels from ratings: one number or category for each item, with standard error, interval, count and spread.
 
-Only first presentations count. An item with fewer ratings than the study's ``minimum_ratings`` gets no label and a row
-in the ledger; so does an item nobody rated. ``value`` is the number, or the code of the category; ``answer`` is the
-category in words. Where the most frequent categories are tied there is no label, and ``why_missing`` says so.
+Only first presentations count. An item with fewer ratings than the study's ``minimum_ratings`` gets no label and a row in the
+ledger; so does an item nobody rated. ``value`` is the number, or the code of the category; ``answer`` is the category in
+words. Where the most frequent categories are tied there is no label, and ``why_missing`` says so.
 
-Methods: ``mean``, ``median`` and ``p910`` (ITU-T P.910 Annex E) for numbers and ordered categories; ``mode`` and
-``dawid-skene`` for categories, with the winning category's ``share`` (votes, or posterior probability). ``published`` marks
-means that a source gave in place of ratings. Unless one is named, scales with numbers get the mean and categories the
-mode. Intervals of means are Student's t over the item's own ratings, held on the scale; ratings that are all equal
-show no spread and give no interval. Intervals of medians are order statistics and need six ratings. Bounds of a
-mode's share are exact and allow for its having been chosen. Dawid-Skene takes all questions on one scale together,
-since a rater's habits belong to the rater; its posterior has no interval. P.910 takes each question by itself, with
-inconsistencies shrunk towards the panel's so that no rater takes over where items have few ratings.
+Methods: ``mean``, ``median`` and ``p910`` (ITU-T P.910 Annex E) for numbers and ordered categories; ``mode`` and ``dawid-skene``
+for categories, with the winning category's ``share`` (votes, or posterior probability). ``published mean`` marks means that a
+source gave in place of ratings. By default scales with numbers get the mean and categories the mode. Intervals of means are
+Student's t over the item's own ratings, limited to the scale; ratings that are all equal show no spread and give no interval.
+Intervals of medians are order statistics and need six ratings. Bounds of a mode's share are exact and allow for its having been
+chosen. Dawid-Skene takes all questions on one scale together, since a rater's habits belong to the rater; its posterior has no
+interval. P.910 takes each question by itself, with inconsistencies shrunk towards the panel's so that no rater dominates where
+items have few ratings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
@@ -26,7 +26,6 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.labels.answers import first_answers
 from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import aggregate
@@ -35,9 +34,13 @@ from heartfelt.study import Scale, Study
 from heartfelt.tables import LEDGER, Column, Contract
 
 Method: TypeAlias = Literal["mean", "median", "mode", "p910", "dawid-skene"]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
 METHODS: tuple[str, ...] = get_args(Method)
 PUBLISHED = "published mean"
 STAGE = "label"
+UNKNOWN = "\x00unknown rater "
+ITEM = ["stimulus", "question"]
 
 NO_SPREAD = "all ratings are equal: no interval"
 ONE_RATING = "one rating: no interval"
@@ -65,8 +68,11 @@ LABELS = Contract(
     ),
     key=("stimulus", "question"),
 )
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+_NUMBERS: dict[str, Callable[..., Aggregate]] = {
+    "mean": aggregate.mean,
+    "median": aggregate.median,
+    "p910": partial(aggregate.p910, shrinkage=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +87,12 @@ class LabelOptions:
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in METHODS:
             raise InputError(
-                f"There is no way to make labels called '{self.method}'.", suggestion(self.method, METHODS)
+                f"There is no label method called '{self.method}'.", suggestion(self.method, METHODS)
             )
         if not 0 < self.confidence < 1 or (self.minimum_ratings is not None and self.minimum_ratings < 1):
             raise InputError(
-                "Labels need a level between 0 and 1 and at least one rating.",
-                "Leave both out for the usual.",
+                "Labels need a confidence between 0 and 1 and at least one rating.",
+                "Leave both out for the defaults.",
             )
 
 
@@ -97,6 +103,27 @@ class Labels(ShortRepr):
     table: pl.DataFrame
     ledger: pl.DataFrame
     notes: tuple[str, ...] = field(default=())
+
+
+def first_answers(snapshot: Snapshot) -> pl.DataFrame:
+    """``rater, stimulus, question, value, known`` of every first presentation with a finite value, probes left out.
+
+    A rater whom the source does not name gets an id of their own for every answer, so that nothing downstream takes two
+    anonymous votes for one person's. ``known`` says which ids are real.
+    """
+    snapshot = snapshot.without_probes
+    table = snapshot.scan_ratings()
+    repeats = "repeat" in table.collect_schema()
+    if repeats:
+        table = table.filter(pl.col("repeat").fill_null(0) == 0)
+    named = pl.col("rater").is_not_null()
+    anonymous = pl.concat_str(pl.lit(UNKNOWN), pl.col("_row").cast(pl.String))
+    rater = pl.when(named).then(pl.col("rater")).otherwise(anonymous).alias("rater")
+    table = table.with_row_index("_row").filter(pl.col("value").is_finite())
+    answers = table.select(rater, *ITEM, "value", named.alias("known")).collect()
+    if not snapshot.survey.doubled and not repeats:
+        return answers
+    return answers.unique(["rater", *ITEM], keep="first", maintain_order=True)
 
 
 def labels(
@@ -113,11 +140,12 @@ def labels(
     answers = first_answers(snapshot) if answers is None else answers
     answers = answers.filter(pl.col("question").is_in(usable))
     least = options.minimum_ratings or study.design.minimum_ratings
-    counted = answers.group_by("stimulus", "question", maintain_order=True).len("n")
+    counted = answers.group_by(ITEM, maintain_order=True).len("n")
     short = counted.filter(pl.col("n") < least)
-    enough = answers.join(short, on=["stimulus", "question"], how="anti", maintain_order="left")
+    enough = answers.join(short, on=ITEM, how="anti", maintain_order="left")
+    rated = counted["question"].unique().to_list()
     parts = [LABELS.empty(), *_from_ratings(enough, study, options)]
-    parts.append(_from_means(snapshot, counted, usable, options))
+    parts.append(_from_means(snapshot, [name for name in usable if name not in rated], options))
     table = pl.concat(parts, how="vertical_relaxed")
     order = {name: place for place, name in enumerate(usable)}
     table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
@@ -125,31 +153,30 @@ def labels(
 
 
 def default_method(scale: Scale) -> str:
-    """The usual way to make labels on a scale: the mean of numbers, the mode of categories."""
+    """The default method on a scale: the mean of numbers, the mode of categories."""
     return "mean" if scale.level == "interval" else "mode"
 
 
 def _from_ratings(answers: pl.DataFrame, study: Study, options: LabelOptions) -> list[pl.DataFrame]:
     by_question = {str(key[0]): part for key, part in answers.partition_by("question", as_dict=True).items()}
-    methods = {name: options.method or default_method(study.scale_of(name)) for name in by_question}
-    for name, method in methods.items():
-        _check(name, method, study.scale_of(name), by_question[name])
-    out: list[pl.DataFrame] = []
-    pooled: dict[str, list[str]] = {}
-    for name, method in methods.items():
-        if method == "dawid-skene":
-            pooled.setdefault(study.question(name).scale, []).append(name)
-        else:
-            out.append(_labelled(by_question[name], study.scale_of(name), method, options))
-    for names in pooled.values():
-        together = pl.concat([by_question[name] for name in names])
-        out.append(_labelled(together, study.scale_of(names[0]), "dawid-skene", options))
-    return out
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, part in by_question.items():
+        method = options.method or default_method(study.scale_of(name))
+        _check(name, method, study.scale_of(name), part)
+        together = study.question(name).scale if method == "dawid-skene" else name
+        groups.setdefault((method, together), []).append(name)
+    return [
+        _labelled(pl.concat([by_question[name] for name in names]), study.scale_of(names[0]), method, options)
+        for (method, _), names in groups.items()
+    ]
+
+
+def _unordered(scale: Scale) -> bool:
+    return scale.level == "nominal" and len(scale.labels()) > 2
 
 
 def _check(question: str, method: str, scale: Scale, answers: pl.DataFrame) -> None:
-    unordered = scale.level == "nominal" and len(scale.labels()) > 2
-    if unordered and method in ("mean", "median", "p910"):
+    if _unordered(scale) and method in _NUMBERS:
         raise InputError(
             f"The question '{question}' has categories without an order: they have no {method}.",
             "Use mode or dawid-skene.",
@@ -168,105 +195,78 @@ def _check(question: str, method: str, scale: Scale, answers: pl.DataFrame) -> N
 
 def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOptions) -> pl.DataFrame:
     """Labels of the items of one scale."""
-    codes = answers.select(pl.struct("stimulus", "question").rank("dense").cast(pl.Int64) - 1).to_series()
-    spread = (
-        answers.with_columns(codes.alias("item"))
-        .group_by("item")
-        .agg(
-            pl.first("stimulus", "question"), pl.std("value").alias("sd"), pl.len().cast(pl.Int64).alias("n")
-        )
-        .sort("item")
+    codes = answers.select(pl.struct(ITEM).rank("dense").cast(pl.Int64) - 1).to_series()
+    sd = pl.lit(None, pl.Float64) if _unordered(scale) else pl.std("value")
+    spread = answers.group_by(codes.alias("item")).agg(
+        pl.first(*ITEM), sd.alias("sd"), pl.len().cast(pl.Int64).alias("n")
     )
-    rater, item, value = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
-    if method in ("mode", "dawid-skene"):
-        found = _consensus(method, (rater, item, value), scale, options)
-        columns = _category_columns(found, scale, options)
-        items: Sequence[Any] = found.items
+    triples = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
+    if method in _NUMBERS:
+        made = _numbers(_NUMBERS[method](*triples), scale, options.confidence)
     else:
-        number = _NUMBERS[method](rater, item, value)
-        columns = _number_columns(number, scale, options)
-        items = number.items
-    made = pl.DataFrame(
-        {"item": [int(name) for name in items], **columns}, schema_overrides=_SCHEMA | {"item": pl.Int64}
-    )
-    if scale.level == "nominal" and len(scale.labels()) > 2:
-        spread = spread.with_columns(pl.lit(None, dtype=pl.Float64).alias("sd"))
-    joined = spread.join(made, on="item", how="left", maintain_order="left")
-    return joined.select(LABELS.names).cast(_SCHEMA)  # type: ignore[arg-type]  # polars' own alias is narrower
+        known = sorted(scale.labels()) or None
+        consensus = (
+            aggregate.mode(*triples, ties=options.ties, categories=known)
+            if method == "mode"
+            else aggregate.dawid_skene(*triples, categories=known)
+        )
+        made = _categories(consensus, scale, options.confidence)
+    return _complete(spread.sort("item").join(made, on="item", how="left", maintain_order="left"))
 
 
-_SCHEMA: dict[str, Any] = {column.name: column.dtype for column in LABELS.columns}
-_NUMBERS: dict[str, Callable[..., Aggregate]] = {
-    "mean": aggregate.mean,
-    "median": aggregate.median,
-    "p910": partial(aggregate.p910, shrinkage=True),
-}
+def _complete(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame under the contract of labels; columns it lacks are empty."""
+    lacking = [pl.lit(None).alias(name) for name in LABELS.names if name not in frame.columns]
+    schema: dict[str, Any] = {column.name: column.dtype for column in LABELS.columns}
+    return frame.with_columns(lacking).select(LABELS.names).cast(schema)  # type: ignore[arg-type]  # polars' own alias is narrower
 
 
-def _consensus(method: str, columns: tuple[Any, Any, Any], scale: Scale, options: LabelOptions) -> Consensus:
-    known = sorted(scale.labels()) or None
-    if method == "mode":
-        return aggregate.mode(*columns, ties=options.ties, categories=known)
-    return aggregate.dawid_skene(*columns, categories=known)
-
-
-def _number_columns(found: Aggregate, scale: Scale, options: LabelOptions) -> dict[str, Any]:
-    values, errors = np.asarray(found.values), np.asarray(found.standard_errors)
-    low, high = found.bounds(options.confidence)
-    limits = scale.bounds()
+def _numbers(made: Aggregate, scale: Scale, confidence: float) -> pl.DataFrame:
+    values, errors = np.asarray(made.values), np.asarray(made.standard_errors)
+    low, high = made.bounds(confidence)
+    limits, words = scale.bounds(), scale.labels()
     if limits is not None:
         low, high = np.clip(low, *limits), np.clip(high, *limits)
-    words = scale.labels()
-    return {
+    if made.why_no_interval is not None or made.order_bounds is not None:
+        why = f"no interval: {made.why_no_interval or made.why_no_error}"
+        reasons = pl.Series([None, why], dtype=pl.String).gather(np.where(np.isfinite(low), 0, 1))
+    else:
+        reasons = _reasons(errors, ONE_RATING)
+    columns = {
         "value": _gaps(values),
         "standard_error": _gaps(errors),
         "low": _gaps(low),
         "high": _gaps(high),
-        "method": [found.method] * values.size,
-        "answer": [words.get(value) for value in values.tolist()] if words else [None] * values.size,
-        "share": [None] * values.size,
-        "share_low": [None] * values.size,
-        "share_high": [None] * values.size,
-        "why_missing": _why_no_interval(found, low),
     }
+    answer = pl.Series([words.get(value) for value in values.tolist()], dtype=pl.String)
+    return pl.DataFrame(
+        {"item": _codes(made), **columns, "method": made.method, "answer": answer, "why_missing": reasons}
+    )
 
 
-def _why_no_interval(found: Aggregate, low: Floats) -> pl.Series:
-    """Why an item has no interval; nothing where it has one."""
-    if found.why_no_interval is not None or found.order_bounds is not None:
-        why = found.why_no_interval or found.why_no_error
-        return pl.Series([None, f"no interval: {why}"], dtype=pl.String).gather(
-            np.where(np.isfinite(low), 0, 1)
-        )
-    return _reasons(np.asarray(found.standard_errors), ONE_RATING)
+def _codes(made: Aggregate | Consensus) -> pl.Series:
+    return pl.Series([int(name) for name in made.items], dtype=pl.Int64)
 
 
-def _bounds(values: Floats, errors: Floats, n: Any, confidence: float) -> tuple[Floats, Floats]:
-    from scipy.special import stdtrit
-
-    reach = stdtrit(np.maximum(n - 1, 1).astype(np.float64), 0.5 + confidence / 2)
-    half = np.where(np.isfinite(errors) & (errors > _NO_ERROR), errors, np.nan) * reach
-    return values - half, values + half
-
-
-def _category_columns(found: Consensus, scale: Scale, options: LabelOptions) -> dict[str, Any]:
+def _categories(made: Consensus, scale: Scale, confidence: float) -> pl.DataFrame:
     words = scale.labels()
-    shares, n = np.asarray(found.shares), np.asarray(found.counts)
-    low, high = found.share_bounds(options.confidence)
-    values = [None if value is None else float(value) for value in found.values]
-    nothing = [None] * n.size
-    return {
-        "value": values,
-        "standard_error": nothing,
-        "low": nothing,
-        "high": nothing,
-        "method": [found.method] * n.size,
-        "answer": [None if value is None else words.get(value) for value in values],
-        "share": _gaps(shares),
-        "share_low": _gaps(low),
-        "share_high": _gaps(high),
-        "why_missing": [found.why_missing if value is None else None for value in values],
-    }
+    low, high = made.share_bounds(confidence)
+    values = pl.Series([None if value is None else float(value) for value in made.values], dtype=pl.Float64)
+    answers = [None if value is None else words.get(value) for value in values]
+    return pl.DataFrame(
+        {
+            "item": _codes(made),
+            "value": values,
+            "method": made.method,
+            "answer": pl.Series(answers, dtype=pl.String),
+            "share": _gaps(np.asarray(made.shares)),
+            "share_low": _gaps(low),
+            "share_high": _gaps(high),
+            "why_missing": pl.Series(
+                [made.why_missing if value is None else None for value in values], dtype=pl.String
+            ),
+        }
+    )
 
 
 def _gaps(column: Floats) -> pl.Series:
@@ -280,77 +280,60 @@ def _reasons(errors: Floats, unknown: str) -> pl.Series:
     return pl.Series([NO_SPREAD, unknown, None], dtype=pl.String).gather(which)
 
 
-def _from_means(
-    snapshot: Snapshot, counted: pl.DataFrame, usable: list[str], options: LabelOptions
-) -> pl.DataFrame:
+def _from_means(snapshot: Snapshot, questions: list[str], options: LabelOptions) -> pl.DataFrame:
     """Published means of questions that have no ratings of their own."""
-    rated = counted["question"].unique().to_list()
-    means = snapshot.means.filter(
-        pl.col("question").is_in(usable) & ~pl.col("question").is_in(rated) & pl.col("mean").is_finite()
+    from scipy.special import stdtrit
+
+    means = snapshot.means.filter(pl.col("question").is_in(questions) & pl.col("mean").is_finite())
+    means = means.rename({"mean": "value"}).select(
+        pl.col(name) for name in (*ITEM, "value", "sd", "n") if name in means.columns or name == "value"
     )
-    for name, kind in (("sd", pl.Float64), ("n", pl.Int64)):
-        if name not in means.columns:
-            means = means.with_columns(pl.lit(None, dtype=kind).alias(name))
+    means = _complete(means.with_columns(pl.lit(PUBLISHED).alias("method")))
     n = means["n"].fill_null(0).to_numpy().astype(np.float64)
     sd = means["sd"].fill_null(np.nan).to_numpy()
     errors = np.where(n > 1, sd / np.sqrt(np.maximum(n, 1.0)), np.nan)
-    low, high = _bounds(means["mean"].to_numpy(), errors, n, options.confidence)
-    nothing = pl.lit(None)
-    return means.select(
-        "stimulus",
-        "question",
-        pl.col("mean").alias("value"),
+    reach = stdtrit(np.maximum(n - 1, 1), 0.5 + options.confidence / 2)
+    half = np.where(errors > _NO_ERROR, errors, np.nan) * reach
+    value = means["value"].to_numpy()
+    return means.with_columns(
         _gaps(errors).alias("standard_error"),
-        _gaps(low).alias("low"),
-        _gaps(high).alias("high"),
-        "n",
-        "sd",
-        pl.lit(PUBLISHED).alias("method"),
-        *(nothing.alias(name) for name in ("answer", "share", "share_low", "share_high")),
+        _gaps(value - half).alias("low"),
+        _gaps(value + half).alias("high"),
         _reasons(errors, "the source gives no spread or count: no interval").alias("why_missing"),
-    ).cast(_SCHEMA)  # type: ignore[arg-type]  # polars' own alias is narrower
+    )
 
 
 def _ledger(
     snapshot: Snapshot, table: pl.DataFrame, short: pl.DataFrame, usable: list[str], least: int
 ) -> pl.DataFrame:
     """Items without a label: too few ratings, a tie, no ratings at all."""
-    few = short.select(
-        "stimulus",
-        "question",
-        pl.format("{} of the {} ratings a label needs", "n", pl.lit(str(least))).alias("reason"),
-    )
-    tied = table.filter(pl.col("value").is_null()).select(
-        "stimulus", "question", pl.format("no label: {}", "why_missing").alias("reason")
-    )
-    labelled = table.select("stimulus", "question")
-    answered = set(labelled["question"].unique()) | set(short["question"].unique())
+    few = pl.format("{} of the {} ratings a label needs", "n", pl.lit(str(least))).alias("reason")
+    tied = pl.format("no label: {}", "why_missing").alias("reason")
+    answered = {*table["question"].unique(), *short["question"].unique()}
     silent = pl.DataFrame(
+        {"question": [name for name in usable if name not in answered]}, schema={"question": pl.String}
+    )
+    known = (
+        snapshot.ledger["stimulus"].drop_nulls() if "stimulus" in snapshot.ledger.columns else pl.Series([])
+    )
+    unrated = snapshot.items.select(ITEM).filter(
+        pl.col("question").is_in(sorted(answered))
+        & ~pl.col("stimulus").is_in(known.cast(pl.String).to_list())
+    )
+    for part in (table, short):
+        unrated = unrated.join(part.select(ITEM), on=ITEM, how="anti", maintain_order="left")
+    rows = pl.concat(
         [
-            {"question": name, "reason": "nobody answered this question"}
-            for name in usable
-            if name not in answered
+            short.select(*ITEM, few),
+            table.filter(pl.col("value").is_null()).select(*ITEM, tied),
+            unrated.with_columns(pl.lit("no ratings").alias("reason")),
+            silent.with_columns(pl.lit("nobody answered this question").alias("reason")),
         ],
-        schema={"question": pl.String, "reason": pl.String},
+        how="diagonal",
     )
-    known: list[str] = []
-    if "stimulus" in snapshot.ledger.columns:
-        known = snapshot.ledger["stimulus"].drop_nulls().to_list()
-    unrated = (
-        snapshot.items.select("stimulus", "question")
-        .filter(pl.col("question").is_in(sorted(answered)) & ~pl.col("stimulus").is_in(known))
-        .join(labelled, on=["stimulus", "question"], how="anti", maintain_order="left")
-        .join(short, on=["stimulus", "question"], how="anti", maintain_order="left")
-        .with_columns(pl.lit("no ratings").alias("reason"))
-    )
-    rows = pl.concat([few, tied, unrated, silent], how="diagonal")
+    kind = pl.when(pl.col("stimulus").is_null()).then(pl.lit("question")).otherwise(pl.lit("item"))
     rows = rows.with_columns(
-        pl.when(pl.col("stimulus").is_null())
-        .then(pl.lit("question"))
-        .otherwise(pl.lit("item"))
-        .alias("what"),
-        pl.lit(None, dtype=pl.String).alias("rater"),
-        pl.lit(STAGE).alias("stage"),
+        kind.alias("what"), pl.lit(None, pl.String).alias("rater"), pl.lit(STAGE).alias("stage")
     )
     return LEDGER.check(rows.select(LEDGER.names), "labels")
 
@@ -359,7 +342,7 @@ def _notes(snapshot: Snapshot, answers: pl.DataFrame) -> tuple[str, ...]:
     notes = []
     table = snapshot.scan_ratings()
     if "repeat" in table.collect_schema():
-        again = int(table.filter(pl.col("repeat").fill_null(0) > 0).select(pl.len()).collect().item())
+        again = int(table.select((pl.col("repeat").fill_null(0) > 0).sum()).collect().item())
         if again:
             notes.append(f"{again:,} answers to repeated presentations are not used.")
     unknown = int((~answers["known"]).sum())

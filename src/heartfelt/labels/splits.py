@@ -1,9 +1,9 @@
 """Splits: which part of a benchmark a stimulus belongs to, decided by a keyed hash of its group.
 
-The hash of (seed, grouping, group) is a number between 0 and 1; the shares, laid end to end, say whose it is. So a group
-is never divided between parts, the order of rows does not matter, and stimuli added later never move those that were
-there. The shares are met on average over groups: with few groups (six systems) a part may be far from its share, or
-empty, and ``fixed`` can name the groups to hold out instead.
+The hash of (seed, grouping, group) is a number between 0 and 1; the shares, placed end to end, decide which part it
+falls into. So a group is never divided between parts, the order of rows does not matter, and stimuli added later
+never move those that were there. The shares are met on average over groups: with few groups (six systems) a part may
+be far from its share, or empty, and ``fixed`` can name the groups to hold out instead.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class SplitOptions:
     def __post_init__(self) -> None:
         if self.folds is not None:
             if self.folds < 2:
-                raise InputError(f"{self.folds} folds are no split.", "Ask for two or more.")
+                raise InputError(
+                    f"A split needs at least two folds, not {self.folds}.", "Ask for two or more folds."
+                )
             names = [f"fold_{at}" for at in range(1, self.folds + 1)]
             object.__setattr__(self, "shares", dict.fromkeys(names, 1 / self.folds))
         shares = {str(name): float(share) for name, share in self.shares.items()}
@@ -50,10 +52,10 @@ class SplitOptions:
                 f"The shares of a split must be above 0 and add up to 1; these add up to {total:g}.",
                 'Use shares such as {"train": 0.7, "dev": 0.15, "test": 0.15}.',
             )
-        strange = sorted(set(self.fixed.values()) - shares.keys())
-        if strange:
+        unknown = sorted(set(self.fixed.values()) - shares.keys())
+        if unknown:
             raise InputError(
-                f"The split has no part '{strange[0]}'.", suggestion(strange[0], shares, "Parts")
+                f"The split has no part '{unknown[0]}'.", suggestion(unknown[0], shares, "Parts")
             )
         object.__setattr__(self, "shares", MappingProxyType(shares))
         object.__setattr__(self, "fixed", MappingProxyType(dict(self.fixed)))
@@ -80,10 +82,10 @@ class SplitOptions:
         }
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> SplitOptions:
+    def from_json(cls, data: Mapping[str, Any]) -> SplitOptions:
         """The options a manifest holds."""
-        shares = {str(name): float(share) for name, share in said["shares"]}
-        return cls(said["by"], shares, said["folds"], said["seed"], said["fixed"])
+        shares = {str(name): float(share) for name, share in data["shares"]}
+        return cls(data["by"], shares, data["folds"], data["seed"], data["fixed"])
 
 
 def _place(seed: int, by: str, group: str) -> float:
@@ -92,7 +94,7 @@ def _place(seed: int, by: str, group: str) -> float:
 
 
 def groups_of(stimuli: pl.DataFrame, by: str) -> pl.DataFrame:
-    """``stimulus, group``: what the stimuli are kept together by.
+    """``stimulus, group``: stimuli of one group stay in one part.
 
     A stimulus without a value is a group of its own, under a name no value can have.
     """
@@ -115,5 +117,5 @@ def assigned(groups: pl.DataFrame, split: SplitOptions) -> pl.DataFrame:
             suggestion(unknown[0], names[:50], "There are"),
         )
     parts = {name: split.part_of(name) for name in names}
-    found = pl.col("group").replace_strict(parts, return_dtype=pl.String) if parts else pl.col("group")
-    return groups.with_columns(found.alias("split"))
+    part = pl.col("group").replace_strict(parts, return_dtype=pl.String) if parts else pl.col("group")
+    return groups.with_columns(part.alias("split"))

@@ -1,4 +1,4 @@
-"""Making stimuli: prompts, generators, and getting media ready for raters. Loaded when first asked for."""
+"""Making stimuli: prompts, generators, and preparing media for raters. Loaded on first use."""
 
 from __future__ import annotations
 

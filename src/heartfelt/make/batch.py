@@ -1,4 +1,4 @@
-"""Making all stimuli of a study: one file per prompt, one row per prompt, whatever became of it."""
+"""Making all stimuli of a study: one file and one row per prompt, failures included."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def make_stimuli(
 ) -> pl.DataFrame:
     """Make every prompt's stimulus under ``folder/{system}/{stimulus}{suffix}`` and describe what is there.
 
-    With ``keep``, a whole file that is already there is left as it is, so an interrupted run goes on where it
-    stopped. A prompt that fails is a row whose ``media_problem`` says why; the others are made all the same.
-    The table is one of stimuli, with the reference coordinates and the content's ``sha256`` beside them.
+    With ``keep``, a readable file that already exists is left as it is, so an interrupted run continues where it
+    stopped. A prompt that fails becomes a row whose ``media_problem`` says why; the others are made all the same.
+    The result is a table of stimuli, with the reference coordinates and the content's ``sha256``.
     """
     maker = GENERATORS[generator] if isinstance(generator, str) else generator
     root, ending = Path(folder), suffix or maker.suffix

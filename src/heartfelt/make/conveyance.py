@@ -1,8 +1,8 @@
 """How faithfully a system conveys what it was asked to convey: a gain around the neutral point, and a shift.
 
 ``conveyed = neutral + gain * (intended - neutral) + shift + noise``, on the scale of the intent's
-coordinates. A gain below one draws every intent towards neutral; a shift moves them all one way. The built-
-in generators render by such a profile and the simulation plants one, so both can be looked for in the
+coordinates. A gain below one draws every intent towards neutral; a shift moves them all one way. The
+built-in generators render by such a profile and the simulation plants one, so both can be recovered from the
 ratings.
 """
 
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.streams import stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Conveyance:
         return neutral + self.gain.get(question, 1.0) * (intended - neutral) + self.shift.get(question, 0.0)
 
     def drawn(self, valence: float, arousal: float, rng: np.random.Generator) -> tuple[float, float]:
-        """What one stimulus conveys of an intended valence and arousal, noise included, held on 1 to 9."""
+        """What one stimulus conveys of an intended valence and arousal, noise included, limited to 1 to 9."""
         noise = rng.normal(0.0, self.noise, 2)
         both = (self.expected("valence", valence) + noise[0], self.expected("arousal", arousal) + noise[1])
         return min(max(float(both[0]), 1.0), 9.0), min(max(float(both[1]), 1.0), 9.0)
@@ -50,3 +52,43 @@ def profile(
         {"valence": valence_shift, "arousal": arousal_shift},
         noise,
     )
+
+
+class System(Protocol):
+    """One of a generator's systems: it conveys with its own faithfulness."""
+
+    @property
+    def conveyance(self) -> Conveyance:
+        """Its profile."""
+
+
+S = TypeVar("S")
+
+
+def system_of(generator: str, name: str, systems: Mapping[str, S]) -> S:
+    """The system of that name, or an error that lists those the generator has."""
+    if name not in systems:
+        raise UnknownNameError(
+            f"The generator '{generator}' has no system called '{name}'.", suggestion(name, systems, "It has")
+        )
+    return systems[name]
+
+
+def conveyed(
+    generator: str,
+    systems: Mapping[str, System],
+    valence: float,
+    arousal: float,
+    *,
+    system: str,
+    seed: int = 0,
+    name: str = "",
+) -> tuple[float, float]:
+    """The valence and arousal that a generator's system puts into the stimulus called ``name``, noise included."""
+    for value in (valence, arousal):
+        if not 1.0 <= value <= 9.0:
+            raise InputError(
+                f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
+            )
+    rng = stream(seed, "make", generator, "conveyed", system, name)
+    return system_of(generator, system, systems).conveyance.drawn(valence, arousal, rng)

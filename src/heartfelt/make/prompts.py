@@ -1,9 +1,11 @@
-"""What a generator is asked for: one prompt per stimulus to be made."""
+"""What a generator is asked for, one prompt per stimulus, and what it must be able to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
 from heartfelt.errors import InputError
 
@@ -45,7 +47,7 @@ def prompts_for(
     ``{system}_{intent}_{number}``, numbered from 1.
     """
     if per_cell < 1:
-        raise InputError(f"A cell of {per_cell} stimuli is empty.", "Ask for at least one stimulus per cell.")
+        raise InputError(f"per_cell is {per_cell}.", "Ask for at least one stimulus per cell.")
     strangers = sorted(set(templates or {}) - set(systems))
     if strangers:
         raise InputError(
@@ -72,3 +74,33 @@ def prompts_for(
             for number in range(1, per_cell + 1)
         ]
     return made
+
+
+class Media(Protocol):
+    """What a generator makes: something of a ``kind`` ("audio", "image") that can save itself."""
+
+    @property
+    def kind(self) -> str:
+        """What a rater does with it: "audio" or "image"."""
+
+    def save(self, path: Path | str) -> Path:
+        """Write it in the format the suffix names, and return the path."""
+
+
+class Generator(Protocol):
+    """Something that makes stimuli from prompts."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of media it makes."""
+
+    @property
+    def suffix(self) -> str:
+        """The default suffix of its files."""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems it can render for; empty if any name is accepted."""
+
+    def generate(self, prompt: Prompt, seed: int = 0) -> Media:
+        """Make the stimulus; the same prompt and seed make the same one."""

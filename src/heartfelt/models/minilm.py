@@ -46,8 +46,8 @@ def bert_score(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, model: str | Model = "minilm"
 ) -> npt.NDArray[np.float64]:
     """The BERTScore F1 of each candidate with its best reference; 0 where either has no words."""
-    pairs = [(place, one) for place, several in enumerate(references) for one in several]
-    texts = list(dict.fromkeys([*candidates, *(one for _, one in pairs)]))
+    pairs = [(place, text) for place, several in enumerate(references) for text in several]
+    texts = list(dict.fromkeys([*candidates, *(text for _, text in pairs)]))
     vectors: dict[str, Array] = {}
     for chosen, lengths, rows in _batches(texts, model, "token_vectors"):
         for place, length, row in zip(chosen, lengths, rows, strict=True):
@@ -81,8 +81,8 @@ def _batches(
         for row, i in enumerate(chosen):
             numbers[row, : len(tokens[i])] = tokens[i]
             mask[row, : len(tokens[i])] = 1.0
-        said = loaded.run({"tokens": numbers, "mask": mask}, [wanted])[wanted]
-        yield chosen, [len(tokens[i]) for i in chosen], said
+        output = loaded.run({"tokens": numbers, "mask": mask}, [wanted])[wanted]
+        yield chosen, [len(tokens[i]) for i in chosen], output
 
 
 @lru_cache(maxsize=4)

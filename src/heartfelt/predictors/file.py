@@ -22,8 +22,8 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING, read_table
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.lines import read_jsonl
-from heartfelt.formats.tabular import SYNONYMS
+from heartfelt.formats.json_files import read_jsonl
+from heartfelt.formats.source_table import SYNONYMS
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.texts import Names
 from heartfelt.tables import LEDGER

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heartfelt.report.figures import FIGURES
     from heartfelt.report.leaderboard import write_leaderboard
     from heartfelt.report.overview import write_overview
-    from heartfelt.report.plot import plot
+    from heartfelt.report.plotting import plot
     from heartfelt.report.training import write_evaluation
 
 __all__ = [
@@ -39,7 +39,7 @@ __getattr__ = on_demand(
         "figures": ("FIGURES",),
         "leaderboard": ("write_leaderboard",),
         "overview": ("write_overview",),
-        "plot": ("plot",),
+        "plotting": ("plot",),
         "training": ("write_evaluation",),
     },
 )

@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A value with its interval, beside a label."""
+    """A value with its interval, next to a label."""
 
     label: str
     value: float | None
@@ -382,7 +382,7 @@ def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
     return estimate.low, estimate.high
 
 
-def row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
+def interval_row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
     """A row that shows an estimate."""
     low, high = bounds(estimate)
     interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
@@ -404,3 +404,48 @@ def numbers(estimate: Estimate | None, name: str = "value", *, prefix: str = "")
 def lettered(place: int, title: str) -> str:
     """A panel's title with its letter."""
     return f"({chr(ord('a') + place % 26)}) {title}"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An estimate in a figure of intervals: how its row looks, and the cells before its numbers in the table."""
+
+    label: str
+    estimate: Estimate
+    colour: str
+    cells: Mapping[str, Cell]
+    note: str = ""
+
+
+class IntervalFigure:
+    """Lettered panels of estimates with intervals, and the table behind them; items without a value are left out."""
+
+    def __init__(self, value: str = "value") -> None:
+        self.value = value
+        """The column of the values in the table."""
+        self.panels: list[Intervals] = []
+        self.table: list[dict[str, Cell]] = []
+
+    def add(
+        self,
+        title: str,
+        label: str,
+        items: Sequence[Item],
+        *,
+        include: Sequence[float] = (),
+        lines: tuple[Line, ...] = (),
+        brackets: tuple[Bracket, ...] = (),
+        drawn: bool = True,
+    ) -> None:
+        """Add a panel with this label on its axis, unless it would be empty; if not ``drawn``, its numbers alone."""
+        known = [item for item in items if item.estimate.value is not None]
+        self.table += [{**item.cells, **numbers(item.estimate, self.value)} for item in known]
+        if known and drawn:
+            rows = tuple(interval_row(item.label, item.estimate, item.colour, item.note) for item in known)
+            scale = axis(label, [*extent(rows), *(line.at for line in lines)], include=include)
+            panel = Intervals(lettered(len(self.panels), title), rows, scale, lines=lines, brackets=brackets)
+            self.panels.append(panel)
+
+    def chart(self, title: str, caption: str, why_absent: str) -> Chart | Absent:
+        """The chart, or why there is none."""
+        return Chart(title, caption, self.panels, self.table) if self.panels else Absent(why_absent)

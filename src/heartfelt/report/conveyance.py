@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
 from heartfelt.conveyance import Conveyance, Conveyed, Quadrants, SystemDeviation, SystemSlope
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import LabelOptions, labels
 from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import Absent, Cell, Chart, Intervals, Line, axis, extent, lettered, numbers, row
+from heartfelt.report.charts import Absent, Chart, IntervalFigure, Item, Line
 from heartfelt.report.figures.maps import intent_maps
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, figure_block, folded, joined, paragraph, render
 from heartfelt.report.palette import INK, colour
-from heartfelt.report.tables import CellValue, table
+from heartfelt.report.tables import CellValue, Columns, table, table_of
 from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate
 
@@ -80,30 +80,21 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
 def _chart(
     rows: Sequence[SystemDeviation | SystemSlope], key: str, title: str, line: float, words: str
 ) -> Chart | Absent:
-    panels: list[Intervals] = []
-    behind: list[dict[str, Cell]] = []
-    for question in dict.fromkeys(each.question for each in rows):
-        known = {
-            each.system: estimate
-            for each in rows
-            if each.question == question and (estimate := _estimate(each)).value is not None
-        }
-        if not known:
-            continue
-        shade = colour(len(panels))
-        made = tuple(
-            row("all systems", estimate, INK) if system == "all" else row(system, estimate, shade)
-            for system, estimate in known.items()
-        )
-        value = axis(key, [*extent(made), line])
-        panels.append(Intervals(lettered(len(panels), question), made, value, lines=(Line(line),)))
-        behind += [
-            {"question": question, "system": system, **numbers(estimate)}
-            for system, estimate in known.items()
+    figure = IntervalFigure()
+    for question in dict.fromkeys(row.question for row in rows):
+        shade = colour(len(figure.panels))
+        items = [
+            Item(
+                "all systems" if row.system == "all" else row.system,
+                _estimate(row),
+                INK if row.system == "all" else shade,
+                {"question": question, "system": row.system},
+            )
+            for row in rows
+            if row.question == question
         ]
-    if not panels:
-        return Absent("nothing could be computed")
-    return Chart(title, f"{title} by system with 95% intervals. {words}", panels, behind)
+        figure.add(question, key, items, lines=(Line(line),))
+    return figure.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
 
 
 def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> Page:
@@ -154,11 +145,14 @@ def _estimate(row: SystemDeviation | SystemSlope) -> Estimate:
     return row.deviation if isinstance(row, SystemDeviation) else row.slope
 
 
-def _by_system(caption: str, rows: Sequence[SystemDeviation | SystemSlope], key: str) -> Any:
-    lines: list[list[CellValue]] = [
-        [each.system, each.question, _estimate(each), each.ratings_alone] for each in rows
-    ]
-    return table(caption, ["system", "question", f"predicted {key}", "ratings alone"], lines)
+def _by_system(caption: str, rows: Sequence[SystemDeviation | SystemSlope], key: str) -> Markup:
+    columns: Columns[SystemDeviation | SystemSlope] = {
+        "system": lambda row: row.system,
+        "question": lambda row: row.question,
+        f"predicted {key}": _estimate,
+        "ratings alone": lambda row: row.ratings_alone,
+    }
+    return table_of(caption, rows, columns)
 
 
 def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section]:
@@ -170,7 +164,7 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
     if predicted is None:
         return []
     charts["map-predicted"] = replace(predicted, title="Predicted", caption=PREDICTED)
-    if conveyed.snapshot.found.ratings:
+    if conveyed.snapshot.survey.ratings:
         rated = intent_maps(
             conveyed.snapshot, labels(conveyed.snapshot, LabelOptions(minimum_ratings=1)).table
         )

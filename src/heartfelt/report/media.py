@@ -25,14 +25,14 @@ def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:
     stimuli = snapshot.stimuli
     if root is None or not {"path", "found"} <= set(stimuli.columns):
         return {}
-    found = {
+    paths = {
         row["stimulus"]: root / row["path"]
         for row in stimuli.iter_rows(named=True)
         if row["found"] and row["path"]
     }
-    if sum(path.stat().st_size for path in found.values()) > EMBED_AT_MOST:
-        return {name: _relative(path, page.parent) for name, path in found.items()}
-    return {name: _embedded(path) for name, path in found.items()}
+    if sum(path.stat().st_size for path in paths.values()) > EMBED_AT_MOST:
+        return {name: _relative(path, page.parent) for name, path in paths.items()}
+    return {name: _embedded(path) for name, path in paths.items()}
 
 
 def _relative(path: Path, folder: Path) -> str:

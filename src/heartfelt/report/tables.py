@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from markupsafe import Markup
 
@@ -30,6 +30,9 @@ class Verdict:
 
 
 CellValue: TypeAlias = str | float | Estimate | PValue | Verdict | Markup | None
+T = TypeVar("T")
+Columns: TypeAlias = Mapping[str, Callable[[T], CellValue]]
+"""What a column shows of a row, by its heading."""
 
 
 def table(
@@ -66,6 +69,18 @@ def table(
             number(most), number(len(rows)), more
         )
     return frame
+
+
+def table_of(
+    caption: str,
+    rows: Sequence[T],
+    columns: Columns[T],
+    *,
+    more: str = "the rest is in the files",
+) -> Markup:
+    """A table of results, one per row."""
+    lines = [[show(row) for show in columns.values()] for row in rows]
+    return table(caption, list(columns), lines, more=more)
 
 
 def pairs_table(

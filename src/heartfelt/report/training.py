@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import Cell, Chart, Intervals, axis, extent, lettered, numbers, row
+from heartfelt.report.charts import Cell, Chart, Intervals, axis, extent, interval_row, lettered, numbers
 from heartfelt.report.page import Page, Section, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.tables import table
 from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate
-from heartfelt.training.card import SIDES
-from heartfelt.training.evaluating import reading_of
+from heartfelt.training.evaluating import PANELS, Score
 from heartfelt.training.training import Trained
 
 FIGURE = "evaluation"
@@ -33,9 +31,7 @@ def write_evaluation(trained: Trained, folder: Path) -> Path:
 
     figures = folder / "figures"
     figures.mkdir(parents=True, exist_ok=True)
-    write_json(
-        folder / "evaluation.json", {"facts": trained.model.facts, "rows": trained.evaluation.to_json()}
-    )
+    write_json(folder / "evaluation.json", {"facts": trained.model.facts, "rows": trained.evaluation.rows})
     write_text(folder / "predictions.csv", csv_text(trained.evaluation.predictions))
     write_text(folder / "ledger.csv", csv_text(trained.material.ledger))
     chart = evaluation_chart(trained.evaluation.rows)
@@ -45,42 +41,38 @@ def write_evaluation(trained: Trained, folder: Path) -> Path:
     return folder
 
 
-def evaluation_chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
+def evaluation_chart(scores: Sequence[Score]) -> Chart:
     """Correlations with their ceilings, one panel per question and panel of raters."""
     panels: list[Intervals] = []
     behind: list[dict[str, Cell]] = []
-    for question, side in dict.fromkeys((one["question"], one["raters"]) for one in rows):
+    for question, side in dict.fromkeys((score.question, score.raters) for score in scores):
         made = []
-        for one in rows:
-            if (one["question"], one["raters"]) != (question, side):
+        for score in scores:
+            if (score.question, score.raters) != (question, side):
                 continue
-            name = _SHORT.get(one["protocol"], one["protocol"])
+            name = _SHORT.get(score.protocol, score.protocol)
             estimates: tuple[tuple[str, Estimate, str], ...] = (
-                ("model", one["pearson"], COLOURS[0]),
-                ("ceiling", one["ceiling"], SOFT),
-                ("cell means", one["bare_means"], COLOURS[1]),
+                ("model", score.pearson, COLOURS[0]),
+                ("ceiling", score.ceiling, SOFT),
+                ("cell means", score.bare_means, COLOURS[1]),
             )
             for what, estimate, shade in estimates:
                 if estimate.value is not None:
-                    made.append(row(f"{name}: {what}", estimate, shade))
+                    made.append(interval_row(f"{name}: {what}", estimate, shade))
                     where = {
                         "question": question,
-                        "raters": SIDES[side],
-                        "reading": _reading(one),
+                        "raters": PANELS[side],
+                        "reading": score.reading,
                         "what": what,
                     }
                     behind.append({**where, **numbers(estimate)})
-        title = lettered(len(panels), f"{question}, {SIDES[side]}")
+        title = lettered(len(panels), f"{question}, {PANELS[side]}")
         panels.append(Intervals(title, tuple(made), axis("Pearson r", [*extent(made), 0.0, 1.0])))
     caption = (
         "Correlation of predictions with labels, each stimulus predicted by a head chosen and fitted without it; next to it"
         " the ceiling of the labels and what cell means reach. 95% intervals."
     )
     return Chart("How well the model predicts", caption, panels, behind)
-
-
-def _reading(one: Mapping[str, Any]) -> str:
-    return str(one.get("reading") or reading_of(one["protocol"]))
 
 
 def _page(trained: Trained, chart: Chart) -> Page:
@@ -90,16 +82,16 @@ def _page(trained: Trained, chart: Chart) -> Page:
     ]  # fmt: skip
     lines = [
         [
-            one["question"],
-            SIDES[one["raters"]],
-            _reading(one),
-            *(one[name] for name in ("n", "pearson", "ceiling", "bare_means", "rmse", "coverage")),
+            score.question,
+            PANELS[score.raters],
+            score.reading,
+            *(score.n, score.pearson, score.ceiling, score.bare_means, score.rmse, score.coverage),
         ]
-        for one in trained.evaluation.rows
+        for score in trained.evaluation.rows
     ]
     heads = [
-        [name, one["head"], ", ".join(f"{part:g}" for part in one["setting"])]
-        for name, one in facts["chosen"].items()
+        [name, head["head"], ", ".join(f"{part:g}" for part in head["setting"])]
+        for name, head in facts["chosen"].items()
     ]
     charts = {FIGURE: chart}
     used = f"{facts['stimuli']:,} stimuli used, {facts['left_out']:,} with labels could not be used (ledger.csv)."

@@ -12,7 +12,7 @@ from heartfelt.scoring.scores import CategoryDetails, OrdinalDetails, Score
 from heartfelt.scoring.sheet import Sheet
 from heartfelt.scoring.truth import ITEM, Truth
 from heartfelt.stats.classify import confusion
-from heartfelt.stats.divergence import jensen_shannon, top_k
+from heartfelt.stats.probability import jensen_shannon, top_k
 from heartfelt.stats.triples import Floats, Ints
 
 _NO_SHARES = "the model gives no shares by category"

@@ -50,7 +50,9 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
     notes += [run.why_answered_only for run in runs if run.why_answered_only]
     joined = _Joined([model for run in runs for model in run.scores.models])
     for task in tasks.values():
-        notes += joined.add(task, [run for run in runs if any(task.id == one.id for one in run.scores.tasks)])
+        notes += joined.add(
+            task, [run for run in runs if any(task.id == score.id for score in run.scores.tasks)]
+        )
     scores = replace(
         first,
         version=__version__,
@@ -93,7 +95,7 @@ class _Joined:
         pairs = compare(entrants, options)
         self.comparisons += pairs
         self.ranks += ranks(entrants, pairs, options)
-        ceilings = {one.ceiling.value for one in self.scores if one.task == task.id} - {None}
+        ceilings = {score.ceiling.value for score in self.scores if score.task == task.id} - {None}
         if len(ceilings) > 1:
             return [f"{task.id}: runs scored different items, so their ceilings differ; the first is drawn."]
         return []

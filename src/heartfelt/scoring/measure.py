@@ -15,11 +15,10 @@ from heartfelt.scoring.metrics import METRICS, Chance, chance_of
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Score
 from heartfelt.scoring.sheet import Sheet
+from heartfelt.stats._bounds import ratio
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import LEAST_UNITS, Spread
-from heartfelt.stats.metric_intervals import spreads_over
+from heartfelt.stats.jackknife import LEAST_UNITS, Spread, spreads_over
 from heartfelt.stats.paired_metrics import metric_difference
-from heartfelt.stats.ratio import ratio
 from heartfelt.stats.triples import Floats
 
 LEAST_SYSTEMS = LEAST_UNITS
@@ -29,7 +28,7 @@ _IN_LABELS_AND_PREDICTIONS = {
     "the first column does not vary": "the labels do not vary",
     "the second column does not vary": "the predictions do not vary",
     "neither column varies": "neither labels nor predictions vary",
-    "no predicted is positive": "nothing was predicted present",
+    "nothing was predicted positive": "nothing was predicted present",
     "no label is positive": "no label is present",
     "no label is negative": "every label is present",
 }

@@ -15,7 +15,7 @@ from heartfelt import __version__
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.stats.confusion_table import Confusion
+from heartfelt.stats.classify import Confusion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
 from heartfelt.stats.text.lexical import Lexical

@@ -14,7 +14,7 @@ from heartfelt.media.probe import AT_HAND
 from heartfelt.scoring.options import ScoreOptions, Selection
 from heartfelt.scoring.scores import Task
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.published_split import published_part
+from heartfelt.snapshot.snapshot import published_part
 from heartfelt.study import Study
 from heartfelt.study.scale import Ordered, Tags, YesNo
 from heartfelt.tables import LEDGER

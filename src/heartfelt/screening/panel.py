@@ -179,7 +179,7 @@ class Panel:
             len(self.dropped),
             len(self.flagged()),
             len(self.flagged_by_standards()),
-            self.source.found.ratings,
+            self.source.survey.ratings,
             int(self.scan_ratings().select(pl.len()).collect().item()),
         )
 

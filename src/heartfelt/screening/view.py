@@ -1,6 +1,6 @@
 """Ratings as the screening rules see them: coded arrays in presentation order, made once and shared.
 
-Only answers with a known rater and a finite number are screened; what is left aside is counted. A *trial* is one
+Only answers with a known rater and a finite number are screened; the others are counted. A *trial* is one
 presentation of one stimulus to one rater, with an answer to one or more questions. Rows are sorted by rater, then by
 trial in presentation order, then by question, so trials and their order are contiguous for every rater.
 
@@ -203,53 +203,49 @@ def _view(snapshot: Snapshot) -> RatingsView:
     study = snapshot.study
     numeric = [question.id for question in study.asked if study.scale_of(question.id).level != "text"]
     table = snapshot.scan_ratings()
-    have = table.collect_schema().names()
-    unknown = snapshot.found.unknown_raters
+    columns = table.collect_schema().names()
     usable = table.filter(
         pl.col("rater").is_not_null() & pl.col("value").is_finite() & pl.col("question").is_in(numeric)
     )
-    frame = _in_order(usable, have).collect()
-    raters = frame["rater"].unique(maintain_order=True)
-    stimuli = frame["stimulus"].unique(maintain_order=True)
-    asked = [name for name in numeric if name in set(frame["question"].unique().to_list())]
-    keys = {"rater": raters.to_list(), "stimulus": stimuli.to_list(), "question": asked}
-    coded = {
-        name: frame[name].replace_strict(ids, list(range(len(ids))), return_dtype=pl.Int64).to_numpy()
-        if ids
-        else np.zeros(0, dtype=np.int64)
-        for name, ids in keys.items()
-    }
-    known = frame.group_by("rater", maintain_order=True).agg(pl.all("_known"))["_known"].to_numpy()
-    seconds = (
-        frame["seconds"].fill_null(np.nan).to_numpy()
-        if "seconds" in have and frame["seconds"].count()
-        else None
-    )
-    batch = (
-        tuple(frame["batch"].cast(pl.String).to_list())
-        if "batch" in have and frame["batch"].count()
-        else None
-    )
+    frame = _in_order(usable, columns).collect()
+
+    def recorded(name: str) -> pl.Series | None:
+        return frame[name] if name in columns and frame[name].count() else None
+
+    def floats(name: str) -> Floats | None:
+        values = recorded(name)
+        return None if values is None else values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    def codes(name: str, ids: list[str]) -> Ints:
+        coded = (
+            frame[name].replace_strict(ids, list(range(len(ids))), return_dtype=pl.Int64)
+            if ids
+            else frame[name]
+        )
+        return coded.cast(pl.Int64).to_numpy()
+
+    raters, stimuli = (frame[name].unique(maintain_order=True).to_list() for name in ("rater", "stimulus"))
+    answered = set(frame["question"].unique().to_list())
+    asked = [name for name in numeric if name in answered]
+    batch = recorded("batch")
     return RatingsView(
         study,
         snapshot.stimuli,
-        tuple(keys["rater"]),
-        tuple(keys["stimulus"]),
+        tuple(raters),
+        tuple(stimuli),
         tuple(asked),
-        coded["rater"],
-        coded["stimulus"],
-        coded["question"],
+        codes("rater", raters),
+        codes("stimulus", stimuli),
+        codes("question", asked),
         frame["_trial"].to_numpy(),
         frame["value"].to_numpy(),
         frame["_repeat"].to_numpy(),
-        known.astype(bool),
-        seconds,
-        batch,
-        unknown,
-        tuple(question.id for question in study.asked if question.id not in snapshot.found.questions),
-        frame["heard"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        if "heard" in have and frame["heard"].count()
-        else None,
+        frame.group_by("rater", maintain_order=True).agg(pl.all("_known"))["_known"].to_numpy().astype(bool),
+        floats("seconds"),
+        None if batch is None else tuple(batch.cast(pl.String).to_list()),
+        snapshot.survey.unknown_raters,
+        tuple(question.id for question in study.asked if question.id not in snapshot.survey.questions),
+        floats("heard"),
     )
 
 

@@ -1,11 +1,10 @@
 """Ratings with planted truth: what a stimulus conveys, who the raters are and how they answer are all known.
 
-A method that claims to find careless raters, system effects or a ceiling is tried here first, where the
-answer is written down beside the question. Everything is drawn from named streams: the same seed gives the
-same bytes.
+A method that claims to detect careless raters, system effects or a ceiling is tried here first, where the
+answer is known. Everything is drawn from named streams: the same seed gives the same bytes.
 """
 
-from heartfelt.simulate.answers import ratings
+from heartfelt.simulate.answers import Simulated, ratings, study_ratings
 from heartfelt.simulate.bulk import LongCsv, long_csv
 from heartfelt.simulate.confusion import (
     PRESENCE,
@@ -18,9 +17,7 @@ from heartfelt.simulate.confusion import (
 )
 from heartfelt.simulate.design import DesignOptions
 from heartfelt.simulate.people import KINDS, RaterMix, raters
-from heartfelt.simulate.perceived import TruthOptions, truth
-from heartfelt.simulate.stimuli import INTENTS, SYSTEMS, stimuli
-from heartfelt.simulate.whole import Simulated, study_ratings
+from heartfelt.simulate.truth import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
 
 __all__ = [
     "INTENTS",

@@ -11,8 +11,11 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.simulate.design import DesignOptions, Ints, Trials, assign, stay_lengths, trials
-from heartfelt.simulate.people import KINDS
+from heartfelt.simulate.design import DesignOptions, Ints, Trials, schedule
+from heartfelt.simulate.people import KINDS, RaterMix
+from heartfelt.simulate.people import raters as planted_raters
+from heartfelt.simulate.truth import TruthOptions
+from heartfelt.simulate.truth import truth as planted_truth
 from heartfelt.streams import stream
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -47,11 +50,11 @@ def ratings(
     design = design or DesignOptions()
     _check(truth, raters)
     stimuli, cell = cells(truth, design.distinct_cells)
-    laid = lay_out(cell, raters["hazard"].to_numpy(), design, seed)
+    trials = schedule(cell, raters["hazard"].to_numpy(), design, seed)
     questions = truth["question"].unique(maintain_order=True).to_list()
-    values = np.stack([_values(truth, stimuli, raters, laid, q, design, seed) for q in questions], axis=1)
-    given = _copy_answers(values, raters, laid, design, seed)
-    return in_rows(given, raters, stimuli, questions, laid, design, seed)
+    values = np.stack([_values(truth, stimuli, raters, trials, q, design, seed) for q in questions], axis=1)
+    given = _copy_answers(values, raters, trials, design, seed)
+    return rating_rows(given, raters, stimuli, questions, trials, design, seed)
 
 
 def cells(truth: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.Series, Ints]:
@@ -69,18 +72,11 @@ def cells(truth: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.Series, Ints]
     return once["stimulus"], code
 
 
-def lay_out(cell: Ints, hazard: Floats, design: DesignOptions, seed: int) -> Trials:
-    """All trials of all raters under the design."""
-    stays = stay_lengths(hazard, design.per_rater, stream(seed, "simulate", "leave"))
-    handed = assign(cell, stays, design.per_stimulus, stream(seed, "simulate", "assign"))
-    return trials(handed, design.per_rater, design.repeats, stream(seed, "simulate", "repeat"))
-
-
 def _values(
     truth: pl.DataFrame,
     stimuli: pl.Series,
     raters: pl.DataFrame,
-    laid: Trials,
+    trials: Trials,
     question: str,
     design: DesignOptions,
     seed: int,
@@ -89,27 +85,27 @@ def _values(
     true_of = stimuli.to_frame("stimulus").join(asked, on="stimulus", how="left", maintain_order="left")[
         "true"
     ]
-    true = true_of.cast(pl.Float64).fill_null(np.nan).to_numpy()[laid.stimulus]
+    true = true_of.cast(pl.Float64).fill_null(np.nan).to_numpy()[trials.stimulus]
     column = f"bias_{question}" if f"bias_{question}" in raters.columns else "bias"
-    of = {name: raters[name].to_numpy()[laid.rater] for name in ("gain", "taste", "noise")}
-    bias = raters[column].to_numpy()[laid.rater]
+    of = {name: raters[name].to_numpy()[trials.rater] for name in ("gain", "taste", "noise")}
+    bias = raters[column].to_numpy()[trials.rater]
     rng = stream(seed, "simulate", "answers", question)
-    taste = of["taste"] * rng.standard_normal(true.size)[laid.first]
+    taste = of["taste"] * rng.standard_normal(true.size)[trials.first]
     noise = of["noise"] * rng.standard_normal(true.size)
     honest = design.neutral + bias + of["gain"] * (true - design.neutral) + taste + noise
     seen = true_of.cast(pl.Float64).drop_nulls().to_numpy()
     between = float(np.std(seen)) if seen.size else 0.0
     spread = np.sqrt((of["gain"] * between) ** 2 + of["taste"] ** 2 + of["noise"] ** 2)
     values = honest.copy()
-    kinds = raters["kind"].to_numpy()[laid.rater] if laid.rater.size else np.empty(0, dtype=object)
+    kinds = raters["kind"].to_numpy()[trials.rater] if trials.rater.size else np.empty(0, dtype=object)
     for kind, answer in _CARELESS.items():
         here = np.flatnonzero(kinds == kind)
         if here.size:
             sight = _Sight(
                 honest[here],
                 true[here],
-                laid.rater[here],
-                laid.position[here],
+                trials.rater[here],
+                trials.position[here],
                 bias[here],
                 spread[here],
                 raters.height,
@@ -120,7 +116,7 @@ def _values(
 
 
 def on_scale(values: Floats, design: DesignOptions) -> Floats:
-    """Round to the scale's points where answers are whole, and hold on the scale."""
+    """Round to the scale's points where answers are whole, and limit to the scale."""
     held = np.clip(np.rint(values) if design.integer else values, design.scale_low, design.scale_high)
     return held + 0.0  # no negative zero
 
@@ -183,12 +179,12 @@ _CARELESS: Mapping[str, Callable[[_Sight, np.random.Generator], Floats]] = {
 
 
 def _copy_answers(
-    values: Floats, raters: pl.DataFrame, laid: Trials, design: DesignOptions, seed: int
+    values: Floats, raters: pl.DataFrame, trials: Trials, design: DesignOptions, seed: int
 ) -> Floats:
     """Give each colluder the copied rater's answers."""
     names, sources = raters["rater"].to_list(), raters["colluder_of"].to_list()
     place = {name: index for index, name in enumerate(names)}
-    counts = np.bincount(laid.rater, minlength=len(names))
+    counts = np.bincount(trials.rater, minlength=len(names))
     starts = np.cumsum(counts) - counts
     out = values.copy()
     for index, source in enumerate(sources):
@@ -219,18 +215,18 @@ def copied(model: Floats, count: int, design: DesignOptions, rng: np.random.Gene
     return on_scale(answers + step * moved * rng.choice([-1.0, 1.0], answers.shape), design)
 
 
-def in_rows(
+def rating_rows(
     values: Floats,
     raters: pl.DataFrame,
     stimuli: pl.Series,
     questions: Sequence[str],
-    laid: Trials,
+    trials: Trials,
     design: DesignOptions,
     seed: int,
 ) -> pl.DataFrame:
-    """Lay ``values`` (trials x questions) out as ratings with their times, leaving out what was not asked."""
+    """Ratings with their times from ``values`` (trials x questions), without what was not asked."""
     size, wide = values.shape
-    rater = np.repeat(laid.rater, wide)
+    rater = np.repeat(trials.rater, wide)
     fresh = np.stack(
         [stream(seed, "simulate", "seconds", q).standard_normal(size) for q in questions], axis=1
     )
@@ -239,7 +235,7 @@ def in_rows(
     passed = np.rint(took * 1e6).astype(np.int64)
     passed[::wide] += round(design.clip_seconds * 1e6)
     clock = np.cumsum(passed)
-    counts = np.bincount(laid.rater, minlength=raters.height) * wide
+    counts = np.bincount(trials.rater, minlength=raters.height) * wide
     starts = np.cumsum(counts) - counts
     before = clock - passed
     begun = (
@@ -252,13 +248,13 @@ def in_rows(
     at = epoch + arrived[rater] + clock - begun[rater]
     columns: dict[str, Any] = {
         "rater": raters["rater"].gather(rater),
-        "stimulus": stimuli.gather(np.repeat(laid.stimulus, wide)),
+        "stimulus": stimuli.gather(np.repeat(trials.stimulus, wide)),
         "question": pl.Series(questions, dtype=pl.String).gather(np.tile(np.arange(wide), size)),
         "value": values.ravel(),
-        "position": np.repeat(laid.position, wide),
+        "position": np.repeat(trials.position, wide),
         "seconds": took,
         "at": pl.Series(at, dtype=pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC"),
-        "repeat": np.repeat(laid.repeat, wide),
+        "repeat": np.repeat(trials.repeat, wide),
     }
     frame = pl.DataFrame(columns)
     return frame.filter(pl.col("value").is_not_nan()) if np.isnan(values).any() else frame
@@ -291,3 +287,28 @@ def _check(truth: pl.DataFrame, raters: pl.DataFrame) -> None:
             raise UnknownNameError(
                 f"There is no kind of rater called '{kind}'.", suggestion(kind, KINDS, "Kinds")
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulated:
+    """Ratings together with everything that was planted in them."""
+
+    ratings: pl.DataFrame
+    raters: pl.DataFrame
+    truth: pl.DataFrame
+
+
+def study_ratings(
+    stimuli: pl.DataFrame,
+    n_raters: int = 111,
+    *,
+    truth_options: TruthOptions | None = None,
+    mix: RaterMix | None = None,
+    design: DesignOptions | None = None,
+    seed: int = 0,
+) -> Simulated:
+    """Simulate a study of ``stimuli``: stimulus, system, intent, and an intended value per question."""
+    planted = truth_options or TruthOptions()
+    true = planted_truth(stimuli, planted, seed=seed)
+    people = planted_raters(n_raters, mix, questions=planted.questions, seed=seed)
+    return Simulated(ratings(true, people, design, seed=seed), people, true)

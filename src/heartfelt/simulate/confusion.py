@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.simulate.answers import Floats, cells, in_rows, lay_out
-from heartfelt.simulate.design import DesignOptions
+from heartfelt.simulate.answers import Floats, cells, rating_rows
+from heartfelt.simulate.design import DesignOptions, schedule
+from heartfelt.simulate.people import kinds_of, names_of
 from heartfelt.streams import stream
 
 PRESENCE = ("absent", "present")
@@ -124,16 +125,9 @@ def voters(
     """``n`` raters of categories in order of arrival, each with a planted confusion matrix."""
     mix, names = mix or VoterMix(), _categories(categories)
     if n < 1:
-        raise InputError(f"{n} raters cannot vote.", "Ask for at least one.")
+        raise InputError(f"There are {n} voters.", "Ask for at least one.")
     size = len(names)
-    others = [kind for kind in VOTER_KINDS if kind != "honest"]
-    ends = np.rint(np.cumsum([mix.shares.get(kind, 0.0) for kind in others]) * n).astype(np.int64)
-    kinds = np.full(n, "honest", dtype="U16")
-    start = 0
-    for kind, end in zip(others, ends.tolist(), strict=True):
-        kinds[start:end] = kind
-        start = max(start, end)
-    kinds = kinds[stream(seed, "simulate", "voters", "kind").permutation(n)]
+    kinds = kinds_of(n, VOTER_KINDS, mix.shares, stream(seed, "simulate", "voters", "kind"))
     confusion = _honest(n, size, mix, seed)
     confusion[kinds == "random"] = 1.0 / size
     fixed = np.flatnonzero(kinds == "constant")
@@ -141,13 +135,12 @@ def voters(
     confusion[fixed, :, stream(seed, "simulate", "voters", "constant").integers(0, size, fixed.size)] = 1.0
     swapped = kinds == "swapped"
     confusion[swapped] = np.roll(confusion[swapped], 1, axis=2)
-    width = len(str(n))
     pace = mix.seconds * np.exp(
         mix.seconds_spread * stream(seed, "simulate", "voters", "pace").standard_normal(n)
     )
     table = pl.DataFrame(
         {
-            "rater": pl.Series([f"rater_{number:0{width}d}" for number in range(1, n + 1)], dtype=pl.String),
+            "rater": pl.Series(names_of(n), dtype=pl.String),
             "kind": pl.Series(kinds.tolist(), dtype=pl.String),
             "hazard": np.full(n, float(mix.hazard)),
             "pace": pace,
@@ -184,7 +177,7 @@ def votes(
         if column not in truth.columns:
             raise InputError(f"The truth has no column '{column}'.", "Make it with simulate.category_truth.")
     stimuli, cell = cells(truth, design.distinct_cells)
-    laid = lay_out(cell, crowd.table["hazard"].to_numpy(), design, seed)
+    trials = schedule(cell, crowd.table["hazard"].to_numpy(), design, seed)
     ladder = np.cumsum(crowd.confusion, axis=2)
     questions = truth["question"].unique(maintain_order=True).to_list()
     columns = []
@@ -193,11 +186,11 @@ def votes(
         code = stimuli.to_frame("stimulus").join(asked, on="stimulus", how="left", maintain_order="left")[
             "code"
         ]
-        true = code.fill_null(-1).to_numpy()[laid.stimulus]
+        true = code.fill_null(-1).to_numpy()[trials.stimulus]
         uniform = stream(seed, "simulate", "votes", question).random(true.size)
-        steps = ladder[laid.rater, np.maximum(true, 0), :-1]
+        steps = ladder[trials.rater, np.maximum(true, 0), :-1]
         columns.append(np.where(true < 0, np.nan, (uniform[:, None] >= steps).sum(axis=1)))
-    frame = in_rows(np.stack(columns, axis=1), crowd.table, stimuli, questions, laid, design, seed)
+    frame = rating_rows(np.stack(columns, axis=1), crowd.table, stimuli, questions, trials, design, seed)
     answer = pl.Series("answer", crowd.categories, dtype=pl.String).gather(frame["value"].cast(pl.Int64))
     return frame.insert_column(frame.get_column_index("value") + 1, answer)
 
@@ -205,5 +198,7 @@ def votes(
 def _categories(categories: Sequence[str]) -> tuple[str, ...]:
     names = tuple(categories)
     if isinstance(categories, str) or len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(f"{categories!r} are no categories to vote on.", "Give two or more different names.")
+        raise InputError(
+            f"{categories!r} are not categories to vote on.", "Give two or more different names."
+        )
     return names

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.streams import stream
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -52,12 +53,12 @@ class DesignOptions:
             or (self.per_stimulus is not None and self.per_stimulus < 1)
         ):
             raise InputError(
-                "A design needs trials.",
+                "The design has no trials.",
                 "Give per_rater and per_stimulus of 1 or more, repeats of 0 or more.",
             )
         if self.repeats > self.per_rater:
             raise InputError(
-                f"{self.repeats} repeats do not fit {self.per_rater} stimuli a rater.",
+                f"{self.repeats} repeats do not fit {self.per_rater} stimuli per rater.",
                 "Repeat at most per_rater stimuli.",
             )
         if not self.scale_low < self.scale_high or (
@@ -104,7 +105,7 @@ class _Queue:
         self.at = 0
         self.rounds = 0
 
-    def room(self, quota: int | None) -> int:
+    def available(self, quota: int | None) -> int:
         """How many different stimuli one rater could still take."""
         if quota is None:
             return len(self.line)
@@ -138,30 +139,32 @@ def assign(cell: Ints, stays: Ints, quota: int | None, rng: np.random.Generator)
     if len(queues) == 1:
         alone = queues[0]
         return [
-            rng.permutation(np.array(alone.take(min(stay, alone.room(quota)), rng), dtype=np.int64)).tolist()
+            rng.permutation(
+                np.array(alone.take(min(stay, alone.available(quota)), rng), dtype=np.int64)
+            ).tolist()
             for stay in stays.tolist()
         ]
     rounds = np.zeros(len(queues), dtype=np.int64)
-    room = np.array([queue.room(quota) for queue in queues], dtype=np.int64)
+    free = np.array([queue.available(quota) for queue in queues], dtype=np.int64)
     handed: list[list[int]] = []
     for stay in stays.tolist():
-        share = _shares(room, rounds, stay, rng)
+        share = _shares(free, rounds, stay, rng)
         mine: list[int] = []
         for index in np.flatnonzero(share).tolist():
             queue = queues[index]
             mine += queue.take(int(share[index]), rng)
             rounds[index] = queue.rounds
             if quota is not None:
-                room[index] = queue.room(quota)
+                free[index] = queue.available(quota)
         handed.append([mine[index] for index in rng.permutation(len(mine)).tolist()])
     return handed
 
 
-def _shares(room: Ints, rounds: Ints, stay: int, rng: np.random.Generator) -> Ints:
-    share = np.zeros(room.size, dtype=np.int64)
-    left = min(stay, int(room.sum()))
+def _shares(available: Ints, rounds: Ints, stay: int, rng: np.random.Generator) -> Ints:
+    share = np.zeros(available.size, dtype=np.int64)
+    left = min(stay, int(available.sum()))
     while left > 0:
-        free = np.flatnonzero(room > share)
+        free = np.flatnonzero(available > share)
         if free.size <= left:
             share[free] += 1
             left -= free.size
@@ -184,29 +187,28 @@ def stay_lengths(hazard: npt.NDArray[np.float64], per_rater: int, rng: np.random
     return stays
 
 
-def trials(handed: list[list[int]], full: int, repeats: int, rng: np.random.Generator) -> Trials:
-    """Lay the raters' stimuli out as trials, with repeats at the end for those who did all ``full``."""
-    lengths = np.array([len(mine) for mine in handed], dtype=np.int64)
-    rater, stimulus, repeat, first, at = [], [], [], [], 0
+def schedule(cell: Ints, hazard: npt.NDArray[np.float64], design: DesignOptions, seed: int) -> Trials:
+    """All trials of all raters under the design. ``cell`` is each stimulus' cell, ``hazard`` each rater's chance of leaving."""
+    stays = stay_lengths(hazard, design.per_rater, stream(seed, "simulate", "leave"))
+    handed = assign(cell, stays, design.per_stimulus, stream(seed, "simulate", "assign"))
+    return _trials(handed, design.per_rater, design.repeats, stream(seed, "simulate", "repeat"))
+
+
+def _trials(handed: list[list[int]], full: int, repeats: int, rng: np.random.Generator) -> Trials:
+    """The raters' stimuli as trials, with repeats at the end for those who did all ``full``."""
+    at = 0
+    rater, stimulus, position, repeat, first = (list[int]() for _ in range(5))
     for index, mine in enumerate(handed):
         again = (
-            rng.choice(len(mine), repeats, replace=False)
-            if repeats and len(mine) == full
-            else np.empty(0, np.int64)
+            rng.choice(len(mine), repeats, replace=False).tolist() if repeats and len(mine) == full else []
         )
+        size = len(mine) + len(again)
+        rater += [index] * size
         stimulus += [*mine, *(mine[k] for k in again)]
-        first += [*range(at, at + len(mine)), *(at + int(k) for k in again)]
-        repeat += [0] * len(mine) + [1] * again.size
-        rater += [index] * (len(mine) + again.size)
-        at += len(mine) + again.size
-    whole = np.array(rater, dtype=np.int64)
-    counts = np.bincount(whole, minlength=lengths.size)
-    starts = np.cumsum(counts) - counts
-    position = np.arange(whole.size) - starts[whole] + 1 if whole.size else np.empty(0, np.int64)
+        position += range(1, size + 1)
+        repeat += [0] * len(mine) + [1] * len(again)
+        first += [*range(at, at + len(mine)), *(at + k for k in again)]
+        at += size
     return Trials(
-        whole,
-        np.array(stimulus, dtype=np.int64),
-        position.astype(np.int64),
-        np.array(repeat, dtype=np.int64),
-        np.array(first, dtype=np.int64),
+        *(np.array(column, dtype=np.int64) for column in (rater, stimulus, position, repeat, first))
     )

@@ -8,7 +8,7 @@ is shown again, ``noise`` is fresh every time. Other kinds answer without lookin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -23,7 +23,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "honest": "answers by what the stimulus conveys, through their own use of the scale",
         "random": "picks any point of the scale, all equally likely",
         "straightline": "gives one and the same answer throughout",
-        "centre": "stays at the neutral point or one beside it",
+        "centre": "stays at the neutral point or next to it",
         "pattern": "walks up or down the scale by a fixed step, and starts over",
         "extreme": "sees which side of neutral the stimulus is on and answers with that end of the scale",
         "ignores-stimulus": "answers with the same mean and spread as an honest rater, about nothing",
@@ -91,8 +91,8 @@ def raters(
     """
     mix = mix or RaterMix()
     if n < 1:
-        raise InputError(f"{n} raters cannot rate.", "Ask for at least one rater.")
-    kinds = _kinds(n, mix, seed)
+        raise InputError(f"There are {n} raters.", "Ask for at least one rater.")
+    kinds = kinds_of(n, KINDS, mix.shares, stream(seed, "simulate", "raters", "kind"))
     draw = {part: stream(seed, "simulate", "raters", part) for part in ("bias", "gain", "noise", "pace")}
     bias = mix.bias_sd * draw["bias"].standard_normal(n)
     gain = np.exp(mix.gain_sd * draw["gain"].standard_normal(n) - mix.gain_sd**2 / 2)
@@ -100,11 +100,10 @@ def raters(
     looking = np.isin(kinds, ["honest", "extreme"])
     median = np.where(looking, mix.seconds, mix.careless_seconds or mix.seconds)
     pace = median * np.exp(mix.seconds_spread * draw["pace"].standard_normal(n))
-    width = len(str(n))
-    names = np.array([f"rater_{number:0{width}d}" for number in range(1, n + 1)], dtype=object)
+    names = names_of(n)
     frame = pl.DataFrame(
         {
-            "rater": pl.Series(names.tolist(), dtype=pl.String),
+            "rater": pl.Series(names, dtype=pl.String),
             "kind": pl.Series(kinds.tolist(), dtype=pl.String),
             "bias": bias,
             "gain": gain,
@@ -123,23 +122,29 @@ def raters(
     return frame.with_columns(**{name: pl.Series(values) for name, values in apart.items()})
 
 
-def _kinds(n: int, mix: RaterMix, seed: int) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
-    others = [kind for kind in KINDS if kind != "honest"]
-    ends = np.rint(np.cumsum([mix.shares.get(kind, 0.0) for kind in others]) * n).astype(np.int64)
-    kinds = np.full(n, "honest", dtype=f"U{max(map(len, KINDS))}")
+def kinds_of(
+    n: int, known: Iterable[str], shares: Mapping[str, float], rng: np.random.Generator
+) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
+    """A kind for each of ``n`` raters, in their exact shares, rounded, at random places; the rest are honest."""
+    others = [kind for kind in known if kind != "honest"]
+    ends = np.rint(np.cumsum([shares.get(kind, 0.0) for kind in others]) * n).astype(np.int64)
+    kinds = np.full(n, "honest", dtype="U16")
     start = 0
     for kind, end in zip(others, ends.tolist(), strict=True):
         kinds[start:end] = kind
         start = max(start, end)
-    return kinds[stream(seed, "simulate", "raters", "kind").permutation(n)]
+    return kinds[rng.permutation(n)]
+
+
+def names_of(n: int) -> list[str]:
+    """Names of ``n`` raters, padded so that they sort in order."""
+    return [f"rater_{number:0{len(str(n))}d}" for number in range(1, n + 1)]
 
 
 def _copied(
-    names: np.ndarray[tuple[int], np.dtype[np.object_]],
-    kinds: np.ndarray[tuple[int], np.dtype[np.str_]],
-    seed: int,
+    names: Sequence[str], kinds: np.ndarray[tuple[int], np.dtype[np.str_]], seed: int
 ) -> list[str | None]:
-    copied: list[str | None] = [None] * names.size
+    copied: list[str | None] = [None] * len(names)
     colluders = np.flatnonzero(kinds == "colluder")
     if colluders.size == 0:
         return copied
@@ -152,5 +157,5 @@ def _copied(
     # Sources are used once before any is used twice: pairs, not one large ring, unless there are too few.
     order = np.concatenate([rng.permutation(sources) for _ in range(-(-colluders.size // sources.size))])
     for colluder, source in zip(colluders.tolist(), order[: colluders.size].tolist(), strict=True):
-        copied[colluder] = str(names[source])
+        copied[colluder] = names[source]
     return copied

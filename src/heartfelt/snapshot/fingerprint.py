@@ -3,30 +3,30 @@
 Each row becomes 64 bits mixed from its cells; the sorted row hashes, with the column names, are hashed once more
 with BLAKE2b. A cell's bits come from its own content alone (text from its UTF-8 bytes, eight at a time, and their
 places, numbers from their IEEE bits), so the hash is the same on every machine and in every version of the libraries
-beneath. An empty cell adds nothing, so a column without any value says nothing. Cost is linear in rows (and their sort)
-and needs eight bytes a row beyond the batch at hand.
+beneath. An empty cell adds nothing, and so does a column without any value. The cost is linear in the number of rows,
+apart from their sort, and needs eight bytes per row beyond the batch at hand.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 U64 = npt.NDArray[np.uint64]
 
-BATCH = 1 << 20
+_INLINE = 12
+"""Bytes of text that an Arrow string view holds itself."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_GOLDEN_TWICE = np.uint64(0x3C6EF372FE94F82A)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
+_HALF = np.uint64(32)
 
 
 def mixed(bits: U64) -> U64:
@@ -39,30 +39,43 @@ def mixed(bits: U64) -> U64:
     return bits
 
 
-def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Where each text of an Arrow string array begins, and the UTF-8 bytes of all of them."""
-    import pyarrow as pa
+def text_bits(texts: pl.Series) -> U64:
+    """64 bits for every text of a column, from its UTF-8 bytes and their places; arbitrary where a cell is empty."""
+    longest = texts.str.len_bytes().max()
+    if isinstance(longest, int) and longest > _INLINE:
+        coded: Any = texts.to_arrow().dictionary_encode()
+        codes = coded.indices.fill_null(0) if coded.null_count else coded.indices
+        bits: U64 = _long_text_bits(coded.dictionary)[codes.to_numpy(zero_copy_only=False)]
+        return bits
+    chunks = [np.zeros(0, dtype=np.uint64)]
+    for chunk in texts.get_chunks():
+        # A view is sixteen bytes: the length in four, then the text, padded with zeros.
+        views: Any = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
+        raw = np.frombuffer(views.buffers()[1], dtype=np.uint64).reshape(-1, 2)
+        chunks.append(_short_text_bits(raw[views.offset : views.offset + len(views)]))
+    return np.concatenate(chunks)
 
-    wide = texts.cast(pa.large_string())
-    if not len(wide):
-        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
-    offsets = np.frombuffer(wide.buffers()[1], dtype=np.int64)[wide.offset : wide.offset + len(wide) + 1]
-    data = wide.buffers()[2]
-    raw = (
-        np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]]
-        if data is not None
-        else np.zeros(0, np.uint8)
-    )
-    return offsets - offsets[0], raw
+
+def _short_text_bits(views: U64) -> U64:
+    head, tail = views[:, 0], views[:, 1]
+    length = head & np.uint64(0xFFFFFFFF)
+    first = mixed(((head >> _HALF) | (tail << _HALF)) + _GOLDEN)
+    total = length + np.where(length > 0, first, np.uint64(0))
+    if (length > 8).any():
+        second = mixed((tail >> _HALF) + _GOLDEN_TWICE)
+        total += np.where(length > 8, second, np.uint64(0))
+    return mixed(total)
 
 
-def text_bits(texts: pa.Array) -> U64:
-    """64 bits for every text of an Arrow string array without gaps, from its bytes and where they stand."""
-    starts, raw = text_buffers(texts)
+def _long_text_bits(texts: Any) -> U64:
+    """The same for an Arrow array of large strings of any length, without empty cells."""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    raw = np.frombuffer(texts.buffers()[2], dtype=np.uint8)[offsets[0] : offsets[-1]]
+    starts = offsets - offsets[0]
     lengths = np.diff(starts)
     ends = np.cumsum(-(-lengths // 8))
     begins = ends - (-(-lengths // 8))
-    padded = np.zeros(8 * int(ends[-1]) if ends.size else 0, dtype=np.uint8)
+    padded = np.zeros(8 * int(ends[-1]), dtype=np.uint8)
     padded[np.arange(raw.size) - np.repeat(starts[:-1] - 8 * begins, lengths)] = raw
     words = padded.view("<u8").astype(np.uint64, copy=False)
     place = np.arange(words.size) - np.repeat(begins, ends - begins)
@@ -71,120 +84,54 @@ def text_bits(texts: pa.Array) -> U64:
     return mixed(sums[ends] - sums[begins] + lengths.astype(np.uint64))
 
 
-def word_bits(word: str) -> np.uint64:
-    """64 bits for one text."""
-    import pyarrow as pa
-
-    return np.uint64(text_bits(pa.array([word], pa.large_string()))[0])
-
-
-def coded_cells(name: str, coded: pa.Array, bits: U64) -> U64:
-    """64 bits for every cell of a dictionary-coded column, given the bits of its dictionary; 0 where it is empty."""
-    import pyarrow.compute as pc
-
-    table = np.append(mixed(bits ^ word_bits(name)), np.uint64(0))
-    codes = pc.fill_null(coded.indices, table.size - 1) if coded.null_count else coded.indices
-    out: U64 = table[codes.to_numpy(zero_copy_only=False)]
-    return out
+def number_bits(numbers: pl.Series) -> U64:
+    """The IEEE bits of a column of numbers, or the microseconds of moments; arbitrary where a cell is empty."""
+    if isinstance(numbers.dtype, pl.Datetime):
+        return numbers.dt.cast_time_unit("us").to_physical().fill_null(0).to_numpy().view(np.uint64)
+    plain = numbers.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0  # -0.0 becomes 0.0
+    plain[np.isnan(plain)] = np.nan
+    return plain.view(np.uint64)
 
 
-def cells_of(name: str, column: pa.Array) -> U64:
-    """64 bits for every cell of the column called ``name``; 0 where it is empty."""
-    import pyarrow.compute as pc
-
-    if is_text(column):
-        coded = column.dictionary_encode()
-        return coded_cells(name, coded, text_bits(coded.dictionary))
-    bits = mixed(number_bits(column) ^ word_bits(name))
-    if column.null_count:
-        bits[pc.is_null(column).to_numpy(zero_copy_only=False)] = 0
-    return bits
+@lru_cache(maxsize=1024)
+def _salt(column: str) -> np.uint64:
+    return np.uint64(text_bits(pl.Series([column]))[0])
 
 
-def is_text(column: pa.Array) -> bool:
-    """Whether a column holds texts."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+def bits_of(column: pl.Series) -> U64:
+    """64 bits for every cell of a plain column; arbitrary where it is empty."""
+    return text_bits(column) if column.dtype == pl.String else number_bits(column)
 
 
-def number_bits(column: pa.Array) -> U64:
-    """The IEEE bits of a column of numbers, or the microseconds of moments; anything where it is empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = column.type
-    if pa.types.is_timestamp(kind):
-        raw = column.cast(pa.timestamp("us", kind.tz)).view(pa.int64())
-        numbers = pc.fill_null(raw, 0).to_numpy(zero_copy_only=False)
-    else:
-        as_number = column.cast(pa.int8()) if pa.types.is_boolean(kind) else column
-        filled = pc.fill_null(as_number.cast(pa.float64(), safe=False), 0.0)
-        numbers = filled.to_numpy(zero_copy_only=False) + 0.0
-        numbers[np.isnan(numbers)] = np.nan
-    out: U64 = numbers.view(np.uint64)
-    return out
+def cells_of(column: pl.Series, bits: U64) -> U64:
+    """The bits of every cell as part of its row: those of the same content in another column differ; 0 if empty."""
+    cells = mixed(bits ^ _salt(column.name))
+    if column.null_count():
+        cells[column.is_null().to_numpy()] = 0
+    return cells
 
 
-def row_hashes(cells: Sequence[U64]) -> U64:
-    """64 bits a row from the bits of its cells, whatever the order of the columns."""
-    total = np.zeros(len(cells[0]) if cells else 0, dtype=np.uint64)
+def row_hashes(cells: Iterable[U64], rows: int) -> U64:
+    """64 bits per row from the bits of its cells, whatever the order of the columns."""
+    total = np.zeros(rows, dtype=np.uint64)
     for bits in cells:
         total += bits
     return mixed(total)
 
 
-def among(bits: U64, known: U64) -> npt.NDArray[np.bool_]:
-    """Which of ``bits`` are in the sorted ``known``."""
-    if not known.size:
-        return np.zeros(bits.size, dtype=np.bool_)
-    place = np.minimum(np.searchsorted(known, bits), known.size - 1)
-    out: npt.NDArray[np.bool_] = known[place] == bits
-    return out
-
-
-def arrow_batches(source: pl.DataFrame | Path, dictionary: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield a table, or a Parquet file, batch by batch; the columns of ``dictionary`` come as codes."""
-    if isinstance(source, Path):
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(source, read_dictionary=list(dictionary)) as file:
-            yield from file.iter_batches(batch_size=BATCH)
-        return
-    for begin in range(0, source.height, BATCH):
-        yield arrow_batch(source.slice(begin, BATCH))
-
-
-def arrow_batch(frame: pl.DataFrame) -> pa.RecordBatch:
-    """A table in memory as one Arrow batch."""
-    import pyarrow as pa
-
-    table: Any = plain_frame(frame).rechunk().to_arrow()
-    for i, kind in enumerate(table.schema.types):
-        if kind == pa.string_view():
-            table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.large_string()))
-    return table.combine_chunks().to_batches()[0]
-
-
-def plain_frame(batch: pl.DataFrame | pa.RecordBatch) -> pl.DataFrame:
-    """A batch as text, numbers and moments; what is none of these (categories, dates, lists) as text."""
-    frame = batch if isinstance(batch, pl.DataFrame) else pl.DataFrame(pl.from_arrow(batch))
-    schema = frame.schema
-    odd = [
-        n
-        for n, t in schema.items()
-        if not (t.is_numeric() or t in (pl.String, pl.Boolean) or isinstance(t, pl.Datetime))
-    ]
-    nested = [n for n in odd if schema[n].is_nested()]
+def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table of text, numbers and moments; what is none of these (categories, dates, lists) becomes text."""
+    odd = {
+        name: kind
+        for name, kind in frame.schema.items()
+        if not (kind.is_numeric() or kind in (pl.String, pl.Boolean) or isinstance(kind, pl.Datetime))
+    }
+    nested = [name for name, kind in odd.items() if kind.is_nested()]
     words = [
-        pl.Series(n, [None if v is None else str(v) for v in frame[n].to_list()], dtype=pl.String)
-        for n in nested
+        pl.Series(name, [None if cell is None else str(cell) for cell in frame[name].to_list()], pl.String)
+        for name in nested
     ]
-    if odd:
-        frame = frame.with_columns(pl.col([n for n in odd if n not in nested]).cast(pl.String)).with_columns(
-            words
-        )
-    return frame
+    return frame.with_columns(*words, *(pl.col(name).cast(pl.String) for name in odd if name not in nested))
 
 
 def combine(name: str, columns: Sequence[str], rows: U64) -> str:
@@ -198,9 +145,6 @@ def combine(name: str, columns: Sequence[str], rows: U64) -> str:
 
 def table_hash(name: str, frame: pl.DataFrame) -> str:
     """The hash of a table in memory."""
-    used = [column for column in frame.columns if frame[column].null_count() < frame.height]
-    parts = [
-        row_hashes([cells_of(column, batch.column(column)) for column in used])
-        for batch in (arrow_batches(frame.select(used), ()) if used else ())
-    ]
-    return combine(name, used, np.concatenate([np.zeros(0, dtype=np.uint64), *parts]))
+    columns = [column for column in plain_frame(frame) if column.null_count() < frame.height]
+    rows = row_hashes((cells_of(c, bits_of(c)) for c in columns), frame.height if columns else 0)
+    return combine(name, [column.name for column in columns], rows)

@@ -1,6 +1,6 @@
-"""A snapshot on disk: a folder of Parquet tables, the study, and a manifest that says what must be there.
+"""A snapshot on disk: a folder of Parquet tables, the study, and a manifest of what must be there.
 
-``manifest.json`` holds the schema version, the content hash, a hash and row count a table, the counts, the source and
+``manifest.json`` holds the schema version, the content hash, a hash and a row count per table, the counts, the source and
 the exclusions so far. Loading checks all of it: a table that was changed, cut off or lost is named.
 """
 
@@ -46,7 +46,7 @@ def manifest(snapshot: Snapshot) -> dict[str, Any]:
         "study": {"name": snapshot.study.name, "hash": snapshot.study.hash},
         "counts": snapshot.counts,
         "tables": {
-            name: {"rows": rows.get(name, snapshot.found.ratings), "hash": value}
+            name: {"rows": rows.get(name, snapshot.survey.ratings), "hash": value}
             for name, value in sorted(snapshot.table_hashes.items())
         },
         "source": snapshot.source.to_json(),
@@ -55,7 +55,7 @@ def manifest(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def write(snapshot: Snapshot, folder: Path, *, replace: bool = False) -> Path:
-    """Write ``snapshot`` to ``folder``, whole or not at all."""
+    """Write ``snapshot`` to ``folder``, which is either complete or absent."""
     with whole_folder(folder, replace=replace) as scratch:
         write_text(scratch / "study.yaml", study_text(snapshot.study))
         for contract in SMALL_TABLES:
@@ -84,7 +84,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def load(folder: Path | str) -> Snapshot:
-    """Read a snapshot folder and hold it to its manifest."""
+    """Read a snapshot folder and check it against its manifest."""
     folder = Path(folder)
     expected = _manifest(folder)
     try:
@@ -117,7 +117,7 @@ def load(folder: Path | str) -> Snapshot:
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
     )
-    snapshot = Snapshot(study, tables, spooled.ratings, spooled.found, source)
+    snapshot = Snapshot(study, tables, spooled.ratings, spooled.survey, source)
     for name, entry in expected["tables"].items():
         if snapshot.table_hashes.get(name) != entry["hash"]:
             raise DamagedError(
@@ -134,9 +134,9 @@ def load(folder: Path | str) -> Snapshot:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        version = found["heartfelt_snapshot"]
-        _ = found["tables"], found["hash"], found["source"]
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        version = content["heartfelt_snapshot"]
+        _ = content["tables"], content["hash"], content["source"]
     except (FileNotFoundError, NotADirectoryError) as error:
         if folder.is_file():
             raise InputError(
@@ -158,7 +158,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
             f"{folder} was written in layout {version}; this heartfelt reads layout {SCHEMA_VERSION}.",
             "Use the version of heartfelt that wrote it, or import the data again.",
         )
-    return dict(found)
+    return dict(content)
 
 
 def _parquet(path: Path, folder: Path) -> pl.DataFrame:

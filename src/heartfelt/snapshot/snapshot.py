@@ -1,7 +1,7 @@
 """A study, its stimuli, raters and ratings as plain tables, checked, frozen and hashed.
 
-Everything after the waist takes a snapshot and cannot tell whether it came from a running study, a file somebody
-published, or a simulation. A snapshot never changes; its hash names its content, in whatever order the rows came.
+Every later stage takes a snapshot and cannot tell whether it came from a running study, a published file or a
+simulation. A snapshot never changes; its hash identifies its content, in whatever order the rows came.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from typing import Any
 
 import polars as pl
 
+from heartfelt.errors import InputError, suggestion
 from heartfelt.files import TemporaryFolder
 from heartfelt.media.probe import AT_HAND
-from heartfelt.snapshot.check import check_ratings
 from heartfelt.snapshot.fingerprint import table_hash
-from heartfelt.snapshot.probes import without_probes
-from heartfelt.snapshot.survey import Survey, survey, survey_on_the_way
+from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
 from heartfelt.study import Study
 from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
 
 SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, FIELDS, MEANS, LEDGER)
 SCHEMA_VERSION = 2
+PROBES = "probes"
+"""The stage that the ledger names for stimuli left out as probes."""
+SPLIT = "split"
+"""The column of the stimuli with the split a dataset was published with, such as train, dev and test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,13 @@ class Snapshot:
         study: Study,
         tables: Mapping[str, pl.DataFrame],
         ratings: pl.DataFrame | Path,
-        found: Survey,
+        survey: Survey,
         source: Source,
         keep_alive: object = None,
     ) -> None:
         self.study = study
         self.source = source
-        self.found = found
+        self.survey = survey
         self._tables = dict(tables)
         self._ratings = ratings
         self._keep_alive = keep_alive
@@ -101,10 +104,10 @@ class Snapshot:
         for contract in SMALL_TABLES:
             frame = given.get(contract.name)
             tables[contract.name] = contract.empty() if frame is None else contract.check(frame, where)
-        tables["raters"] = _with_all(tables["raters"], spooled.found.raters)
+        tables["raters"] = _with_all(tables["raters"], spooled.survey.raters)
         known = tables["stimuli"]["stimulus"].to_list()
-        check_ratings(spooled.found, spooled.lazy(), study, known, where)
-        return cls(study, tables, spooled.ratings, spooled.found, source, spooled.keep_alive)
+        check_ratings(spooled.survey, spooled.lazy(), study, known, where)
+        return cls(study, tables, spooled.ratings, spooled.survey, source, spooled.keep_alive)
 
     @property
     def ratings(self) -> pl.DataFrame:
@@ -162,9 +165,34 @@ class Snapshot:
     def without_probes(self) -> Snapshot:
         """The snapshot without the stimuli its study sets aside as probes (anchors, practice), which only screening sees.
 
-        Labels, analyses, benchmarks and training all work on this; it is the snapshot itself where there are no probes.
+        Labels, analyses, benchmarks and training all work on this. Each stimulus left out is in the ledger; a snapshot
+        without probes is returned as it is.
         """
-        return without_probes(self)
+        probes = probe_counts(self)
+        if not probes.height:
+            return self
+        others = ~pl.col("stimulus").is_in(probes["stimulus"].to_list())
+        rows = probes.select(
+            pl.lit("stimulus").alias("what"),
+            pl.lit(None, dtype=pl.String).alias("rater"),
+            "stimulus",
+            pl.lit(None, dtype=pl.String).alias("question"),
+            pl.format("{}: used for screening raters only", "reason").alias("reason"),
+            pl.lit(PROBES).alias("stage"),
+            "ratings",
+        )
+        ratings = self.scan_ratings().filter(others)
+        return Snapshot.build(
+            self.study,
+            stimuli=self.stimuli.filter(others),
+            ratings=ratings if self.ratings_file is not None else ratings.collect(),
+            raters=self.raters,
+            source=self.source,
+            items=self.table("items").filter(others),
+            fields=self.fields.filter(others),
+            means=self.means.filter(others),
+            ledger=pl.concat([self.ledger, rows], how="diagonal") if self.ledger.height else rows,
+        )
 
     def table(self, name: str) -> pl.DataFrame:
         """A table by its name, as stored."""
@@ -177,7 +205,7 @@ class Snapshot:
             name: table_hash(name, frame.drop([c for c in AT_HAND if c in frame.columns]))
             for name, frame in self._tables.items()
         }
-        return {**hashes, "ratings": self.found.hash}
+        return {**hashes, "ratings": self.survey.hash}
 
     @cached_property
     def hash(self) -> str:
@@ -189,7 +217,7 @@ class Snapshot:
     @cached_property
     def counts(self) -> dict[str, int]:
         """What the snapshot holds, in numbers."""
-        rated = set(self.found.stimuli) | set(self.means["stimulus"].to_list())
+        rated = set(self.survey.stimuli) | set(self.means["stimulus"].to_list())
         stimuli = self.stimuli
         missing = 0 if "found" not in stimuli.columns else int((~stimuli["found"].fill_null(False)).sum())
         return {
@@ -197,7 +225,7 @@ class Snapshot:
             "rated": len(rated),
             "unrated": stimuli.height - len(rated),
             "raters": self.raters.height,
-            "ratings": self.found.ratings,
+            "ratings": self.survey.ratings,
             "questions": len(self.study.asked),
             "systems": stimuli["system"].n_unique() if "system" in stimuli.columns else 0,
             "intents": stimuli["intent"].drop_nulls().n_unique() if "intent" in stimuli.columns else 0,
@@ -208,7 +236,7 @@ class Snapshot:
         }
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
-        """Write the snapshot as a folder of Parquet files; it is there whole, or not at all."""
+        """Write the snapshot as a folder of Parquet files; it is either complete or absent."""
         from heartfelt.snapshot.folder import write
 
         return write(self, Path(folder), replace=replace)
@@ -226,7 +254,7 @@ class Spooled:
     """Ratings that were looked at once: in memory, or in a file that lives as long as ``keep_alive``."""
 
     ratings: pl.DataFrame | Path
-    found: Survey
+    survey: Survey
     keep_alive: object = None
 
     def lazy(self) -> pl.LazyFrame:
@@ -250,3 +278,40 @@ def _with_all(raters: pl.DataFrame, seen: list[str]) -> pl.DataFrame:
     if not new:
         return raters
     return pl.concat([raters, pl.DataFrame({"rater": new}, schema={"rater": pl.String})], how="diagonal")
+
+
+def probe_counts(snapshot: Snapshot) -> pl.DataFrame:
+    """``stimulus, reason, ratings`` of every stimulus of the snapshot that the study sets aside as a probe."""
+    aside = snapshot.study.set_aside
+    present = [name for name in snapshot.stimuli["stimulus"] if name in aside] if aside else []
+    table = pl.DataFrame(
+        {"stimulus": present, "reason": [aside[name] for name in present]},
+        schema={"stimulus": pl.String, "reason": pl.String},
+    )
+    if not present:
+        return table.with_columns(pl.Series("ratings", [], pl.Int64))
+    counted = snapshot.scan_ratings().filter(pl.col("stimulus").is_in(present)).group_by("stimulus")
+    joined = table.join(counted.len("ratings").collect(), on="stimulus", how="left", maintain_order="left")
+    return joined.with_columns(pl.col("ratings").fill_null(0).cast(pl.Int64))
+
+
+def published_parts(stimuli: pl.DataFrame) -> list[str]:
+    """The parts of the published split in order of appearance; an error where there is none."""
+    names: list[str] = []
+    if SPLIT in stimuli.columns:
+        names = stimuli[SPLIT].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    if not names:
+        raise InputError(
+            f"The stimuli have no published split: no column '{SPLIT}'.",
+            f"Add a column '{SPLIT}' to the stimuli, with values such as train, dev and test, or freeze a benchmark"
+            " with a split.",
+        )
+    return names
+
+
+def published_part(stimuli: pl.DataFrame, name: str) -> list[str]:
+    """The stimuli of one part of the published split."""
+    names = published_parts(stimuli)
+    if name not in names:
+        raise InputError(f"The published split has no part '{name}'.", suggestion(name, names, "Parts"))
+    return stimuli.filter(pl.col(SPLIT).cast(pl.String) == name)["stimulus"].to_list()

@@ -1,7 +1,7 @@
 """One pass over the ratings: who, what, how many, within which limits, and the hash of it all.
 
-The pass works batch by batch on a table in memory or on a Parquet file, so a file larger than memory is fine. What it
-finds is enough to check the ratings against a study without looking at them again; only an error goes back to the
+The pass works batch by batch on a table in memory or on a Parquet file, so a file larger than memory is fine. Its
+result is enough to check the ratings against a study without looking at them again; only an error goes back to the
 rows to name the first one at fault.
 """
 
@@ -10,45 +10,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import InputError
-from heartfelt.snapshot.fingerprint import (
-    BATCH,
-    U64,
-    among,
-    arrow_batch,
-    arrow_batches,
-    cells_of,
-    coded_cells,
-    combine,
-    number_bits,
-    plain_frame,
-    row_hashes,
-    text_bits,
-    text_buffers,
-    word_bits,
-)
+from heartfelt.errors import InputError, suggestion
+from heartfelt.snapshot.fingerprint import U64, bits_of, cells_of, combine, plain_frame, row_hashes
+from heartfelt.study import Scale, Study
 from heartfelt.tables import RATINGS
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 IDS = ("rater", "stimulus", "question")
+BATCH = 1 << 18
 WORKERS = 2
-COMPILED_FROM = 200_000
-"""Rows in the first batch from which compiled hashing pays for its loading."""
-INLINE = 12
-"""Bytes of text that an Arrow string view holds itself."""
-FEW = 256
-"""Questions that are told apart by looking through them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,117 +52,75 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one batch of ratings holds."""
+    """What one batch of ratings holds: row and key hashes, the ids with their bits, facts by question."""
 
     rows: U64
     keys: U64
-    used: tuple[str, ...]
-    words: dict[str, tuple[Any, U64]]
+    columns: list[str]
+    ids: dict[str, pl.DataFrame]
     answers: pl.DataFrame
-    ratings: int
     unknown_raters: int
     gap: tuple[str, int] | None
-    gaps: dict[str, npt.NDArray[np.bool_]] | None = None
-    """Only where the batch was looked at row by row: which ids are empty. ``words`` then holds every row."""
-
-
-_ANSWERS = {
-    "question": pl.String,
-    "ratings": pl.Int64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "whole": pl.Boolean,
-}
 
 
 class Surveyor:
-    """Takes batches of ratings one after the other, looks at them in threads, and tells at the end what it saw."""
+    """Takes batches of ratings one after the other, looks at them in threads, and sums up at the end."""
 
     def __init__(self, where: str) -> None:
         self._where = where
         self._pool = ThreadPoolExecutor(WORKERS)
         self._waiting: deque[Future[_Part]] = deque()
         self._parts: list[_Part] = []
-        self._seen: dict[str, list[str]] = {name: [] for name in IDS}
-        self._bits = {name: np.zeros(0, dtype=np.uint64) for name in IDS}
+        self._known = {name: pl.DataFrame(schema={"id": pl.String, "bits": pl.UInt64}) for name in IDS}
         self._ratings = 0
         self._gap: tuple[str, int] | None = None
-        self._compiled: bool | None = None
 
-    def take(self, batch: pa.RecordBatch | pl.DataFrame) -> None:
+    def take(self, batch: pl.DataFrame) -> None:
         """Look at one more batch; waits when too many are under way."""
-        if self._compiled is None:
-            rows = batch.height if isinstance(batch, pl.DataFrame) else batch.num_rows
-            self._compiled = rows >= COMPILED_FROM
-        self._waiting.append(self._pool.submit(self._looked_at, batch))
+        self._waiting.append(self._pool.submit(_look_at, batch))
         while self._waiting and (self._waiting[0].done() or len(self._waiting) > 2 * WORKERS):
-            self._keep(self._waiting.popleft().result())
+            self._add(self._waiting.popleft().result())
 
-    def _looked_at(self, batch: pa.RecordBatch | pl.DataFrame) -> _Part:
-        if self._compiled:
-            return _look_at_rows(plain_frame(batch))
-        return _look_at(arrow_batch(batch) if isinstance(batch, pl.DataFrame) else batch)
-
-    def _keep(self, part: _Part) -> None:
+    def _add(self, part: _Part) -> None:
         if part.gap is not None and self._gap is None:
             self._gap = (part.gap[0], self._ratings + part.gap[1] + 1)
-        for name, (words, bits) in part.words.items():
-            if part.gaps is not None:
-                new = self._meet(name, bits, part.gaps[name])
-            else:
-                new = ~among(bits, self._bits[name])
-                self._bits[name] = np.sort(np.concatenate([self._bits[name], bits[new]]))
-            if new.any():
-                self._seen[name] += (
-                    words.filter(new).to_pylist()
-                    if part.gaps is None
-                    else words.filter(pl.Series(new)).to_list()
-                )
-        self._ratings += part.ratings
-        self._parts.append(replace(part, words={}))
-
-    def _meet(self, name: str, bits: U64, empty: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Which rows hold an id that no row before them had."""
-        from heartfelt.snapshot import _kernels_rows as kernels
-
-        needed = 2 * (len(self._seen[name]) + bits.size)
-        if self._bits[name].size < needed:
-            larger = np.zeros(1 << int(needed - 1).bit_length(), dtype=np.uint64)
-            kernels.rehash(self._bits[name], larger)
-            self._bits[name] = larger
-        new = np.zeros(bits.size, dtype=np.bool_)
-        kernels.meet(self._bits[name], bits, empty, new)
-        return new
+        for name, met in part.ids.items():
+            new = met.filter(~met["bits"].is_in(self._known[name]["bits"].implode()))
+            if new.height:
+                self._known[name].extend(new)
+        part.ids.clear()
+        self._ratings += part.rows.size
+        self._parts.append(part)
 
     def finish(self) -> Survey:
         """What all batches together hold."""
         try:
             while self._waiting:
-                self._keep(self._waiting.popleft().result())
+                self._add(self._waiting.popleft().result())
         finally:
             self._pool.shutdown(cancel_futures=True)
         if self._gap is not None:
-            name, row = self._gap
+            name, number = self._gap
             raise InputError(
-                f"{self._where}: rating {row} has no {name}.",
+                f"{self._where}: rating {number} has no {name}.",
                 f"Fill in the {name} of every rating, or remove the row.",
             )
         parts = self._parts
-        answers = pl.concat([pl.DataFrame(schema=_ANSWERS), *(part.answers for part in parts)])
+        answers = pl.concat([_ANSWERS.clear(), *(part.answers for part in parts)])
         answers = answers.group_by("question", maintain_order=True).agg(
             pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole")
         )
         none = np.zeros(0, dtype=np.uint64)
-        with ThreadPoolExecutor(1) as beside:
-            doubled = beside.submit(_any_twice, [none, *(part.keys for part in parts)])
-            used = sorted({name for part in parts for name in part.used})
-            content = combine("ratings", used, np.concatenate([none, *(part.rows for part in parts)]))
+        with ThreadPoolExecutor(1) as pool:
+            doubled = pool.submit(_any_twice, [none, *(part.keys for part in parts)])
+            columns = sorted({name for part in parts for name in part.columns})
+            content = combine("ratings", columns, np.concatenate([none, *(part.rows for part in parts)]))
         return Survey(
             ratings=self._ratings,
             unknown_raters=sum(part.unknown_raters for part in parts),
-            raters=self._seen["rater"],
-            stimuli=self._seen["stimulus"],
-            questions={row[0]: QuestionFacts(*row[1:]) for row in answers.iter_rows()},
+            raters=self._known["rater"]["id"].to_list(),
+            stimuli=self._known["stimulus"]["id"].to_list(),
+            questions={row.pop("question"): QuestionFacts(**row) for row in answers.to_dicts()},
             hash=content,
             doubled=doubled.result(),
         )
@@ -198,21 +132,11 @@ def _any_twice(parts: list[U64]) -> bool:
     return bool((keys[1:] == keys[:-1]).any())
 
 
-def get_ready() -> None:
-    """Load the compiled kernels in the background, where a large table is about to come."""
-
-    def load() -> None:
-        from heartfelt.snapshot import _kernels_rows as kernels
-
-        del kernels
-
-    Thread(target=load, daemon=True).start()
-
-
 def survey(source: pl.DataFrame | Path, where: str) -> Survey:
     """Look at every rating once. ``where`` names the origin in errors."""
     surveyor = Surveyor(where)
-    for batch in arrow_batches(source, IDS):
+    lazy = pl.scan_parquet(source) if isinstance(source, Path) else source.lazy()
+    for batch in lazy.collect_batches(chunk_size=BATCH, maintain_order=True):
         surveyor.take(batch)
     return surveyor.finish()
 
@@ -224,7 +148,7 @@ def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
     surveyor = Surveyor(where)
 
     def passing(*_: Any) -> Iterator[pl.DataFrame]:
-        for frame in ratings.collect_batches(chunk_size=BATCH // 4, maintain_order=True):
+        for frame in ratings.collect_batches(chunk_size=BATCH, maintain_order=True):
             if frame.height:
                 surveyor.take(frame)
             yield frame
@@ -232,124 +156,136 @@ def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
     try:
         register_io_source(passing, schema=ratings.collect_schema()).sink_parquet(path, compression="snappy")
     finally:
-        found = surveyor.finish()
-    return found
+        surveyed = surveyor.finish()
+    return surveyed
 
 
-def _look_at(batch: pa.RecordBatch) -> _Part:
-    import pyarrow as pa
-    import pyarrow.compute as pc
+_ANSWERS = pl.DataFrame(
+    schema={
+        "question": pl.String,
+        "ratings": pl.Int64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "whole": pl.Boolean,
+    }
+)
 
-    cells: dict[str, U64] = {}
-    words: dict[str, tuple[pa.Array, U64]] = {}
-    gap: tuple[str, int] | None = None
-    for name in batch.schema.names:
-        column = batch.column(name)
-        if name in IDS:
-            coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-            words[name] = (coded.dictionary, text_bits(coded.dictionary))
-            cells[name] = coded_cells(name, coded, words[name][1])
-            if coded.null_count and name != "rater" and gap is None:
-                gap = (name, int(np.argmax(pc.is_null(coded).to_numpy(zero_copy_only=False))))
-            if name == "question":
-                answers = _answers(coded, batch.column("value"))
-        elif column.null_count < len(column):
-            cells[name] = cells_of(name, column)
-    keys = row_hashes([bits for name, bits in cells.items() if name in RATINGS.key])
-    unknown = batch.column("rater").null_count
+
+def _look_at(batch: pl.DataFrame) -> _Part:
+    columns = [c for c in plain_frame(batch) if c.null_count() < batch.height or c.name in IDS]
+    bits = {column.name: bits_of(column) for column in columns}
+    cells = {column.name: cells_of(column, bits[column.name]) for column in columns}
+    keys = row_hashes((own for name, own in cells.items() if name in RATINGS.key), batch.height)
+    unknown = batch["rater"].null_count()
     if unknown:
-        keys = keys[pc.is_valid(batch.column("rater")).to_numpy(zero_copy_only=False)]
-    rows = row_hashes(list(cells.values()))
-    return _Part(rows, keys, tuple(cells), words, answers, batch.num_rows, unknown, gap)
-
-
-def _look_at_rows(frame: pl.DataFrame) -> _Part:
-    """The same as :func:`_look_at`, compiled: worth its loading time on many rows."""
-    from heartfelt.snapshot import _kernels_rows as kernels
-
-    rows, keys = np.zeros(frame.height, dtype=np.uint64), np.zeros(frame.height, dtype=np.uint64)
-    words: dict[str, tuple[Any, U64]] = {}
-    gaps: dict[str, npt.NDArray[np.bool_]] = {}
-    gap: tuple[str, int] | None = None
-    used: list[str] = []
-    for name in frame.columns:
-        column = frame[name]
-        if column.null_count() == frame.height and name not in IDS:
-            continue
-        used.append(name)
-        empty = column.is_null().to_numpy() if column.null_count() else np.zeros(0, dtype=np.bool_)
-        bits = _text_bits(column) if column.dtype == pl.String else number_bits(column.to_arrow())
-        salt = word_bits(name)
-        kernels.add_cells(rows, bits, salt, empty)
-        if name in RATINGS.key:
-            kernels.add_cells(keys, bits, salt, empty)
-        if name in IDS:
-            words[name], gaps[name] = (column, bits), empty
-            if column.null_count() and name != "rater" and gap is None:
-                gap = (name, int(np.argmax(empty)))
-    kernels.finish_rows(rows)
-    kernels.finish_rows(keys)
-    unknown = frame["rater"].null_count()
-    if unknown:
-        keys = keys[~gaps["rater"]]
-    answers = _tallied(*words["question"], frame["value"])
-    return _Part(rows, keys, tuple(used), words, answers, frame.height, unknown, gap, gaps)
-
-
-def _text_bits(column: pl.Series) -> U64:
-    """64 bits for every text of a column; anything where it is empty."""
-    from heartfelt.snapshot import _kernels_rows as kernels
-
-    longest = column.str.len_bytes().max()
-    if isinstance(longest, int) and longest > INLINE:
-        found: U64 = kernels.text_bits(*text_buffers(column.to_arrow()))
-        return found
-    parts = []
-    for chunk in column.get_chunks():
-        views = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
-        raw = np.frombuffer(views.buffers()[1], dtype=np.uint64).reshape(-1, 2)
-        parts.append(kernels.short_text_bits(raw[views.offset : views.offset + len(views)]))
-    return np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
-
-
-def _tallied(questions: pl.Series, bits: U64, values: pl.Series) -> pl.DataFrame:
-    """The same as :func:`_answers`, compiled."""
-    from heartfelt.snapshot import _kernels_rows as kernels
-
-    codes, first = np.zeros(bits.size, dtype=np.int64), np.zeros(FEW, dtype=np.int64)
-    kinds = kernels.few_codes(bits, codes, first)
-    if kinds < 0:
-        return _answers(questions.to_arrow().dictionary_encode(), values.to_arrow())
-    count = np.zeros(kinds, dtype=np.int64)
-    facts = np.tile(np.array([np.inf, -np.inf, 1.0]), (kinds, 1))
-    kernels.tally(codes, values.fill_null(np.nan).to_numpy(), count, facts)
-    rows = [
-        (
-            questions[int(at)],
-            int(n),
-            *((None, None) if low > high else (float(low), float(high))),
-            bool(whole),
-        )
-        for at, n, (low, high, whole) in zip(first[:kinds], count, facts, strict=True)
-    ]
-    return pl.DataFrame(rows, schema=_ANSWERS, orient="row")
-
-
-def _answers(questions: pa.Array, values: pa.Array) -> pl.DataFrame:
-    coded = pl.DataFrame({"code": pl.from_arrow(questions.indices), "value": pl.from_arrow(values)})
-    names = pl.DataFrame(
-        {"question": questions.dictionary.to_pylist()}, schema={"question": pl.String}
-    ).with_row_index("code")
+        keys = keys[batch["rater"].is_not_null().to_numpy()]
+    gaps = [name for name in IDS[1:] if batch[name].null_count()]
     value = pl.col("value")
-    return (
-        coded.with_columns(pl.col("code").cast(pl.UInt32))
-        .group_by("code")
+    answers = (
+        batch.select("question", "value", bits=bits["question"])
+        .group_by("bits", maintain_order=True)
         .agg(
+            pl.first("question"),
             pl.len().cast(pl.Int64).alias("ratings"),
             value.min().alias("low"),
             value.max().alias("high"),
             (value == value.floor()).all().alias("whole"),
         )
-        .join(names, on="code")
-        .select("question", "ratings", "low", "high", "whole")
+    )
+    return _Part(
+        row_hashes(cells.values(), batch.height),
+        keys,
+        list(cells),
+        {name: _distinct(batch[name], bits[name]) for name in IDS},
+        answers.drop("bits"),
+        unknown,
+        (gaps[0], int(batch[gaps[0]].is_null().arg_max() or 0)) if gaps else None,
+    )
+
+
+def _distinct(ids: pl.Series, bits: U64) -> pl.DataFrame:
+    """Each id of a batch once, in order of appearance, with its bits."""
+    first = pl.Series(bits).arg_unique().sort()
+    return pl.DataFrame({"id": ids.gather(first), "bits": bits[first.to_numpy()]}).drop_nulls("id")
+
+
+def check_ratings(
+    surveyed: Survey, ratings: pl.LazyFrame, study: Study, stimuli: list[str], where: str
+) -> None:
+    """Raise if the ratings do not fit the study, naming the first one at fault."""
+    if surveyed.doubled:
+        _raise_doubled(ratings, where)
+    questions = {question.id for question in study.asked}
+    for name, facts in surveyed.questions.items():
+        if name not in questions:
+            raise InputError(
+                f"{where}: {facts.ratings} ratings answer a question '{name}' the study does not ask.",
+                suggestion(name, questions, "Questions"),
+            )
+    strangers = set() if surveyed.stimuli == stimuli else set(surveyed.stimuli) - set(stimuli)
+    if strangers:
+        name = min(strangers)
+        raise InputError(
+            f"{where}: {len(strangers)} rated stimuli are not among the stimuli; the first is '{name}'.",
+            suggestion(name, stimuli, "Stimuli")
+            if len(stimuli) < 50
+            else "Add them to the manifest, or remove their ratings.",
+        )
+    for name, facts in surveyed.questions.items():
+        scale = study.scale_of(name)
+        if not _fits(facts, scale):
+            _raise_off_scale(ratings, name, scale, where)
+
+
+def _fits(facts: QuestionFacts, scale: Scale) -> bool:
+    if facts.low is None or facts.high is None:
+        return True
+    bounds = scale.bounds()
+    continuous = getattr(scale, "type", "") == "numeric"
+    low = bounds[0] if bounds else getattr(scale, "low", None)
+    high = bounds[1] if bounds else getattr(scale, "high", None)
+    return bool(
+        np.isfinite([facts.low, facts.high]).all()
+        and (low is None or facts.low >= low)
+        and (high is None or facts.high <= high)
+        and (facts.whole or continuous or bounds is None)
+    )
+
+
+def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
+    key = [name for name in RATINGS.key if name in ratings.collect_schema()]
+    doubled = (
+        ratings.filter(pl.col("rater").is_not_null())
+        .group_by(key)
+        .agg(pl.len().alias("times"), pl.col("value").alias("values"))
+        .filter(pl.col("times") > 1)
+        .sort(key)
+        .collect(engine="streaming")
+    )
+    if not doubled.height:
+        return
+    row = doubled.row(0, named=True)
+    values = ", ".join("empty" if v is None else f"{v:g}" for v in row["values"][:4])
+    raise InputError(
+        f"{where}: {doubled.height} ratings are there more than once; the first is rater '{row['rater']}' on stimulus"
+        f" '{row['stimulus']}', question '{row['question']}' ({row['times']} times: {values}).",
+        "Keep one rating each, or number repeated presentations in a column 'repeat' (0, 1, …).",
+    )
+
+
+def _raise_off_scale(ratings: pl.LazyFrame, question: str, scale: Scale, where: str) -> None:
+    answered = (pl.col("question") == question) & pl.col("value").is_not_null()
+    bad = []
+    for row in ratings.filter(answered).collect(engine="streaming").iter_rows(named=True):
+        try:
+            scale.read(row["value"])
+        except InputError as error:
+            bad.append((row, error.fix))
+    if not bad:
+        return
+    row, fix = bad[0]
+    raise InputError(
+        f"{where}: {len(bad)} answers to '{question}' are off its scale; the first is {row['value']:g} by rater"
+        f" '{row['rater']}' on stimulus '{row['stimulus']}'.",
+        f"{fix} Correct the values, or state the scale that was used.",
     )

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from heartfelt.stats.aggregate.bt500 import bt500
+    from heartfelt.stats.aggregate.central import mean, median, mode
     from heartfelt.stats.aggregate.dawid_skene import dawid_skene
-    from heartfelt.stats.aggregate.mean import mean
-    from heartfelt.stats.aggregate.median import median
-    from heartfelt.stats.aggregate.mode import mode
+    from heartfelt.stats.aggregate.opinion_scores import bt500, p913
     from heartfelt.stats.aggregate.p910 import p910
-    from heartfelt.stats.aggregate.p913 import p913
     from heartfelt.stats.agreement import (
         cohen_kappa,
         exact_agreement,

@@ -1,6 +1,6 @@
 """Interval forms shared by association, classification and resampling.
 
-Each returns ``(low, high)`` at a two-sided confidence level. Sources: Wilson (1927) for a proportion;
+Each returns ``(low, high)`` at a two-sided confidence. Sources: Wilson (1927) for a proportion;
 Fisher's z with the variance named by the caller; Zou and Donner (2008) for sums of independent proportions
 (MOVER); the delta method on a transformed scale; Efron (1987) for BCa.
 """
@@ -8,6 +8,7 @@ Fisher's z with the variance named by the caller; Zou and Donner (2008) for sums
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -24,11 +25,9 @@ _NORMAL = NormalDist()
 
 
 def check_confidence(confidence: float) -> float:
-    """Refuse a confidence level that is not inside (0, 1)."""
+    """Refuse a confidence that is not inside (0, 1)."""
     if not 0.0 < confidence < 1.0:
-        raise InputError(
-            f"The confidence level must lie between 0 and 1; got {confidence}.", "Pass 0.95, say."
-        )
+        raise InputError(f"The confidence must lie between 0 and 1; got {confidence}.", "Use 0.95.")
     return confidence
 
 
@@ -121,7 +120,7 @@ def percentile(replicates: Floats, confidence: float) -> Bounds:
 
 
 def basic(value: float, replicates: Floats, confidence: float) -> Bounds:
-    """The reversed percentile interval, which takes the bootstrap's own bias off."""
+    """The reversed percentile interval, which corrects the bootstrap's own bias."""
     low, high = percentile(replicates, confidence)
     return 2 * value - high, 2 * value - low
 
@@ -153,7 +152,44 @@ def bounded(
 ) -> Estimate:
     """Give an estimate its interval, or the reason it has none."""
     if bounds is None:
-        from dataclasses import replace
-
-        return replace(estimate, why_no_interval=why_not, counts=dict(estimate.counts))
+        return replace(estimate, why_no_interval=why_not)
     return estimate.with_interval(bounds[0], bounds[1], interval, confidence)
+
+
+# A bound this small a share of the value is indistinguishable from 0.
+NEGLIGIBLE = 1e-3
+
+
+def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
+    """``top / bottom`` of two independent estimates with an interval from theirs, or the reason there is none.
+
+    Both intervals are used as they are, symmetric or not (MOVER; Donner and Zou 2012, *Statistical Methods in Medical Research*
+    21). The denominator's interval must stay above 0.
+    """
+    counts = dict(top.counts)
+    for side in (top, bottom):
+        if side.value is None:
+            return Estimate.missing(side.why_missing or "one side is missing", method, counts)
+    a, b = float(top), float(bottom)
+    if b <= 0:
+        return Estimate.missing("the denominator is not above 0", method, counts)
+    plain = Estimate(a / b, method=method, counts=counts)
+    if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
+        why = top.why_no_interval or bottom.why_no_interval or "one side has no interval"
+        return bounded(plain, None, "", top.confidence, why)
+    if top.confidence != bottom.confidence:
+        return bounded(plain, None, "", top.confidence, "the two intervals have different confidences")
+    low = _end(a, b, top.low, bottom.high, -1)
+    high = _end(a, b, top.high, bottom.low, 1)
+    ends = None if low is None or high is None else (min(low, a / b), max(high, a / b))
+    return bounded(plain, ends, "MOVER from the two intervals", top.confidence, "the denominator may be 0")
+
+
+def _end(a: float, b: float, top: float, bottom: float, sign: int) -> float | None:
+    """One bound: the end of ``a``'s interval against the opposite end of ``b``'s."""
+    below = bottom * (2 * b - bottom)
+    if bottom <= NEGLIGIBLE * b or below <= 0:
+        return None
+    # (a b)² - top (2a - top) * below, written as a sum of squares: it cannot be negative but for rounding.
+    under = (a * b) ** 2 - top * (2 * a - top) * below
+    return (a * b + sign * math.sqrt(max(under, 0.0))) / below

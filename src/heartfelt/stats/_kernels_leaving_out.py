@@ -12,7 +12,7 @@ Array = Any
 
 @njit(cache=True)
 def _correlation(s: Array) -> float:
-    """Pearson correlation from (n, x, y, xx, yy, xy) sums; two stands for none."""
+    """Pearson correlation from (n, x, y, xx, yy, xy) sums; 2 where it is undefined."""
     n = s[0]
     if n < 3.0:
         return 2.0

@@ -11,6 +11,19 @@ Array = Any
 
 
 @njit(cache=True)
+def _times(product: Array, share: float, most: int, degree: int, longer: Array) -> None:
+    """Multiply the polynomial by sum_{t <= most} (share z)^t / t!, up to ``degree``."""
+    longer[: degree + 1] = 0.0
+    term = 1.0
+    for t in range(min(most, degree) + 1):
+        if t > 0:
+            term *= share / t
+        for a in range(degree - t + 1):
+            longer[a + t] += product[a] * term
+    product[: degree + 1] = longer[: degree + 1]
+
+
+@njit(cache=True)
 def outright_wins(p: Array, n: int) -> Array:
     """Chance that each category gets strictly the most of ``n`` votes, one row per distribution in ``p``.
 
@@ -37,30 +50,10 @@ def outright_wins(p: Array, n: int) -> Array:
                 for other in range(k):
                     if other == j or p[g, other] <= 0.0:
                         continue
-                    longer[: rest + 1] = 0.0
-                    term = 1.0
-                    for t in range(min(m - 1, rest) + 1):
-                        if t > 0:
-                            term *= p[g, other] / t
-                        for a in range(rest - t + 1):
-                            longer[a + t] += product[a] * term
-                    product[: rest + 1] = longer[: rest + 1]
+                    _times(product, p[g, other], m - 1, rest, longer)
                 total += product[rest] * p[g, j] ** m / factorial[m]
             out[g, j] = total * factorial[n]
     return out
-
-
-@njit(cache=True)
-def _times(product: Array, share: float, most: int, degree: int, longer: Array) -> None:
-    """Multiply the polynomial by sum_{t <= most} (share z)^t / t!, up to ``degree``."""
-    longer[: degree + 1] = 0.0
-    term = 1.0
-    for t in range(min(most, degree) + 1):
-        if t > 0:
-            term *= share / t
-        for a in range(degree - t + 1):
-            longer[a + t] += product[a] * term
-    product[: degree + 1] = longer[: degree + 1]
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""Two columns side by side, cleaned: what statistics of a prediction against a label start from.
+"""Two parallel columns, cleaned: what statistics of a prediction against a label start from.
 
 A pair with no finite number (or no category) on either side is left out and counted; nothing is filled in.
 """
@@ -16,15 +16,16 @@ from heartfelt.errors import InputError
 from heartfelt.stats.triples import Floats, Ints, Values, as_array, as_floats, code
 
 Column = Values
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Parallel finite numbers; ``kept`` marks the rows of the input they came from."""
+    """Parallel finite numbers; ``used`` marks the rows of the input they came from."""
 
     x: Floats
     y: Floats
-    kept: npt.NDArray[np.bool_]
+    used: Flags
 
     @property
     def n(self) -> int:
@@ -34,11 +35,11 @@ class Pairs:
     @property
     def left_out(self) -> int:
         """How many pairs had no finite number on one side."""
-        return int(self.kept.size - self.x.size)
+        return int(self.used.size - self.x.size)
 
     @property
     def counts(self) -> dict[str, int]:
-        """For an estimate's ``counts``."""
+        """Counts for an estimate."""
         return counted(self.n, self.left_out)
 
 
@@ -49,17 +50,7 @@ class Categories:
     label: Ints
     predicted: Ints
     names: Sequence[Any]
-    kept: npt.NDArray[np.bool_]
-
-    @property
-    def n(self) -> int:
-        """How many pairs there are."""
-        return int(self.label.size)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """For an estimate's ``counts``."""
-        return counted(self.n, int(self.kept.size - self.label.size))
+    used: Flags
 
 
 def counted(pairs: int, left_out: int) -> dict[str, int]:
@@ -68,7 +59,7 @@ def counted(pairs: int, left_out: int) -> dict[str, int]:
 
 
 def same_length(columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Refuse columns that do not run in parallel."""
+    """Refuse columns of different lengths."""
     if len({column.size for column in columns.values()}) > 1:
         sizes = ", ".join(f"{name} {column.size}" for name, column in columns.items())
         raise InputError(f"The columns differ in length: {sizes}.", "Pass parallel arrays of one length.")
@@ -78,14 +69,14 @@ def pairs(x: Column, y: Column) -> Pairs:
     """Clean two numeric columns."""
     first, second = as_floats(x, "x"), as_floats(y, "y")
     same_length({"x": first, "y": second})
-    kept = np.isfinite(first) & np.isfinite(second)
-    if kept.all():
-        return Pairs(first, second, kept)
-    return Pairs(first[kept], second[kept], kept)
+    used = np.isfinite(first) & np.isfinite(second)
+    if used.all():
+        return Pairs(first, second, used)
+    return Pairs(first[used], second[used], used)
 
 
-def present(column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which entries of a column of ids or categories are there at all (not ``None``, not NaN)."""
+def present(column: npt.NDArray[Any]) -> Flags:
+    """Which entries of a column of ids or categories are not missing (``None`` or NaN)."""
     if column.dtype.kind == "f":
         return np.asarray(~np.isnan(column))
     if column.dtype == object:
@@ -103,66 +94,122 @@ def categories(label: Column, predicted: Column) -> Categories:
     """Code two columns of categories jointly, in sorted order where the categories can be sorted."""
     first, second = as_array(label), as_array(predicted)
     same_length({"label": first, "predicted": second})
-    kept = present(first) & present(second)
-    first, second = first[kept], second[kept]
+    used = present(first) & present(second)
+    first, second = first[used], second[used]
     if first.size and _is_text(first) != _is_text(second):
         raise InputError(
             "Labels and predictions are of different kinds: one column holds text, the other numbers.",
             "Code both the same way, so that equal categories compare equal.",
         )
     if first.size == 0:
-        nothing = np.zeros(0, np.int64)
-        return Categories(nothing, nothing, (), kept)
-    joint = code(np.concatenate([first, second]))
-    names, codes = _sorted(list(joint.names), joint.codes)
-    return Categories(codes[: first.size], codes[first.size :], names, kept)
+        empty = np.zeros(0, np.int64)
+        return Categories(empty, empty, (), used)
+    names, codes = _coded_in_order(np.concatenate([first, second]))
+    return Categories(codes[: first.size], codes[first.size :], names, used)
 
 
-def _sorted(names: list[Any], codes: Ints) -> tuple[list[Any], Ints]:
+def _coded_in_order(column: npt.NDArray[Any]) -> tuple[list[Any], Ints]:
+    """Names in sorted order, where they can be sorted, and the code of each entry."""
+    ids = code(column)
+    names = list(ids.names)
     try:
         order = sorted(range(len(names)), key=names.__getitem__)
     except TypeError:
-        return names, codes
+        return names, ids.codes
     place = np.empty(len(names), np.int64)
     place[order] = np.arange(len(names))
-    return [names[i] for i in order], place[codes]
+    return [names[i] for i in order], place[ids.codes]
 
 
-def coded(column: Column, what: str) -> tuple[list[Any], Ints, npt.NDArray[np.bool_]]:
-    """Code one column of ids in sorted order: names, codes of the present rows, and which rows those are."""
+def coded(column: Column, what: str) -> tuple[list[Any], Ints, Flags]:
+    """Code a column of ids in sorted order: names, codes of the entries present, and which rows those are."""
     array = as_array(column)
-    kept = present(array)
-    if not kept.any() and array.size:
-        raise InputError(f"The column '{what}' holds no entries at all.", "Pass one id per row.")
-    array = array if kept.all() else array[kept]
-    if array.size == 0:
-        return [], np.zeros(0, np.int64), kept
-    found = code(array)
-    names, codes = _sorted(list(found.names), found.codes)
-    return names, codes, kept
+    used = present(array)
+    if not used.any() and array.size:
+        raise InputError(f"The column '{what}' has no entries.", "Pass one id per row.")
+    if not used.any():
+        return [], np.zeros(0, np.int64), used
+    names, codes = _coded_in_order(array if used.all() else array[used])
+    return names, codes, used
+
+
+def cluster_codes(group: Column, used: Flags, name: str = "group") -> tuple[Ints, int]:
+    """The cluster of each row in use as a code, and how many clusters there are."""
+    ids = as_array(group)
+    if ids.size != used.size:
+        raise InputError(
+            f"The column '{name}' has {ids.size} rows, the others {used.size}.", "Pass one id per row."
+        )
+    names, codes, known = coded(ids[used], name)
+    if not known.all():
+        raise InputError(f"A row has no id in '{name}'.", "Give every row an id, or leave out those without.")
+    return codes, len(names)
 
 
 def as_flags(column: Column, positive: Any = None) -> npt.NDArray[Any]:
-    """A two-class column: as it is, or 1 and 0 by equality with ``positive``, missing entries staying
-    missing.
-    """
+    """A two-class column: as it is, or 1 and 0 by equality with ``positive``; missing entries stay missing."""
     array = as_array(column)
     if positive is None:
         return array
-    there = present(array)
+    known = present(array)
     flags = np.full(array.size, np.nan)
-    flags[there] = [item == positive for item in array[there].tolist()]
+    flags[known] = [item == positive for item in array[known].tolist()]
     return flags
 
 
-def binary(label: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def binary(label: npt.NDArray[Any]) -> Flags:
     """Two-class labels without gaps as true or false: booleans, or zeros and ones."""
     if label.dtype.kind == "b":
         return label
-    found = list(dict.fromkeys(label.tolist())) if label.dtype == object else np.unique(label).tolist()
-    if not all(item in (0, 1) for item in found):
+    values = list(dict.fromkeys(label.tolist())) if label.dtype == object else np.unique(label).tolist()
+    if not all(item in (0, 1) for item in values):
         raise InputError(
-            f"Two-class labels must be true/false or 0/1; found {found[:4]}.",
+            f"Two-class labels must be true/false or 0/1; got {values[:4]}.",
             "Name the category that counts as positive, or pass `label == that_category`.",
         )
     return np.asarray(label == 1, dtype=np.bool_)
+
+
+def is_constant(column: Floats) -> bool:
+    """Whether a column is a single value, up to rounding."""
+    span = float(column.max() - column.min())
+    return span <= 1e-13 * float(np.abs(column).max())
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Rows in the order of a column: ``order[starts[g]:starts[g + 1]]`` are the rows of its g-th distinct value.
+
+    ``place`` is each row's rank among the distinct values, from 0.
+    """
+
+    order: Ints
+    starts: Ints
+    place: Ints
+
+    @property
+    def places(self) -> int:
+        """How many distinct values there are."""
+        return int(self.starts.size - 1)
+
+    @property
+    def sizes(self) -> Ints:
+        """How many rows share each distinct value."""
+        return np.diff(self.starts)
+
+
+def sort_rows(column: Floats) -> Sorted:
+    """Sort a column once, keeping its ties together."""
+    order = np.argsort(column, kind="stable").astype(np.int64, copy=False)
+    ordered = column[order]
+    new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if order.size else np.zeros(0, np.bool_)
+    starts = np.append(np.flatnonzero(new), order.size).astype(np.int64)
+    place = np.empty(order.size, np.int64)
+    place[order] = np.cumsum(new) - 1
+    return Sorted(order, starts, place)
+
+
+def mid_ranks(column: Floats) -> Floats:
+    """Ranks from 1, ties sharing their mean rank."""
+    by = sort_rows(column)
+    return np.asarray((by.starts[1:] + by.starts[:-1] + 1)[by.place] / 2)

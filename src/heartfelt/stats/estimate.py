@@ -1,7 +1,7 @@
 """The form of every number heartfelt reports: a value with its interval, counts and method, or the reason
 there is none.
 
-Conventions: ``low`` and ``high`` bound a confidence interval at ``level`` (0.95 unless said); ``counts``
+Conventions: ``low`` and ``high`` bound an interval at ``confidence`` (0.95 by default); ``counts``
 holds what the number was computed from (``raters``, ``items``, ``ratings``, ``resamples`` …); a missing
 value is ``None`` together with ``why_missing``, never NaN and never 0.0.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +24,7 @@ def _plain(number: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One number a paper could print.
+    """A number as a paper would print it.
 
     ``method`` names how the value was computed, ``interval`` how its bounds were.
     """
@@ -121,17 +121,5 @@ class Estimate:
         return self.value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            Estimate,
-            (
-                self.value,
-                self.low,
-                self.high,
-                self.method,
-                self.interval,
-                self.confidence,
-                dict(self.counts),
-                self.why_missing,
-                self.why_no_interval,
-            ),
-        )
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Estimate, tuple((values | {"counts": dict(self.counts)}).values())

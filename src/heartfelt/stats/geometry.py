@@ -1,6 +1,6 @@
-"""Clouds of points in a plane (valence against arousal): their covariance ellipses and how far those overlap.
+"""Clouds of points in a plane (valence against arousal): their covariance ellipses and how far they overlap.
 
-An ellipse at level p is centred on the mean; its semi-axes are ``sqrt(-2 ln(1 - p) * eigenvalue)`` of the
+An ellipse that holds a share p is centred on the mean; its semi-axes are ``sqrt(-2 ln(1 - p) * eigenvalue)`` of the
 covariance (over n - 1), which is ``sqrt(5.9915 * eigenvalue)`` for 95%: it holds that share of a bivariate
 normal population. It describes where single points fall, not how well the mean is known. Angles are in
 radians from the first axis.
@@ -57,11 +57,10 @@ class Ellipse:
 
     def to_json(self) -> dict[str, Any]:
         """A plain object; no axes where there is no ellipse."""
-        found = not self.is_missing
         return {
             "centre": list(self.centre) if self.points else None,
-            "semi_axes": list(self.semi_axes) if found else None,
-            "angle": self.angle if found else None,
+            "semi_axes": None if self.is_missing else list(self.semi_axes),
+            "angle": None if self.is_missing else self.angle,
             "area": self.area,
             "level": self.confidence,
             "n_points": self.points,
@@ -103,17 +102,17 @@ def _no_ellipse(
     return Ellipse(centre, nothing, 0.0, (nothing, nothing), confidence, points, left_out, why)
 
 
-def _axes(one: Ellipse) -> Floats:
+def _axes(shape: Ellipse) -> Floats:
     """The matrix that takes the unit circle to the ellipse around the origin."""
-    cos, sin = math.cos(one.angle), math.sin(one.angle)
-    return np.asarray(np.array([[cos, -sin], [sin, cos]]) * np.array(one.semi_axes))
+    cos, sin = math.cos(shape.angle), math.sin(shape.angle)
+    return np.asarray(np.array([[cos, -sin], [sin, cos]]) * np.array(shape.semi_axes))
 
 
 def intersection_area(first: Ellipse, second: Ellipse) -> float:
     """The area two ellipses share."""
-    for one in (first, second):
-        if one.is_missing:
-            raise ValueError(f"no ellipse: {one.why_missing}")
+    for side in (first, second):
+        if side.is_missing:
+            raise ValueError(f"no ellipse: {side.why_missing}")
     to_circle = np.linalg.inv(_axes(second))
     shape = to_circle @ _axes(first)
     centre = to_circle @ (np.array(first.centre) - np.array(second.centre))
@@ -132,7 +131,7 @@ def _crossings(centre: Floats, shape: Floats) -> Floats | None:
     """Angles that split the ellipse into arcs inside or outside the unit circle; None if it is that circle.
 
     With z = exp(it) the condition is a quartic. Roots off the unit circle split an arc needlessly, which does
-    no harm, so none need be told apart.
+    no harm, so they need not be found.
     """
     gram, pull = shape.T @ shape, shape.T @ centre
     second = (gram[0, 0] - gram[1, 1]) / 4 - 1j * gram[0, 1] / 2
@@ -186,7 +185,7 @@ def overlap(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """The overlap of the ellipses of two clouds, each given as its x and y; ``level`` is the ellipses' own.
+    """The overlap of the ellipses of two clouds, each given as its x and y; ``confidence`` is the share each ellipse holds.
 
     The interval is the 95% percentile bootstrap over the points of each cloud.
     """
@@ -201,14 +200,14 @@ def overlap(
             return Estimate.missing(f"{which} cloud: {shape.why_missing}", name, counts)
     plain = Estimate(overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples})
     generator = stream(seed, "overlap")
-    found = []
+    values = []
     for _ in range(resamples):
         drawn = []
         for cloud in clouds:
             rows = generator.integers(0, cloud.n, cloud.n)
             drawn.append(_fit(cloud.x[rows], cloud.y[rows], confidence))
         if not any(shape.is_missing for shape in drawn):
-            found.append(overlap_of(*drawn))
-    if len(found) < 0.9 * resamples:
-        return _bounds.bounded(plain, None, "", 0.95, "too few resamples span an area")
-    return _bounds.bounded(plain, _bounds.percentile(np.array(found), 0.95), "percentile bootstrap", 0.95, "")
+            values.append(overlap_of(*drawn))
+    enough = len(values) >= 0.9 * resamples
+    bounds = _bounds.percentile(np.array(values), 0.95) if enough else None
+    return _bounds.bounded(plain, bounds, "percentile bootstrap", 0.95, "too few resamples span an area")

@@ -23,6 +23,7 @@ MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluste
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -30,13 +31,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import Metric, Rows, metric_called, rows
-from heartfelt.stats._paired import Column, coded, counted
-from heartfelt.stats._replicates import Sample, full_value
+from heartfelt.stats._paired import Column, cluster_codes
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints, as_array
+from heartfelt.stats.metrics import Metric, Rows, metric_called, rows
+from heartfelt.stats.triples import Floats, Ints
 
 Scale = Literal["identity", "fisher", "log", "share"]
 
@@ -154,7 +153,7 @@ def cluster_df(sizes: npt.NDArray[Any]) -> float:
 
 def leave_out(metric: Metric, data: Rows, unit: Ints | None, units: int) -> Floats:
     """The metric without each unit in turn; NaN where it is then undefined."""
-    lanes = metric.lanes(data)
+    kernel = metric.kernel(data)
     rows_at = np.arange(data.n) if unit is None else unit
     kind = np.float32 if data.n < 2_000_000 else np.float64
     out = np.empty(units)
@@ -164,25 +163,18 @@ def leave_out(metric: Metric, data: Rows, unit: Ints | None, units: int) -> Floa
         counts = np.ones((data.n, stop - start), kind)
         mine = (rows_at >= start) & (rows_at < stop)
         counts[np.flatnonzero(mine), rows_at[mine] - start] = 0
-        out[start:stop] = lanes(counts)
+        out[start:stop] = kernel(counts)
     return out
 
 
-def unit_codes(size: int, used: npt.NDArray[np.bool_], group: Column | None) -> tuple[Ints | None, int]:
-    """Each used row's cluster as a code, and how many clusters there are; None and the number of rows without
-    ``group``.
-    """
-    if group is None:
-        return None, int(np.count_nonzero(used))
-    ids = as_array(group)
-    if ids.size != size:
-        raise InputError(
-            f"The column of clusters has {ids.size} rows, the others {size}.", "Pass one cluster id per pair."
-        )
-    names, codes, there = coded(ids[used], "group")
-    if not there.all():
-        raise InputError("A pair has no cluster id.", "Give every pair an id, or leave out those without.")
-    return codes, len(names)
+def full_value(metric: Metric, data: Rows) -> float:
+    """The metric of all rows, summed in the same order as without a unit, so that rounding cancels in their difference."""
+    return metric.value(data, np.ones(data.n))
+
+
+def unit_codes(data: Rows, group: Column | None) -> tuple[Ints | None, int]:
+    """Each row's cluster as a code, and how many clusters there are; None and the number of rows without ``group``."""
+    return (None, data.n) if group is None else cluster_codes(group, data.used)
 
 
 class Basis:
@@ -194,7 +186,7 @@ class Basis:
     @cached_property
     def value(self) -> float:
         """The metric itself; correlations within their range, which rounding can leave."""
-        value = full_value(self.metric, Sample(self.data))
+        value = full_value(self.metric, self.data)
         return min(max(value, -1.0), 1.0) if self.metric.transform == "fisher" else value
 
     @cached_property
@@ -248,15 +240,27 @@ def spread_of(
     metric: str, x: Column, y: Column, *, group: Column | None = None
 ) -> tuple[Estimate, Spread | None]:
     """The metric without an interval, and its spread where it has a value."""
+    return spreads_over(metric, x, y, [group])[0]
+
+
+def spreads_over(
+    metric: str, x: Column, y: Column, groups: Sequence[Column | None]
+) -> list[tuple[Estimate, Spread | None]]:
+    """The metric and its spread for each of ``groups`` (None: over rows); the rows are cleaned once."""
     chosen = metric_called(metric)
     data = rows(chosen, x, y)
-    unit, units = unit_codes(data.kept.size, data.kept, group)
-    counts = counted(data.n, int(data.kept.size - data.n)) | ({"clusters": units} if unit is not None else {})
     why = chosen.undefined(data)
-    if why:
-        return Estimate.missing(why, chosen.name, counts), None
-    spread = metric_spread(Basis(chosen, data), unit, units)
-    return Estimate(spread.value, method=chosen.name, counts=counts), spread
+    basis = Basis(chosen, data)
+    out: list[tuple[Estimate, Spread | None]] = []
+    for group in groups:
+        unit, units = unit_codes(data, group)
+        counts = data.counts | ({"clusters": units} if unit is not None else {})
+        if why:
+            out.append((Estimate.missing(why, chosen.name, counts), None))
+        else:
+            spread = metric_spread(basis, unit, units)
+            out.append((Estimate(spread.value, method=chosen.name, counts=counts), spread))
+    return out
 
 
 def cluster_sums(influence: Floats, unit: Ints | None, units: int) -> Floats:

@@ -127,7 +127,7 @@ def _ratings(rater: Ids | Ratings, item: Ids, value: Values, metric: Metric) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One set of ratings and what is asked of it."""
+    """Ratings, and how their ceilings are computed."""
 
     d: Ratings
     cells: Ints | None

@@ -1,13 +1,16 @@
-"""Whether probabilities mean what they say: of the cases given 0.7, do seven in ten come true?
+"""Predicted probabilities: whether they mean what they say, and how far a distribution is from the votes.
 
-``calibration`` bins the probabilities, compares each bin's mean probability with the share that came true,
-and sums up by the expected calibration error (the bins' absolute gaps weighted by their size; 0 is best, at
-most 1) and the Brier score. A finite sample shows an error even when every probability is right:
-``error_if_calibrated`` is what to expect then, and ``p_calibrated`` tests it, both by drawing outcomes from
-the probabilities (Bröcker and Smith 2007).
+``calibration`` bins the probabilities, compares each bin's mean probability with the share that came true, and sums up by the
+expected calibration error (the bins' absolute gaps weighted by their size; 0 is best, at most 1) and the Brier score. A finite
+sample shows an error even when every probability is right: ``error_if_calibrated`` is what to expect then, and
+``p_calibrated`` tests it, both by drawing outcomes from the probabilities (Bröcker and Smith 2007). The error's interval is the
+basic bootstrap, which corrects the sample's upward bias, so that it can lie below the value; its lower bound is 0 unless the
+test rejects calibration. Naeini et al. (2015); Brier (1950).
 
-The error's interval is the basic bootstrap, which takes the sample's upward bias off, so that it can lie
-below the value; its lower end is 0 unless the test rejects calibration. Naeini et al. (2015); Brier (1950).
+Distributions over categories are rows that sum to 1, one column per category. The Jensen-Shannon divergence is in bits: 0 where
+the two agree, 1 where they share no category (Lin 1991). An item is a hit among the first ``k`` where fewer than ``k``
+categories have a larger share than its own; where the k-th place is shared, it counts the share of the tied that fit, so that
+equal shares for all give ``k`` over the number of categories.
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import METRICS, Rows, rows
-from heartfelt.stats._paired import Column, as_flags, counted
-from heartfelt.stats._replicates import Sample, weight_batches
+from heartfelt.stats._paired import Column, as_flags
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.metrics import METRICS, Rows, rows
+from heartfelt.stats.paired_metrics import metric_estimate
+from heartfelt.stats.resample import Sample, weight_batches
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 
@@ -42,7 +47,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The reliability table, the expected calibration error (the headline) and the Brier score."""
+    """The expected calibration error, the Brier score and the reliability table."""
 
     error: Estimate
     brier: Estimate
@@ -53,15 +58,7 @@ class Calibration:
 
 def brier(label: Column, probability: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """The mean squared difference of probability and outcome; 0 is best."""
-    data = rows(METRICS["brier"], as_flags(label, positive), probability)
-    counts = counted(data.n, int(data.kept.size - data.n))
-    if data.n < 2:
-        return Estimate.missing(f"{data.n} pairs; at least 2 are needed", "Brier score", counts)
-    losses = (data.y - data.x) ** 2
-    plain = Estimate(float(losses.mean()), method="Brier score", counts=counts)
-    bounds = _bounds.t_mean(losses, confidence)
-    clipped = None if bounds is None else (max(bounds[0], 0.0), min(bounds[1], 1.0))
-    return _bounds.bounded(plain, clipped, "Student t on the squared errors", confidence, "")
+    return metric_estimate("brier", label, probability, positive=positive, confidence=confidence)
 
 
 def calibration(
@@ -81,23 +78,22 @@ def calibration(
     """
     if bins < 1 or binning not in ("width", "count"):
         raise InputError(
-            f"Cannot cut {bins} bins by '{binning}'.", "Ask for 1 or more bins by 'width' or 'count'."
+            f"Cannot cut {bins} bins by '{binning}'.", "Ask for at least 1 bin, by 'width' or 'count'."
         )
     data = rows(METRICS["brier"], as_flags(label), probability)
     score = brier(label, probability, confidence=confidence)
     name = f"expected calibration error, {bins} bins of equal {binning}"
-    counts = counted(data.n, int(data.kept.size - data.n))
-    if data.n < 2:
-        return Calibration(Estimate.missing(score.why_missing or "", name, counts), score)
+    if score.value is None:
+        return Calibration(Estimate.missing(score.why_missing or "", name, data.counts), score)
     edges = _edges(data.y, bins, binning)
     which = np.clip(np.searchsorted(edges, data.y, side="left") - 1, 0, edges.size - 2)
     gap = data.y - data.x
     value = float(np.abs(np.bincount(which, weights=gap, minlength=bins)).sum()) / data.n
-    found = _resampled(data, gap, which, edges.size - 1, resamples, seed)
+    drawn = _resampled(data, gap, which, edges.size - 1, resamples, seed)
     null = _calibrated(data, which, edges.size - 1, resamples, seed)
     p = float(1 + np.count_nonzero(null >= value - 1e-12)) / (1 + resamples)
-    plain = Estimate(value, method=name, counts=counts | {"resamples": resamples})
-    low, high = _bounds.basic(value, found, confidence)
+    plain = Estimate(value, method=name, counts=data.counts | {"resamples": resamples})
+    low, high = _bounds.basic(value, drawn, confidence)
     low = max(low, 0.0) if p <= (1 - confidence) / 2 else 0.0
     error = plain.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", confidence)
     return Calibration(error, score, float(null.mean()), p, _table(data, which, edges, confidence))
@@ -106,7 +102,7 @@ def calibration(
 def expected_calibration_error(
     label: Column, probability: Column, *, bins: int = 10, binning: Binning = "width", seed: int = 0
 ) -> Estimate:
-    """The headline of ``calibration`` alone."""
+    """The error of ``calibration`` alone."""
     return calibration(label, probability, bins=bins, binning=binning, seed=seed).error
 
 
@@ -120,8 +116,7 @@ def _edges(probability: Floats, bins: int, binning: Binning) -> Floats:
 def _resampled(data: Rows, gap: Floats, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
     from heartfelt.stats._kernels_resample import LANES, binned_gap
 
-    batches = -(-resamples // LANES)
-    drawn = weight_batches(Sample(data), batches, seed)
+    drawn = weight_batches(Sample(data), -(-resamples // LANES), seed)
     return np.concatenate([binned_gap(counts, gap, which, bins) for counts in drawn])[:resamples]
 
 
@@ -147,3 +142,45 @@ def _table(data: Rows, which: Ints, edges: Floats, confidence: float) -> tuple[C
         mean = float(total[index] / size) if size else None
         out.append(CalibrationBin(float(edges[index]), float(edges[index + 1]), int(size), mean, share))
     return tuple(out)
+
+
+def jensen_shannon(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
+    """The divergence of each row of ``first`` from that of ``second``, in bits."""
+    a, b = _distributions(first), _distributions(second)
+    if a.shape != b.shape:
+        raise InputError(
+            "The two tables of distributions differ in shape.", "Use the same categories in both."
+        )
+    middle = (a + b) / 2
+    return np.clip((_relative(a, middle) + _relative(b, middle)) / 2, 0.0, 1.0)
+
+
+def top_k(label: npt.ArrayLike, shares: npt.ArrayLike, k: int) -> Floats:
+    """For each row, whether the category ``label`` (a column number) is among the ``k`` with the largest shares."""
+    table = _distributions(shares)
+    own: Ints = np.asarray(label, dtype=np.int64)
+    if k < 1 or own.shape != (table.shape[0],):
+        raise InputError(
+            "There must be one label per row, and k at least 1.", "Pass the column number of each label."
+        )
+    mine = table[np.arange(own.size), own][:, None]
+    above = (table > mine).sum(axis=1)
+    tied = (table == mine).sum(axis=1)
+    return np.asarray(np.clip((k - above) / tied, 0.0, 1.0), dtype=np.float64)
+
+
+def _distributions(shares: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    table: npt.NDArray[Any] = np.asarray(shares, dtype=np.float64)
+    if table.ndim != 2 or not np.all(np.isfinite(table)) or np.any(table < 0):
+        raise InputError(
+            "Shares must be a table of numbers from 0 up.", "Pass one row per item, one column per category."
+        )
+    total = table.sum(axis=1, keepdims=True)
+    if np.any(total <= 0):
+        raise InputError("A row of shares sums to 0.", "Leave out items without shares.")
+    return np.asarray(table / total)
+
+
+def _relative(p: npt.NDArray[np.float64], middle: npt.NDArray[np.float64]) -> Floats:
+    ratio = np.divide(p, middle, out=np.ones_like(p), where=p > 0)
+    return np.asarray((p * np.log2(ratio)).sum(axis=1))

@@ -16,16 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import is_constant
-from heartfelt.stats._paired import Column, Pairs, coded, pairs
+from heartfelt.stats._paired import Column, Pairs, cluster_codes, coded, is_constant, pairs
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints, as_array
+from heartfelt.stats.triples import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +41,6 @@ class ShrinkageSlope:
     df: float | None
     p_no_relation: float | None
     p_no_shrinkage: float | None
-
-    @property
-    def value(self) -> float | None:
-        """The slope."""
-        return self.slope.value
-
-    @property
-    def low(self) -> float | None:
-        """Its lower bound."""
-        return self.slope.low
-
-    @property
-    def high(self) -> float | None:
-        """Its upper bound."""
-        return self.slope.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object."""
-        numbers = ("neutral", "r_squared", "standard_error", "df", "p_no_relation", "p_no_shrinkage")
-        return {
-            "slope": self.slope.to_json(),
-            "intercept": self.intercept.to_json(),
-            **{name: getattr(self, name) for name in numbers},
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +95,17 @@ def _clusters(cluster: Column | Mapping[str, Column] | None, data: Pairs) -> dic
     named = dict(cluster) if isinstance(cluster, Mapping) else {"clusters": cluster}
     if len(named) > 2:
         raise InputError(f"{len(named)} clusterings were given.", "Pass one or two.")
-    out = {}
-    for name, column in named.items():
-        ids = as_array(column)
-        if ids.size != data.kept.size:
-            raise InputError(
-                f"'{name}' has {ids.size} rows, the others {data.kept.size}.", "Pass one id per row."
-            )
-        _, codes, there = coded(ids[data.kept], name)
-        if not there.all():
-            raise InputError(
-                f"A row has no id in '{name}'.", "Give every row an id, or leave out those without."
-            )
-        out[name] = codes
-    return out
+    return {name: cluster_codes(column, data.used, name)[0] for name, column in named.items()}
 
 
 def _fit(data: Pairs) -> _Line:
     centre = float(data.x.mean())
     x = data.x - centre
     spread = float(x @ x)
-    level, slope = float(data.y.mean()), float(x @ data.y) / spread
+    mean, slope = float(data.y.mean()), float(x @ data.y) / spread
     design = np.column_stack([np.ones(data.n), x])
-    residual = data.y - level - slope * x
-    return _Line(design, residual, np.diag([1 / data.n, 1 / spread]), centre, level, slope)
+    residual = data.y - mean - slope * x
+    return _Line(design, residual, np.diag([1 / data.n, 1 / spread]), centre, mean, slope)
 
 
 def _estimates(
@@ -160,17 +121,18 @@ def _estimates(
     elif float(line.residual @ line.residual) <= 1e-24 * float(np.sum(line.design[:, 1] ** 2)):
         why = "the points lie on a line"
     if why:
-        return [_bounds.bounded(one, None, "", confidence, why) for one in plain], None, None
+        return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
     interval, covariance, dfs = _covariance(line, clusters)
     variances = [float(row @ covariance @ row) for row in line.contrasts]
     if min(variances) <= 0:
         why = "the two-way clustered variance is not positive"
-        return [_bounds.bounded(one, None, "", confidence, why) for one in plain], None, None
+        return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
     errors = [math.sqrt(variance) for variance in variances]
     out = []
-    for one, error, df in zip(plain, errors, dfs, strict=True):
+    for estimate, error, df in zip(plain, errors, dfs, strict=True):
         half = _bounds.t_quantile(confidence, df) * error
-        out.append(one.with_interval(float(one) - half, float(one) + half, interval, confidence))
+        value = float(estimate)
+        out.append(estimate.with_interval(value - half, value + half, interval, confidence))
     return out, errors[1], dfs[1]
 
 

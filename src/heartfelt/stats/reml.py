@@ -345,7 +345,7 @@ class ProbedSystem(CrossedSystem):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Where the likelihood is highest; ``free`` tells which ratios were not held at zero."""
+    """Where the likelihood is highest; ``free`` marks the ratios that were not fixed at zero."""
 
     step: Step
     iterations: int

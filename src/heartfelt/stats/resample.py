@@ -1,14 +1,13 @@
 """The bootstrap: intervals for any statistic of ratings, and fast ones for a prediction against a label.
 
-``bootstrap`` resamples raters, items or both from sparse ratings. A resample is a weight per rating: how
-often its rater was drawn times how often its item was drawn (the pigeonhole bootstrap, Owen 2007; no
-bootstrap of crossed data is exact, McCullagh 2000, and this one errs on the wide side).
-``bootstrap_metric`` resamples pairs, or whole clusters of pairs, for the metrics in ``metric_names()``.
+``bootstrap`` resamples raters, items or both from sparse ratings. A resample is a weight per rating: how often its rater was
+drawn times how often its item was drawn (the pigeonhole bootstrap, Owen 2007; no bootstrap of crossed data is exact, McCullagh
+2000, and this one errs on the wide side). ``bootstrap_metric`` resamples pairs, or whole clusters of pairs, for the metrics in
+``metric_names()``, 32 resamples at a time, in memory proportional to the number of rows.
 
-Intervals: ``percentile`` (Efron 1979), ``bca`` (Efron 1987, acceleration from influence values), ``delta``
-(normal on a transformed scale from influence values; draws nothing). ``auto`` is BCa, and delta once rows
-times resamples pass 500 million, where the two agree to many digits. The interval's name says which was
-used.
+Intervals: ``percentile`` (Efron 1979), ``bca`` (Efron 1987, acceleration from influence values), ``delta`` (normal on a
+transformed scale from influence values; draws nothing). ``auto`` is BCa, and delta once rows times resamples exceed 500 million,
+where the two agree to many digits. The interval's name says which was used.
 """
 
 from __future__ import annotations
@@ -19,20 +18,26 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import METRICS, Metric, Rows, metric_called, rows
-from heartfelt.stats._paired import Column, coded, counted
-from heartfelt.stats._replicates import Sample, condense, full_value, replicates
+from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, triples
-from heartfelt.streams import stream
+from heartfelt.stats.jackknife import cluster_sums, unit_codes
+from heartfelt.stats.metrics import METRICS, Metric, Rows, metric_called, rows
+from heartfelt.stats.paired_metrics import common_rows
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, triples
+from heartfelt.streams import derived_seed, stream
 
 Interval = Literal["auto", "percentile", "bca", "delta"]
 Resampled = Literal["both", "items", "raters"]
 
 PLAIN_LIMIT = 500_000_000
+# A multinomial draw costs about as much per cell as this many rows drawn one by one.
+_ROWS_PER_CELL = 40
+# Sums of counts stay exact in single precision below 2**24; clusters can draw more rows than there are.
+_EXACT_ROWS = 2_000_000
 _NAMES = {
     "percentile": "percentile bootstrap",
     "bca": "BCa bootstrap",
@@ -107,35 +112,35 @@ def bootstrap(
     sizes = {"raters": len(data.raters), "items": len(data.items)}
     once = Drawn(data.rater, data.item, np.ones(sizes["raters"]), np.ones(sizes["items"]))
     observed = _number(chosen(data.value, np.ones(data.value.size), once))
-    if observed is None:
+    if math.isnan(observed):
         return Estimate.missing(f"{name} is undefined on these ratings", name, data.counts)
     plain = Estimate(observed, method=name, counts=data.counts)
     drawn = [kind for kind in ("raters", "items") if resample in (kind, "both")]
     for kind in drawn:
         if sizes[kind] < 2:
-            return _bounds.bounded(plain, None, "", confidence, f"{sizes[kind]} {kind}: nothing to resample")
-    found = np.full(resamples, np.nan)
-    for index, sample in enumerate(_resampled(once, drawn, resamples, seed)):
+            why = f"{sizes[kind]} {kind}: nothing to resample"
+            return _bounds.bounded(plain, None, "", confidence, why)
+    values = np.full(resamples, np.nan)
+    for index, sample in enumerate(_draws(once, drawn, resamples, seed)):
         weight = sample.rater_times[sample.rater] * sample.item_times[sample.item]
-        replicate = _number(chosen(data.value, weight, sample))
-        found[index] = np.nan if replicate is None else replicate
+        values[index] = _number(chosen(data.value, weight, sample))
     how = f"percentile bootstrap over {'raters and items' if resample == 'both' else resample}"
-    return _from_replicates(
-        plain, found, confidence, how, lambda usable: _bounds.percentile(usable, confidence)
-    )
+    return _from_replicates(plain, values, confidence, how, _bounds.percentile)
 
 
 def _statistic(statistic: Statistic | str) -> tuple[Statistic, str]:
-    if isinstance(statistic, str):
-        if statistic not in _STATISTICS:
-            raise InputError(
-                f"There is no statistic called '{statistic}'.", suggestion(statistic, _STATISTICS)
-            )
-        return _STATISTICS[statistic], statistic.replace("_", " ")
-    return statistic, getattr(statistic, "__name__", "statistic").replace("_", " ")
+    if not isinstance(statistic, str):
+        return statistic, getattr(statistic, "__name__", "statistic").replace("_", " ")
+    if statistic not in _STATISTICS:
+        raise InputError(f"There is no statistic called '{statistic}'.", suggestion(statistic, _STATISTICS))
+    return _STATISTICS[statistic], statistic.replace("_", " ")
 
 
-def _resampled(once: Drawn, drawn: list[str], resamples: int, seed: int) -> Iterator[Drawn]:
+def _number(value: float | None) -> float:
+    return float(value) if value is not None and math.isfinite(value) else math.nan
+
+
+def _draws(once: Drawn, drawn: list[str], resamples: int, seed: int) -> Iterator[Drawn]:
     generators = {kind: stream(seed, "bootstrap", kind) for kind in drawn}
     for _ in range(resamples):
         times = {"raters": once.rater_times, "items": once.item_times}
@@ -163,25 +168,24 @@ def bootstrap_metric(
     many resamples left the metric undefined.
     """
     chosen = metric_called(metric)
-    data, unit, units = _grouped(chosen, x, y, group)
-    counts = counted(data.n, int(data.kept.size - data.n)) | ({"clusters": units} if unit is not None else {})
+    data = rows(chosen, x, y)
+    unit, units = unit_codes(data, group)
+    counts = data.counts | ({"clusters": units} if unit is not None else {})
     why = chosen.undefined(data)
     if why:
         return Estimate.missing(why, chosen.name, counts)
     sample = condense(data) if unit is None else Sample(data, unit, units)
-    plain = Estimate(full_value(chosen, sample), method=chosen.name, counts=counts)
-    if unit is not None and units < 2:
-        return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
     how = _choose(interval, sample, resamples)
-    pull = _cluster_sums(chosen.influence(data), unit, units) if how != "percentile" else np.zeros(0)
-    label = _NAMES[how] + (" over clusters" if unit is not None else "")
-    value = float(plain)
-    if how == "delta":
-        bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence, chosen.transform)
-        return _bounds.bounded(plain, bounds, label, confidence, "the influence values do not vary")
-    found = replicates(chosen, sample, resamples, seed)
-    return _from_replicates(
-        plain, found, confidence, label, lambda usable: _inside(value, usable, pull, how, confidence)
+    plain = Estimate(full_value(chosen, sample), method=chosen.name, counts=counts)
+    pull = cluster_sums(chosen.influence(data), unit, units) if how != "percentile" else np.zeros(0)
+    return _bounded_metric(
+        plain,
+        sample,
+        how,
+        pull,
+        confidence,
+        chosen.transform,
+        lambda: replicates(chosen, sample, resamples, seed),
     )
 
 
@@ -203,65 +207,45 @@ def bootstrap_difference(
     """
     chosen = metric_called(metric)
     name = f"difference of {chosen.name}"
-    one, two, group_kept = _common_rows(chosen, x, first, second, group)
-    data, unit, units = _grouped(chosen, *one, group_kept)
-    other, _, _ = _grouped(chosen, *two, group_kept)
-    dropped = int(as_array(x).size - data.n)
-    counts = counted(data.n, dropped) | ({"clusters": units} if unit is not None else {})
+    data, other, unit, units, counts = common_rows(chosen, x, first, second, group)
     why = chosen.undefined(data) or chosen.undefined(other)
     if why:
         return Estimate.missing(why, name, counts)
-    samples = Sample(data, unit, units), Sample(other, unit, units)
+    samples = [Sample(side, unit, units if unit is not None else 0) for side in (data, other)]
     value = full_value(chosen, samples[0]) - full_value(chosen, samples[1])
     plain = Estimate(value, method=name, counts=counts)
-    if unit is not None and units < 2:
-        return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
     how = _choose("auto", samples[0], resamples)
-    pull = _cluster_sums(chosen.influence(data) - chosen.influence(other), unit, units)
-    label = _NAMES[how] + (" over clusters" if unit is not None else "")
+    pull = cluster_sums(chosen.influence(data) - chosen.influence(other), unit, units)
+
+    def drawn() -> Floats:
+        left, right = (replicates(chosen, sample, resamples, seed) for sample in samples)
+        return np.asarray(left - right)
+
+    return _bounded_metric(plain, samples[0], how, pull, confidence, "identity", drawn)
+
+
+def _bounded_metric(
+    plain: Estimate,
+    sample: Sample,
+    how: str,
+    pull: Floats,
+    confidence: float,
+    transform: _bounds.Transform,
+    drawn: Callable[[], Floats],
+) -> Estimate:
+    """Bounds by the delta method from influence values, or from replicates."""
+    value, clusters = float(plain), sample.unit is not None
+    if clusters and sample.units < 2:
+        return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
+    label = _NAMES[how] + (" over clusters" if clusters else "")
     if how == "delta":
-        bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence)
-        return _bounds.bounded(plain, bounds, label, confidence, "the two predictions do not differ")
-    drawn = [replicates(chosen, sample, resamples, seed) for sample in samples]
-    found = drawn[0] - drawn[1]
+        bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence, transform)
+        return _bounds.bounded(plain, bounds, label, confidence, "the influence values do not vary")
+    if how == "percentile":
+        return _from_replicates(plain, drawn(), confidence, label, _bounds.percentile)
     return _from_replicates(
-        plain, found, confidence, label, lambda usable: _inside(value, usable, pull, how, confidence)
+        plain, drawn(), confidence, label, lambda usable, level: _bounds.bca(value, usable, pull, level)
     )
-
-
-def _common_rows(
-    metric: Metric, x: Column, first: Column, second: Column, group: Column | None
-) -> tuple[tuple[Any, Any], tuple[Any, Any], Any]:
-    label, one, two = as_array(x), as_array(first), as_array(second)
-    both = rows(metric, label, one).kept & rows(metric, label, two).kept
-    return (
-        (label[both], one[both]),
-        (label[both], two[both]),
-        None if group is None else as_array(group)[both],
-    )
-
-
-def _grouped(metric: Metric, x: Column, y: Column, group: Column | None) -> tuple[Rows, Ints | None, int]:
-    data = rows(metric, x, y)
-    if group is None:
-        return data, None, 0
-    ids = as_array(group)
-    if ids.size != data.kept.size:
-        raise InputError(
-            f"The column of clusters has {ids.size} rows, the others {data.kept.size}.",
-            "Pass one cluster id per pair.",
-        )
-    names, codes, there = coded(ids[data.kept], "group")
-    if not there.all():
-        raise InputError("A pair has no cluster id.", "Give every pair an id, or leave out those without.")
-    return data, codes, len(names)
-
-
-def _cluster_sums(influence: Floats, unit: Ints | None, units: int) -> Floats:
-    """Influence per independent unit, scaled so that the mean over units moves the statistic."""
-    if unit is None:
-        return influence
-    return np.asarray(np.bincount(unit, weights=influence, minlength=units) * (units / influence.size))
 
 
 def _choose(interval: str, sample: Sample, resamples: int) -> str:
@@ -277,34 +261,100 @@ def _choose(interval: str, sample: Sample, resamples: int) -> str:
 
 def _check_resamples(resamples: int) -> None:
     if resamples < 1:
-        raise InputError(f"Cannot draw {resamples} resamples.", "Ask for 1,000 or more.")
-
-
-def _inside(value: float, usable: Floats, pull: Floats, how: str, confidence: float) -> _bounds.Bounds | None:
-    if how == "percentile":
-        return _bounds.percentile(usable, confidence)
-    return _bounds.bca(value, usable, pull, confidence)
+        raise InputError(f"resamples must be at least 1; got {resamples}.", "Use 1,000 or more.")
 
 
 def _from_replicates(
     plain: Estimate,
-    found: Floats,
+    values: Floats,
     confidence: float,
     how: str,
-    bounds: Callable[[Floats], _bounds.Bounds | None],
+    bounds: Callable[[Floats, float], _bounds.Bounds | None],
 ) -> Estimate:
-    usable = found[np.isfinite(found)]
-    lost = int(found.size - usable.size)
-    counts = {**plain.counts, "resamples": int(found.size), **({"undefined_resamples": lost} if lost else {})}
-    plain = Estimate(plain.value, method=plain.method, counts=counts)
-    if usable.size < 0.9 * found.size:
-        return _bounds.bounded(plain, None, how, confidence, f"undefined in {lost} of {found.size} resamples")
+    usable = values[np.isfinite(values)]
+    lost = int(values.size - usable.size)
+    counts = {
+        **plain.counts,
+        "resamples": int(values.size),
+        **({"undefined_resamples": lost} if lost else {}),
+    }
+    plain = replace(plain, counts=counts)
+    if usable.size < 0.9 * values.size:
+        return _bounds.bounded(
+            plain, None, how, confidence, f"undefined in {lost} of {values.size} resamples"
+        )
     if float(usable.max() - usable.min()) <= 1e-14 * float(np.abs(usable).max()):
         return _bounds.bounded(plain, None, how, confidence, "every resample gives the same value")
-    return _bounds.bounded(
-        plain, bounds(usable), how, confidence, "all resamples fall on one side of the value"
-    )
+    why = "all resamples fall on one side of the value"
+    return _bounds.bounded(plain, bounds(usable, confidence), how, confidence, why)
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows with what is resampled: rows themselves, clusters (``unit``) or cells (``copies`` of each row).
+
+    Clusters are drawn whole, every row taking its cluster's count. Where few distinct pairs hold many rows, a resample is one
+    multinomial draw over the distinct pairs (cells), which has exactly the distribution of drawing rows and costs nothing per
+    row.
+    """
+
+    rows: Rows
+    unit: Ints | None = None
+    units: int = 0
+    copies: Ints | None = None
+
+    @property
+    def size(self) -> int:
+        """How many draws a resample makes one by one."""
+        return self.rows.n if self.copies is None else int(self.copies.size)
+
+
+def condense(data: Rows) -> Sample:
+    """Fold equal pairs together when that makes resampling cheaper."""
+    if data.n < 2 * _ROWS_PER_CELL:
+        return Sample(data)
+    first, x = np.unique(data.x, return_inverse=True)
+    if first.size * _ROWS_PER_CELL > data.n:
+        return Sample(data)
+    second, y = np.unique(data.y, return_inverse=True)
+    if first.size * second.size * _ROWS_PER_CELL > data.n:
+        return Sample(data)
+    copies = np.bincount(x * second.size + y, minlength=first.size * second.size)
+    cells = np.flatnonzero(copies)
+    folded = replace(data, x=first[cells // second.size], y=second[cells % second.size])
+    return Sample(folded, copies=copies[cells].astype(np.int64))
+
+
+def weight_batches(sample: Sample, batches: int, seed: int) -> Iterator[npt.NDArray[np.floating[Any]]]:
+    """Yield ``counts[row, lane]`` for each batch; the array is reused from one batch to the next."""
+    from heartfelt.stats._kernels_resample import LANES, draw, spread
+
+    if sample.copies is not None:
+        generator, total = stream(seed, "bootstrap", "cells"), int(sample.copies.sum())
+        share = sample.copies / total
+        for _ in range(batches):
+            yield np.ascontiguousarray(generator.multinomial(total, share, size=LANES).T, dtype=np.float64)
+        return
+    state = np.uint64(derived_seed(seed, "bootstrap", "rows"))
+    kind = np.float32 if sample.rows.n < _EXACT_ROWS else np.float64
+    counts = np.empty((sample.rows.n, LANES), kind)
+    drawn = counts if sample.unit is None else np.empty((sample.units, LANES), kind)
+    for _ in range(batches):
+        state = np.uint64(draw(state, drawn))
+        if sample.unit is not None:
+            spread(drawn, sample.unit, counts)
+        yield counts
+
+
+def replicates(metric: Metric, sample: Sample, resamples: int, seed: int) -> Floats:
+    """The metric of each resample; NaN where it is undefined."""
+    from heartfelt.stats._kernels_resample import LANES
+
+    kernel, batches = metric.kernel(sample.rows), -(-resamples // LANES)
+    return np.concatenate([kernel(counts) for counts in weight_batches(sample, batches, seed)])[:resamples]
+
+
+def full_value(metric: Metric, sample: Sample) -> float:
+    """The metric of the sample itself."""
+    copies = np.ones(sample.rows.n) if sample.copies is None else sample.copies.astype(np.float64)
+    return metric.value(sample.rows, copies)

@@ -10,7 +10,7 @@ the noise of their single ratings. Few raters show too little of it, which the f
 take Student's t with Satterthwaite's degrees of freedom. Neither normal ratings nor raters of equal quality
 are assumed, which intervals from a likelihood do.
 
-A panel may also happen to contain no careless rater although the people it stands for do. By the rule of
+A panel may also happen to contain no careless rater although its population does. By the rule of
 three, up to three in R + 3 may be careless where none of R was. A reliability or agreement beyond chance
 would then be lower by the share of pairs of raters that are both attentive, R (R - 1) / ((R + 3) (R + 2)).
 That distance is added in quadrature on the side it concerns.
@@ -198,7 +198,7 @@ def moment_jackknife(d: Ratings) -> MomentJackknife:
 
 
 def _within(sums: Sums) -> Floats:
-    """Mean square within items, as it comes."""
+    """Mean square within items."""
     return (sums[:, 3] - sums[:, 4]) / np.maximum(sums[:, 0] - sums[:, 1], 1.0)
 
 

@@ -55,7 +55,7 @@ def check_texts(study: Study) -> dict[str, list[str]]:
     missing, texts = missing_texts(study), texts_of(study)
     for language, places in missing.items():
         if len(places) == len(texts):
-            others = sorted({one for text in texts.values() for one in text})
+            others = sorted({each for text in texts.values() for each in text})
             raise StudyError(
                 f"study.yaml, languages: none of the study's own texts is in '{language}'; they are in {', '.join(others)}.",
                 f"Add '{language}:' to the texts, beginning with {places[0]}, or take '{language}' out of languages.",

@@ -86,7 +86,7 @@ def _place(detail: ErrorDetails, document: Document) -> Place:
             isinstance(here, list) and isinstance(part, int) and part < len(here)
         ):
             place.append(part)
-            here = here[part]  # type: ignore[index]  # a list was just found to have this index
+            here = here[part]  # type: ignore[index]  # a list was just models to have this index
     if detail["type"] == "missing":
         place.append(str(detail["loc"][-1]))
     return tuple(place)
@@ -123,13 +123,13 @@ def _words(detail: ErrorDetails, place: Place) -> tuple[str, str]:
 
 def _keys_at(location: tuple[str | int, ...]) -> list[str]:
     """The keys allowed beside the unknown one at the end of ``location``."""
-    found: list[type[BaseModel]] = [Study]
+    models: list[type[BaseModel]] = [Study]
     for part in location[:-1]:
-        tagged = [model for model in found if _tag(model) == part]
-        fields = [model.model_fields[str(part)] for model in found if part in model.model_fields]
+        tagged = [model for model in models if _tag(model) == part]
+        fields = [model.model_fields[str(part)] for model in models if part in model.model_fields]
         inner = [member for field in fields for member in _models(field.annotation)]
-        found = tagged or inner or found
-    return [name for model in found for name in model.model_fields]
+        models = tagged or inner or models
+    return [name for model in models for name in model.model_fields]
 
 
 def _tag(model: type[BaseModel]) -> str | None:

@@ -162,7 +162,7 @@ class Study(Part):
     @cached_property
     def asked(self) -> list[Question]:
         """Every concrete question, with ``for_each`` spread out."""
-        return [one for question in self.questions for one in question.spread()]
+        return [concrete for question in self.questions for concrete in question.spread()]
 
     @property
     def set_aside(self) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Training: heads on frozen embeddings, chosen on inner folds only, with an honest evaluation."""
 
-from heartfelt.training.evaluating import Evaluation, evaluate
-from heartfelt.training.material import Material, gather
-from heartfelt.training.recipes import RECIPES, Recipe
+from heartfelt.training.evaluating import Evaluation, Score, evaluate
+from heartfelt.training.material import RECIPES, Material, Recipe, gather
 from heartfelt.training.training import Trained, TrainOptions, train
 
 __all__ = [
@@ -10,6 +9,7 @@ __all__ = [
     "Evaluation",
     "Material",
     "Recipe",
+    "Score",
     "TrainOptions",
     "Trained",
     "evaluate",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from heartfelt.predictors.trained.model import TrainedModel
-from heartfelt.training.evaluating import LEAST_SYSTEMS, reading_of
-
-SIDES = {"screened": "screened raters", "everyone": "all raters"}
+from heartfelt.serialization import from_json
+from heartfelt.stats.estimate import Estimate
+from heartfelt.training.evaluating import LEAST_SYSTEMS, PANELS, Score
+from heartfelt.wording import MISSING, interval, number, percent
 
 
 def card(model: TrainedModel) -> str:
@@ -34,7 +34,7 @@ def card(model: TrainedModel) -> str:
         "Every stimulus predicted by a head that was chosen and fitted without it.",
         *([facts["grouping"]["words"]] if "grouping" in facts else []),
         "",
-        *evaluation_table(facts["evaluation"]),
+        *evaluation_table([from_json(Score, row) for row in facts["evaluation"]]),
         "",
         "## Intervals",
         "",
@@ -42,8 +42,8 @@ def card(model: TrainedModel) -> str:
     for output in model.outputs:
         parts = ", ".join(f"{key} {value:.2f}" for key, value in output.errors.items() if key != "systems")
         lines.append(
-            f"- {output.question}: ±{output.half_width:.2f} covers {output.confidence:.0%} of labels of {left_out_words(model)};"
-            f" standard deviation of the error: {parts}. Head: {facts['chosen'][output.question]['head']}."
+            f"- {output.question}: ±{output.half_width:.2f} covers {percent(output.confidence)} of labels of"
+            f" {left_out_words(model)}; standard deviation of the error: {parts}. Head: {facts['chosen'][output.question]['head']}."
         )
     return "\n".join(lines) + "\n"
 
@@ -56,27 +56,26 @@ def left_out_words(model: TrainedModel) -> str:
     return f"stimuli whose {by} was left out" if by else "stimuli that were left out"
 
 
-def evaluation_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def evaluation_table(scores: Sequence[Score]) -> list[str]:
     """The evaluation as lines of a Markdown table."""
     out = [
         "| question | labels of | reading | n | Pearson r | ceiling | bare means | RMSE | intervals cover |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
-        cover = "–" if row["coverage"] is None else f"{row['coverage']:.0%} (±{row['half_width']:.2f})"
+    for score in scores:
+        cover = f"{percent(score.coverage)} (±{number(score.half_width, 2)})"
         cells = [
-            row["question"], SIDES[row["raters"]], row.get("reading") or reading_of(row["protocol"]), f"{row['n']:,}",
-            figure(row["pearson"]), figure(row["ceiling"]), figure(row["bare_means"]),
-            figure(row["rmse"], bounds=False), cover,
-        ]  # fmt: skip
+            score.question,
+            PANELS[score.raters],
+            score.reading,
+            number(score.n),
+            *(_cell(each) for each in (score.pearson, score.ceiling, score.bare_means)),
+            number(score.rmse.value, 2),
+            MISSING if score.coverage is None else cover,
+        ]
         out.append(f"| {' | '.join(cells)} |")
     return out
 
 
-def figure(estimate: Mapping[str, Any], *, bounds: bool = True) -> str:
-    """An estimate in a cell."""
-    if estimate["value"] is None:
-        return "–"
-    if not bounds or estimate.get("low") is None:
-        return f"{estimate['value']:.2f}"
-    return f"{estimate['value']:.2f} [{estimate['low']:.2f}, {estimate['high']:.2f}]"
+def _cell(estimate: Estimate) -> str:
+    return MISSING if estimate.value is None else interval(estimate, 2)

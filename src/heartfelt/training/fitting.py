@@ -1,8 +1,13 @@
-"""Fitting heads: closed forms where there are any, small networks by full-batch Adam, the same bytes from the same seed.
+"""Heads: fitted by closed forms where there are any, small networks by full-batch Adam, and chosen on inner folds only.
 
-Conventions: rows are stimuli, each with a weight; every block of columns is brought to the same size, so that a block of two
-thousand columns counts no more than one of seventy. Scaling and components look at columns only and are made once for all
-inner folds; labels are looked at by each fit alone.
+Conventions: rows are stimuli, each with a weight; every block of columns is scaled to the same size, so that a block of two
+thousand columns counts no more than one of seventy. Scaling and components use columns only and are computed once for all
+inner folds; each fit uses its own labels alone. The same seed gives the same bytes.
+
+*Choice.* Every kind and setting is tried on the same inner folds: five by group (or by stimulus, where no group is known), and,
+where there are three systems or more, each system left out in turn. The errors of both are added, so that a head is chosen
+that does well on known and on unknown systems. What counts is the error that a straight line through the left-out predictions
+leaves: a stronger penalty pulls predictions together, which a line undoes. The chosen head predicts along that line.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ _KERNEL = tuple(
 _DECAYS = ((3e-3,), (3e-2,))
 _HIDDEN = (32, 16)
 _STEPS = 150
+INNER_FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +60,7 @@ class Rows:
 
 
 class View:
-    """Rows scaled and centred once, with what every fit shares: no label is looked at here."""
+    """Rows scaled and centred once, with what every fit shares. No label is used here."""
 
     def __init__(self, rows: Rows) -> None:
         share = rows.weight / rows.weight.sum()
@@ -63,7 +69,7 @@ class View:
         self.mean: Floats = share @ x
         spread = np.sqrt(share @ (x - self.mean) ** 2)
         size = np.concatenate([np.full(block.size, block.size, np.float64) for block in rows.blocks])
-        # A column that hardly varies says nothing and would be blown up by its own scale.
+        # A column that hardly varies carries nothing and would be blown up by its own scale.
         useful = spread > 1e-5 * np.maximum(np.abs(self.mean), 1.0)
         self.factor: Floats = np.where(useful, 1.0 / (np.where(useful, spread, 1.0) * np.sqrt(size)), 0.0)
         self.z: Floats = (x - self.mean) * self.factor
@@ -74,13 +80,13 @@ class View:
 
     @cached_property
     def basis(self) -> Floats:
-        """The directions of the leading components, brought to the size of the first."""
+        """The directions of the leading components, scaled to the size of the first."""
         values, vectors = np.linalg.eigh(self.gram)
-        kept = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:COMPONENTS]
-        directions = self.z.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+        leading = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:COMPONENTS]
+        directions = self.z.T @ (vectors[:, leading] / np.sqrt(values[leading]))
         # The sign of a component is free; fixing it keeps the bytes the same.
-        signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(kept.size)])
-        return np.asarray(directions * signs / np.sqrt(values[kept[0]] / len(self.z)))
+        signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(leading.size)])
+        return np.asarray(directions * signs / np.sqrt(values[leading[0]] / len(self.z)))
 
     @cached_property
     def seen(self) -> Floats:
@@ -98,38 +104,42 @@ class View:
     def _near(self) -> dict[float, tuple[Floats, float]]:
         return {}
 
-    def head(self, kind: str, confidence: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
+    def head(self, kind: str, intercept: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
         """A head that scales as these rows were scaled."""
         shared = {"mean": self.mean, "factor": self.factor, "reach": self.reach}
-        return Head(kind, confidence, {**shared, **arrays}, width)
+        return Head(kind, intercept, {**shared, **arrays}, width)
 
 
 def predictions(kind: str, view: View, train: Ints, test: Ints) -> dict[Setting, Floats]:
-    """What heads fitted to some rows say of others, for every setting of a kind."""
-    if kind == "ridge":
-        return {one: _Dual(view, view.gram, train, one[0], centred=True).of(test) for one in SETTINGS[kind]}
-    if kind == "kernel":
-        return {one: _Dual(view, view.near(one[0])[0], train, one[1]).of(test) for one in SETTINGS[kind]}
-    return {one: _network(view, kind, train, one).answer_seen(view.seen[test]) for one in SETTINGS[kind]}
+    """What heads fitted to the rows ``train`` predict for the rows ``test``, for every setting of a kind."""
+    out = {}
+    for setting in SETTINGS[kind]:
+        if kind == "ridge":
+            out[setting] = _Dual(view, view.gram, train, setting[0], centred=True).predict(test)
+        elif kind == "kernel":
+            out[setting] = _Dual(view, view.near(setting[0])[0], train, setting[1]).predict(test)
+        else:
+            out[setting] = _network(view, kind, train, setting).predict(view.seen[test])
+    return out
 
 
 def fit(kind: str, view: View, setting: Setting) -> Head:
     """The head of one setting, fitted to all rows."""
     if kind == "ridge":
         dual = _Dual(view, view.gram, view.everything, setting[0])
-        return view.head("ridge", dual.level, {"weight": view.z.T @ dual.weight})
+        return view.head("ridge", dual.mean_label, {"weight": view.z.T @ dual.weight})
     if kind == "kernel":
         near, width = view.near(setting[0])
         dual = _Dual(view, near, view.everything, setting[1])
         arrays = {"basis": view.basis, "centres": view.seen, "weight": dual.weight}
-        return view.head("kernel", dual.level, arrays, width)
-    found = _network(view, kind, view.everything, setting)
-    level = found.level if found.soft else found.level + float(found.arrays["b3"][0])
-    return view.head(kind, level, {"basis": view.basis, **found.stored()})
+        return view.head("kernel", dual.mean_label, arrays, width)
+    network = _network(view, kind, view.everything, setting)
+    intercept = network.mean_label if network.soft else network.mean_label + float(network.arrays["b3"][0])
+    return view.head(kind, intercept, {"basis": view.basis, **network.stored()})
 
 
 class _Dual:
-    """Weighted ridge on a kernel: one weight a row."""
+    """Weighted ridge on a kernel: one weight per row."""
 
     def __init__(
         self, view: View, kernel: Floats, train: Ints, penalty: float, *, centred: bool = False
@@ -139,7 +149,7 @@ class _Dual:
         weight, y = view.rows.weight[train], view.rows.y[train]
         self.kernel, self.train = kernel, train
         self.share = weight / weight.sum()
-        self.level = float(self.share @ y)
+        self.mean_label = float(self.share @ y)
         root = np.sqrt(weight)
         inner = kernel[np.ix_(train, train)]
         self.shift = self.share @ inner if centred else None
@@ -148,17 +158,17 @@ class _Dual:
         matrix = inner * root[:, None] * root[None, :]
         matrix[np.diag_indices_from(matrix)] += penalty
         self.weight: Floats = root * solve(
-            matrix, root * (y - self.level), assume_a="pos", check_finite=False
+            matrix, root * (y - self.mean_label), assume_a="pos", check_finite=False
         )
 
-    def of(self, test: Ints) -> Floats:
-        """What is said of other rows."""
+    def predict(self, test: Ints) -> Floats:
+        """What is predicted for other rows."""
         across = self.kernel[np.ix_(test, self.train)]
         if self.shift is not None:
             across = (
                 across - self.shift[None, :] - (across @ self.share)[:, None] + float(self.shift @ self.share)
             )
-        return np.asarray(self.level + across @ self.weight)
+        return np.asarray(self.mean_label + across @ self.weight)
 
 
 def _network(view: View, kind: str, train: Ints, setting: Setting) -> _Layers:
@@ -174,7 +184,7 @@ class _Layers:
     def __init__(self, inputs: int, rows: Rows, kind: str) -> None:
         self.rows = rows
         self.soft = kind == "ordinal"
-        self.level = float(rows.weight @ rows.y / rows.weight.sum())
+        self.mean_label = float(rows.weight @ rows.y / rows.weight.sum())
         self.arrays: dict[str, Floats] = {}
         sizes = (inputs, *_HIDDEN, rows.points.size if self.soft else 1)
         for at, (into, out) in enumerate(pairwise(sizes), 1):
@@ -185,15 +195,21 @@ class _Layers:
     def targets(self) -> Floats:
         """The labels less their mean, or as soft labels: the closer a point of the scale, the more of the label it gets."""
         if not self.soft:
-            return (self.rows.y - self.level)[:, None]
+            return (self.rows.y - self.mean_label)[:, None]
         apart = (self.rows.points[None, :] - self.rows.y[:, None]) / self.rows.spread[:, None]
         return softmax(-0.5 * apart**2)
 
-    def answer_seen(self, seen: Floats) -> Floats:
-        """What is said of rows seen through the components."""
+    def predict(self, seen: Floats) -> Floats:
+        """What is predicted for rows seen through the components."""
+        raw = self._forward(seen)[2]
+        return np.asarray(softmax(raw) @ self.rows.points if self.soft else self.mean_label + raw[:, 0])
+
+    def _forward(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Both hidden layers and the raw output."""
         a = self.arrays
-        said = np.tanh(np.tanh(seen @ a["w1"] + a["b1"]) @ a["w2"] + a["b2"]) @ a["w3"] + a["b3"]
-        return np.asarray(softmax(said) @ self.rows.points if self.soft else self.level + said[:, 0])
+        first = np.tanh(x @ a["w1"] + a["b1"])
+        second = np.tanh(first @ a["w2"] + a["b2"])
+        return first, second, second @ a["w3"] + a["b3"]
 
     def stored(self) -> dict[str, Floats]:
         """The arrays of a head."""
@@ -202,11 +218,10 @@ class _Layers:
         return {**self.arrays, "w3": self.arrays["w3"][:, 0]}
 
     def fit(self, x: Floats, decay: float) -> None:
-        """Adjust the layers to the targets."""
+        """Fit the layers to the targets."""
         share = (self.rows.weight / self.rows.weight.sum())[:, None]
         target = self.targets()
-        first = {key: np.zeros_like(value) for key, value in self.arrays.items()}
-        second = {key: np.zeros_like(value) for key, value in self.arrays.items()}
+        first, second = ({key: np.zeros_like(array) for key, array in self.arrays.items()} for _ in range(2))
         for step in range(1, _STEPS + 1):
             slopes = self._slopes(x, target, share)
             rate = 0.02 * min(1.0, 2.0 * (1.0 - step / (_STEPS + 1)))
@@ -219,17 +234,13 @@ class _Layers:
 
     def _slopes(self, x: Floats, target: Floats, share: Floats) -> dict[str, Floats]:
         a = self.arrays
-        one = np.tanh(x @ a["w1"] + a["b1"])
-        two = np.tanh(one @ a["w2"] + a["b2"])
-        said = two @ a["w3"] + a["b3"]
-        off = (softmax(said) if self.soft else said) - target
-        last = share * off
-        middle = (last @ a["w3"].T) * (1 - two**2)
-        lowest = (middle @ a["w2"].T) * (1 - one**2)
-        return {
-            "w3": two.T @ last, "b3": last.sum(axis=0), "w2": one.T @ middle,
-            "b2": middle.sum(axis=0), "w1": x.T @ lowest, "b1": lowest.sum(axis=0),
-        }  # fmt: skip
+        first, second, raw = self._forward(x)
+        last = share * ((softmax(raw) if self.soft else raw) - target)
+        middle = (last @ a["w3"].T) * (1 - second**2)
+        lowest = (middle @ a["w2"].T) * (1 - first**2)
+        inputs = {"3": (second, last), "2": (first, middle), "1": (x, lowest)}
+        slopes = {f"w{layer}": before.T @ error for layer, (before, error) in inputs.items()}
+        return slopes | {f"b{layer}": error.sum(axis=0) for layer, (_, error) in inputs.items()}
 
 
 SETTINGS: dict[str, tuple[Setting, ...]] = {
@@ -238,3 +249,87 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
     "mlp": _DECAYS,
     "ordinal": _DECAYS,
 }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """The head, how it was chosen, and what was predicted of each row while it was left out of the inner folds."""
+
+    head: Head
+    kind: str
+    setting: Setting
+    tried: dict[str, float]
+    """The best inner error of each kind: root mean squared, weighted."""
+    left_out: Floats
+    """By system where there are systems, else by stimulus; along the line, as the head predicts."""
+    plan: Ints
+    """The inner fold of each row in which it was left out."""
+
+
+def folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
+    """A fold for each row, as even as possible with the rows of one group in one fold."""
+    size = groups.size
+    order = stream(seed, "train", "folds", *name).permutation(size)
+    sizes = dict(zip(*(part.tolist() for part in np.unique(groups, return_counts=True)), strict=True))
+    filled = np.zeros(min(count, len(sizes)), np.int64)
+    fold_of: dict[int, int] = {}
+    for at in order:
+        group = int(groups[at])
+        if group not in fold_of:
+            fold_of[group] = int(np.argmin(filled))
+            filled[fold_of[group]] += sizes[group]
+    return np.array([fold_of[int(group)] for group in groups], np.int64)
+
+
+def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints | None = None) -> Chosen:
+    """The best kind and setting on inner folds, fitted to all rows. ``groups`` stay in one fold each; rows alone if left out."""
+    alone = np.arange(rows.y.size)
+    plans = [folds(alone if groups is None else groups, INNER_FOLDS, rows.seed, "inner")]
+    if systems is not None and np.unique(systems).size >= 3:
+        plans.append(systems)
+    view = View(rows)
+    predicted = [_left_out(kinds, view, plan) for plan in plans]
+    best: tuple[float, str, Setting] | None = None
+    tried: dict[str, float] = {}
+    for kind, setting in predicted[0]:
+        error = float(np.mean([_error(rows, part[kind, setting]) for part in predicted]))
+        tried[kind] = min(tried.get(kind, np.inf), error)
+        if best is None or error < best[0] - 1e-12:
+            best = (error, kind, setting)
+    assert best is not None
+    _, kind, setting = best
+    offset, slope = _line(
+        np.tile(rows.y, len(predicted)),
+        np.concatenate([part[kind, setting] for part in predicted]),
+        np.tile(rows.weight, len(predicted)),
+    )
+    rooted = {name: float(np.sqrt(error)) for name, error in tried.items()}
+    head = fit(kind, view, setting).along(offset, slope)
+    return Chosen(head, kind, setting, rooted, offset + slope * predicted[-1][kind, setting], plans[-1])
+
+
+def _left_out(kinds: Sequence[str], view: View, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:
+    out = {(kind, setting): np.empty(plan.size) for kind in kinds for setting in SETTINGS[kind]}
+    for fold in np.unique(plan):
+        train, test = np.flatnonzero(plan != fold), np.flatnonzero(plan == fold)
+        for kind in kinds:
+            for setting, value in predictions(kind, view, train, test).items():
+                out[kind, setting][test] = value
+    return out
+
+
+def _error(rows: Rows, predicted: Floats) -> float:
+    """The mean square that a line leaves."""
+    offset, slope = _line(rows.y, predicted, rows.weight)
+    return float(rows.weight @ (offset + slope * predicted - rows.y) ** 2 / rows.weight.sum())
+
+
+def _line(y: Floats, predicted: Floats, weight: Floats) -> tuple[float, float]:
+    """Offset and slope of the labels on the predictions; a head unrelated or opposed to them is left as it is."""
+    share = weight / weight.sum()
+    apart = predicted - share @ predicted
+    spread = float(share @ apart**2)
+    slope = float(share @ (apart * y)) / spread if spread > 1e-12 else 0.0
+    if slope <= 0.0:
+        return 0.0, 1.0
+    return float(share @ y - slope * (share @ predicted)), slope

@@ -1,4 +1,4 @@
-"""What a model is trained on: stimuli with their embedding and labels, weighted by how far each label can be trusted.
+"""What a model is trained on: a recipe, and stimuli with their embedding and labels, weighted by reliability.
 
 The weight of a label is ``t / (t + s / n)``: ``s`` is the variance of single ratings about their item, ``n`` the item's number
 of ratings, ``t`` the part of the labels' true variance (a third) that a head is expected to leave. So a label of two ratings
@@ -8,7 +8,7 @@ counts, but less than one of nine. Labels need two ratings here; what is evaluat
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,17 +24,15 @@ from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
 from heartfelt.progress import Progress
+from heartfelt.registry import Registry
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.published_split import COLUMN as SPLIT
-from heartfelt.snapshot.published_split import published_parts
+from heartfelt.snapshot.snapshot import SPLIT, published_parts
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.calibrating import Domains
 from heartfelt.training.fitting import Floats, Ints, Rows
-from heartfelt.training.grouping import AUTO, Grouping, grouping_of
-from heartfelt.training.near_duplicates import Bits, picture_hash
-from heartfelt.training.recipes import Recipe
+from heartfelt.training.grouping import AUTO, Bits, Grouping, grouping_of, picture_hash
 
 LEAST_RATINGS = 2
 LEAST_STIMULI = 20
@@ -42,6 +40,45 @@ _UNEXPLAINED = 0.35
 STAGE = "train"
 TRAIN = "train"
 """The part of a published split that a model is fitted to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Which embedding, which questions, which heads.
+
+    ``questions`` are the ids to use where the study has them; if it has none of them, every question answered with numbers
+    is used. ``with_text`` marks, by a part of the question's id, those about the fit of stimulus and text.
+    """
+
+    name: str
+    about: str
+    embedding: str
+    questions: tuple[str, ...] = ()
+    with_text: tuple[str, ...] = ()
+    text_embedding: str | None = None
+    kinds: tuple[str, ...] = ("ridge", "kernel")
+
+    def embedding_of(self, question: str) -> str:
+        """The embedding used by a question's head."""
+        about_text = any(part in question.casefold() for part in self.with_text)
+        return self.text_embedding if about_text and self.text_embedding else self.embedding
+
+
+RECIPES: Registry[Recipe] = Registry("training recipe")
+for _recipe in (
+    Recipe("va-audio", "valence and arousal of music", "music", ("valence", "arousal"), kinds=("kernel",)),
+    Recipe("va-image", "valence and arousal of pictures", "picture", ("valence", "arousal")),
+    Recipe(
+        "mos-audio",
+        "opinion of music: impression from the sound, alignment from the sound and its prompt together",
+        "music",
+        ("impression", "alignment"),
+        ("align", "fit", "match"),
+        "music-words",
+        ("ridge", "mlp", "ordinal"),
+    ),
+):
+    RECIPES.add(_recipe.name, _recipe)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +100,14 @@ class Target:
     def bounds(self) -> tuple[float, float] | None:
         """The ends of the scale."""
         return self.scale.bounds()
+
+    def truth(self, raters: str) -> Floats:
+        """The labels of the ``screened`` raters or of ``everyone``."""
+        return self.screened if raters == "screened" else self.everyone
+
+    def on_scale(self, value: Floats) -> Floats:
+        """Predictions held on the scale."""
+        return value if self.bounds is None else np.clip(value, *self.bounds)
 
     def part(self, at: Ints) -> Target:
         """Only the stimuli at these places."""
@@ -166,7 +211,7 @@ def gather(
     cache: FeatureCache | None = None,
     progress: Progress | None = None,
 ) -> Material:
-    """Screen the raters, make labels, and look at every file; what cannot be used is a row of the ledger.
+    """Screen the raters, make labels, and embed every file; what cannot be used is a row of the ledger.
 
     ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split.
     """
@@ -176,61 +221,61 @@ def gather(
             f"The published split has no part '{TRAIN}' (it has {parts}).", "Train without --split published."
         )
     panel = screen(snapshot, policy, seed=seed)
-    kept = panel.snapshot()
+    screened = panel.snapshot()
     questions = _questions(snapshot, recipe)
-    trained = labels(kept, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
-    wanted = set(trained.filter(pl.col("question").is_in(questions))["stimulus"].to_list())
-    facts = kept.stimuli.filter(pl.col("stimulus").is_in(sorted(wanted)))
-    looked = _look(snapshot, facts, {recipe.embedding_of(name) for name in questions}, cache, progress)
-    order = [name for name in facts["stimulus"].to_list() if name in looked.hashes]
-    if len(order) < LEAST_STIMULI:
-        first = f" The first reason: {looked.problems[0]['reason']}." if looked.problems else ""
+    trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
+    labelled = trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
+    facts = screened.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
+    embedded = _embed(snapshot, facts, {recipe.embedding_of(name) for name in questions}, cache, progress)
+    facts = facts.filter(pl.col("stimulus").is_in(list(embedded.hashes)))
+    stimuli = tuple(facts["stimulus"].to_list())
+    if len(stimuli) < LEAST_STIMULI:
+        first = f" The first reason: {embedded.problems[0]['reason']}." if embedded.problems else ""
         raise InputError(
-            f"{len(order)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
-            "Point to data whose media are at hand (see --map media=FOLDER), or collect more ratings.",
+            f"{len(stimuli)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
+            "Point to data whose media are available (see --map media=FOLDER), or collect more ratings.",
         )
-    tables = {"screened": labels(kept).table, "everyone": labels(snapshot).table}
-    by_name = {row["stimulus"]: row for row in facts.iter_rows(named=True)}
-    features = {name: np.stack([rows[one] for one in order]) for name, rows in looked.rows.items()}
-    hashes = tuple(looked.hashes[name] for name in order)
-    own = facts.filter(pl.col("stimulus").is_in(order))
-    grouping = grouping_of(
-        own,
-        hashes,
-        features[recipe.embedding],
-        _picture_hashes(snapshot, own),
-        cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
-        by=group,
-    )
+    tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
+    features = {name: np.stack([rows[each] for each in stimuli]) for name, rows in embedded.rows.items()}
+    hashes = tuple(embedded.hashes[name] for name in stimuli)
     return Material(
         snapshot,
         panel,
         recipe,
-        tuple(order),
+        stimuli,
         hashes,
         features,
-        tuple(_text(by_name[name].get("system")) for name in order),
-        tuple(_text(by_name[name].get("intent")) for name in order),
-        tuple(_target(name, recipe, snapshot, order, trained, tables) for name in questions),
-        pl.DataFrame(looked.problems, schema=dict.fromkeys(LEDGER.names, pl.String)),
-        grouping,
-        tuple(_text(by_name[name].get(SPLIT)) for name in order) if split else (),
+        _texts(facts, "system"),
+        _texts(facts, "intent"),
+        tuple(_target(name, recipe, snapshot, stimuli, trained, tables) for name in questions),
+        pl.DataFrame(embedded.problems, schema=dict.fromkeys(LEDGER.names, pl.String)),
+        grouping_of(
+            facts,
+            hashes,
+            features[recipe.embedding],
+            _picture_hashes(snapshot, facts),
+            cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
+            by=group,
+        ),
+        _texts(facts, SPLIT) if split else (),
         seed,
     )
 
 
+def _texts(facts: pl.DataFrame, column: str) -> tuple[str | None, ...]:
+    if column not in facts.columns:
+        return (None,) * facts.height
+    return tuple(facts[column].cast(pl.String).to_list())
+
+
 def _picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
-    """What pictures look like, for finding near-duplicates; nothing for other media."""
+    """The hashes of pictures, for detecting near-duplicates; nothing for other media."""
     root = snapshot.source.media_root
     if snapshot.study.media != "image" or root is None:
         return []
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         paths = [inside(root, str(name), "stimuli") for name in facts["path"].to_list()]
         return list(pool.map(picture_hash, paths))
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _questions(snapshot: Snapshot, recipe: Recipe) -> list[str]:
@@ -246,68 +291,69 @@ def _questions(snapshot: Snapshot, recipe: Recipe) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Looked:
+class _Embedded:
+    """Rows by embedding and stimulus, content hashes by stimulus, and ledger rows of what cannot be used."""
+
     rows: dict[str, dict[str, npt.NDArray[np.float32]]]
     hashes: dict[str, str]
     problems: list[dict[str, str | None]]
 
 
-def _look(
+def _embed(
     snapshot: Snapshot,
     facts: pl.DataFrame,
     embeddings: set[str],
     cache: FeatureCache | None,
     progress: Progress | None,
-) -> _Looked:
+) -> _Embedded:
     """The embeddings of every stimulus, from the cache or computed on all cores."""
-    cache = cache or FeatureCache()
-    root = snapshot.source.media_root
+    cache, root = cache or FeatureCache(), snapshot.source.media_root
     looks = {name: EMBEDDINGS[name]() for name in sorted(embeddings)}
     texts: dict[str, str | None] = {}
     if any(look.uses_text for look in looks.values()):
         texts = {case.stimulus: case.prompt for case in cases(snapshot, labelled=False)}
-    found = _Looked({name: {} for name in looks}, {}, [])
 
-    def one(row: Mapping[str, Any]) -> tuple[dict[str, Any], str] | str:
-        path = row.get("path")
-        place = None if root is None or path is None else inside(Path(root), str(path), "stimuli")
+    def embed(stimulus: str, path: str | None) -> tuple[dict[str, npt.NDArray[np.float32]], str] | str:
+        place = None if root is None or path is None else inside(Path(root), path, "stimuli")
         if place is None or not place.is_file():
-            return "its media file is not at hand"
+            return "its media file is not available"
         try:
-            out, held = {}, ""
+            out, content = {}, ""
             for name, look in looks.items():
-                features, held = cache.of(look, place, texts.get(str(row["stimulus"])))
+                features, content = cache.of(look, place, texts.get(stimulus))
                 out[name] = features.mean
         except HeartfeltError as error:
             return error.problem
-        return out, held
+        return out, content
 
-    listed = list(facts.iter_rows(named=True))
+    embedded = _Embedded({name: {} for name in looks}, {}, [])
+    names = facts["stimulus"].cast(pl.String).to_list()
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for done, (row, said) in enumerate(zip(listed, pool.map(one, listed), strict=True), 1):
-            name = str(row["stimulus"])
-            if isinstance(said, str):
-                found.problems.append({"what": "stimulus", "stimulus": name, "reason": said, "stage": STAGE})
+        results = pool.map(embed, names, _texts(facts, "path"))
+        for done, (name, result) in enumerate(zip(names, results, strict=True), 1):
+            if isinstance(result, str):
+                row = {"what": "stimulus", "stimulus": name, "reason": result, "stage": STAGE}
+                embedded.problems.append(row)
             else:
-                found.hashes[name] = said[1]
-                for embedding, mean in said[0].items():
-                    found.rows[embedding][name] = mean
+                embedded.hashes[name] = result[1]
+                for embedding, mean in result[0].items():
+                    embedded.rows[embedding][name] = mean
             if progress is not None:
-                progress("looking at the stimuli", done, len(listed))
-    return found
+                progress("embedding the stimuli", done, len(names))
+    return embedded
 
 
 def _target(
     question: str,
     recipe: Recipe,
     snapshot: Snapshot,
-    order: list[str],
+    stimuli: Sequence[str],
     trained: pl.DataFrame,
     tables: Mapping[str, pl.DataFrame],
 ) -> Target:
     mine = trained.filter(pl.col("question") == question)
-    n = _aligned(mine, "n", order)
-    label, sd = _aligned(mine, "value", order), _aligned(mine, "sd", order)
+    n = _aligned(mine, "n", stimuli)
+    label, sd = _aligned(mine, "value", stimuli), _aligned(mine, "sd", stimuli)
     known = np.isfinite(sd) & np.isfinite(n) & (n > 1)
     single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
     noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
@@ -316,7 +362,7 @@ def _target(
     left = max(_UNEXPLAINED * (whole - float(noise[has].mean())), 0.1 * whole, 1e-9)
     weight = np.where(has, left / (left + noise), 0.0)
     scored = {
-        side: _aligned(table.filter(pl.col("question") == question), "value", order)
+        side: _aligned(table.filter(pl.col("question") == question), "value", stimuli)
         for side, table in tables.items()
     }
     return Target(
@@ -331,15 +377,16 @@ def _target(
     )
 
 
-def _aligned(table: pl.DataFrame, column: str, order: list[str]) -> Floats:
-    found = dict(zip(table["stimulus"].to_list(), table[column].to_list(), strict=True))
-    return np.array([np.nan if found.get(name) is None else float(found[name]) for name in order])
+def _aligned(table: pl.DataFrame, column: str, stimuli: Sequence[str]) -> Floats:
+    """A column in the order of the stimuli; NaN where there is no number."""
+    known = dict(table.select("stimulus", pl.col(column).cast(pl.Float64)).iter_rows())
+    return np.array([np.nan if known.get(name) is None else known[name] for name in stimuli])
 
 
 def answers_of(material: Material, side: str, question: str) -> pl.DataFrame:
-    """Single ratings of the stimuli at hand, for the ceiling: rater, stimulus, value."""
+    """Single ratings of the stimuli used, for the ceiling: rater, stimulus, value."""
     source = material.snapshot if side == "everyone" else material.panel.snapshot()
-    found = first_answers(source).filter(
+    answers = first_answers(source).filter(
         (pl.col("question") == question) & pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("known")
     )
-    return found.select("rater", "stimulus", "value")
+    return answers.select("rater", "stimulus", "value")

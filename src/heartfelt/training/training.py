@@ -19,18 +19,17 @@ from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.calibrating import width_of
 from heartfelt.training.card import card
-from heartfelt.training.choosing import choose
 from heartfelt.training.evaluating import Evaluation, LeftOut, evaluate, with_published
+from heartfelt.training.fitting import choose
 from heartfelt.training.grouping import AUTO
-from heartfelt.training.material import TRAIN, Material, Target, gather
-from heartfelt.training.recipes import RECIPES
+from heartfelt.training.material import RECIPES, TRAIN, Material, Target, gather
 
 PUBLISHED_SPLIT = "published"
 
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """How a model is trained. ``level`` is that of its prediction intervals."""
+    """How a model is trained. ``confidence`` is that of its prediction intervals."""
 
     recipe: str = "va-audio"
     policy: str = "default"
@@ -44,7 +43,7 @@ class TrainOptions:
     split: str = ""
     """``published`` fits to the published training part and evaluates on the other parts; empty uses all stimuli."""
     features: Path | None = None
-    """The folder embeddings are kept in; the user's cache if left out."""
+    """The folder of cached embeddings; the user's cache if left out."""
 
     def __post_init__(self) -> None:
         for kind in self.heads:
@@ -56,7 +55,7 @@ class TrainOptions:
             )
         if not 0.5 <= self.confidence < 1:
             raise InputError(
-                f"An interval of level {self.confidence} cannot be.", "Give 0.5 up to 1, such as 0.9."
+                f"The confidence of the intervals is {self.confidence}.", "Give 0.5 up to 1, such as 0.9."
             )
 
 
@@ -72,7 +71,7 @@ class Trained:
 def train(
     snapshot: Snapshot, options: TrainOptions | None = None, progress: Progress | None = None
 ) -> Trained:
-    """Look, evaluate with everything nested, then fit to all stimuli."""
+    """Embed, evaluate with everything nested, then fit to all stimuli."""
     options = options or TrainOptions()
     recipe = RECIPES[options.recipe]
     whole = gather(
@@ -92,15 +91,15 @@ def train(
     if options.split:
         parts = {name: whole.part(name) for name in dict.fromkeys(whole.split) if name not in (TRAIN, None)}
         evaluation = with_published(evaluation, parts, outputs, domain)
-    # One model looks through one embedding: the widest that any question needs.
+    # One model uses one embedding: the widest that any question needs.
     widest = material.widest
     model = TrainedModel(
         options.name or f"{options.recipe} on {snapshot.study.name}",
         options.recipe,
         widest,
-        tuple(_widened(one, at, widest) for one, at in zip(outputs, material.targets, strict=True)),
+        tuple(_widened(output, at, widest) for output, at in zip(outputs, material.targets, strict=True)),
         _facts(material, options, evaluation, chosen),
-        _kept(material, evaluation),
+        _out_of_fold(material, evaluation),
         domain=domain,
     )
     return Trained(replace(model, card=card(model)), material, evaluation)
@@ -109,7 +108,7 @@ def train(
 def _fitted(
     material: Material, evaluation: Evaluation, kinds: Sequence[str], confidence: float
 ) -> tuple[list[Output], dict[str, Any], Domain]:
-    """The head of every question, chosen on inner folds and fitted to all stimuli; how it was chosen; what it was trained on."""
+    """The head of every question, chosen on inner folds and fitted to all stimuli; how each was chosen; the domain trained on."""
     outputs, chosen, systems = [], {}, material.systems
     # Every question's stimuli are left out along the same plan.
     plan = _farthest(evaluation, material.targets[0].question).fold
@@ -117,18 +116,18 @@ def _fitted(
     for target in material.targets:
         at = np.flatnonzero(np.isfinite(target.label))
         known = None if systems is None else systems[at]
-        found = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
+        best = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
         chosen[target.question] = {
-            "head": found.kind,
-            "setting": list(found.setting),
-            "inner_error": found.tried,
+            "head": best.kind,
+            "setting": list(best.setting),
+            "inner_error": best.tried,
         }
         left = _farthest(evaluation, target.question)
         width = width_of(np.abs(left.value - target.screened), places, confidence)
         outputs.append(
             Output(
                 target.question,
-                found.head.stored(),
+                best.head.stored(),
                 target.bounds,
                 width.half,
                 confidence,
@@ -155,8 +154,8 @@ def _widened(output: Output, target: Target, embedding: str) -> Output:
 
 def _farthest(evaluation: Evaluation, question: str) -> LeftOut:
     """Predictions of unknown systems where there are systems, else of unknown stimuli."""
-    found = evaluation.left_out.get((question, "leave-one-system-out"))
-    return found or evaluation.left_out[question, "five-fold"]
+    unknown_systems = evaluation.left_out.get((question, "leave-one-system-out"))
+    return unknown_systems or evaluation.left_out[question, "five-fold"]
 
 
 def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, float]:
@@ -188,18 +187,16 @@ def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, 
     }
 
 
-def _kept(material: Material, evaluation: Evaluation) -> dict[str, OutOfFold]:
-    found = {
-        name: evaluation.left_out[name, "five-fold"].value for name in (t.question for t in material.targets)
-    }
+def _out_of_fold(material: Material, evaluation: Evaluation) -> dict[str, OutOfFold]:
+    values = {t.question: evaluation.left_out[t.question, "five-fold"].value for t in material.targets}
     return {
-        held: OutOfFold(
+        content: OutOfFold(
             material.stimuli[place],
-            {name: round(float(value[place]), 6) for name, value in found.items()},
+            {name: round(float(value[place]), 6) for name, value in values.items()},
             material.system[place],
             material.intent[place],
         )
-        for place, held in enumerate(material.hashes)
+        for place, content in enumerate(material.hashes)
     }
 
 
@@ -215,10 +212,10 @@ def _facts(
         "stimuli": len(material.stimuli),
         "left_out": material.ledger.height,
         "systems": sorted({name for name in material.system if name is not None}),
-        "grouping": material.grouping.to_json(),
+        "grouping": to_json(material.grouping),
         "split": options.split or None,
         "seed": options.seed,
         "level": options.confidence,
         "chosen": dict(chosen),
-        "evaluation": evaluation.to_json(),
+        "evaluation": to_json(evaluation.rows),
     }

@@ -30,8 +30,8 @@ def create_app(
     from starlette.middleware import Middleware
 
     from heartfelt.web import api, errors, media, rater
-    from heartfelt.web.security.access import EndedLogins, RateLimit
-    from heartfelt.web.security.guard import Guard
+    from heartfelt.web.security.access import EndedLogins
+    from heartfelt.web.security.guard import Guard, RateLimit
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.study import background, routes
     from heartfelt.web.study.figures import Figures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from heartfelt.collect.commands import (
@@ -22,10 +22,12 @@ from heartfelt.collect.commands import (
     ShowTrial,
     Step,
     TakeBreak,
+    TrialLog,
 )
 from heartfelt.errors import HeartfeltError
 from heartfelt.web.rater.presentation import Blinding
 
+_LOGGED = tuple(field.name for field in fields(TrialLog))
 _STEPS: Mapping[str, type[Any]] = {
     "consent": AskConsent,
     "demographics": AskDemographics,
@@ -40,7 +42,8 @@ def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tup
     """The path and the body of the request for a command; ``names`` are the questions' names in the trial."""
     if isinstance(command, Answer):
         values = {(names or {}).get(name, name): value for name, value in command.values.items()}
-        log = {name: value for name, value in asdict(command.log).items() if value not in (None, (), 0)}
+        logged = ((name, getattr(command.log, name)) for name in _LOGGED)
+        log = {name: value for name, value in logged if value not in (None, (), 0)}
         return "/rate/answer", {"trial": command.trial, "key": command.key, "values": values, "heard": log}
     if isinstance(command, Consent):
         return "/rate/consent", {"agreed": command.agreed}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from heartfelt.collect.material import MediaFile
 
-_KEEP = "private, max-age=604800, immutable"
+_CACHE_WEEK = "private, max-age=604800, immutable"
 _AT_ONCE = 1 << 20
 _REMEMBERED = 20_000
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -62,8 +62,8 @@ class StrippedMedia:
 
     def tag(self, name: str, status: os.stat_result) -> str:
         """An ETag that changes with the file and tells nothing of it, not even that two names are the same file."""
-        told = f"media\0{name}\0{status.st_mtime_ns}\0{status.st_size}".encode()
-        return f'"{hmac.new(self._secret, told, hashlib.sha256).hexdigest()[:24]}"'
+        version = f"media\0{name}\0{status.st_mtime_ns}\0{status.st_size}".encode()
+        return f'"{hmac.new(self._secret, version, hashlib.sha256).hexdigest()[:24]}"'
 
 
 async def media(request: Request) -> Response:
@@ -76,12 +76,12 @@ async def media(request: Request) -> Response:
     name = request.path_params["opaque"]
     collection = request.app.state.collection
     blinded = request.app.state.blinding.media_of(name)
-    found: MediaFile | None = None if blinded is None else collection.media(blinded)
-    if found is None and researcher:
-        found = collection.media(name)
-    if found is None:
+    file: MediaFile | None = None if blinded is None else collection.media(blinded)
+    if file is None and researcher:
+        file = collection.media(name)
+    if file is None:
         raise Refused(404, "There is no such stimulus.", "Continue with the next one.")
-    return await stripped_file(request, found.path, found.content_type, name, _KEEP)
+    return await stripped_file(request, file.path, file.content_type, name, _CACHE_WEEK)
 
 
 async def stripped_file(
@@ -130,10 +130,10 @@ def _parts(path: Path, pieces: Pieces, start: int, stop: int) -> Iterator[bytes]
 
 def _range(request: Request, size: int, tag: str) -> tuple[int, int, int]:
     """First byte, byte after the last, and status. Several ranges at once are answered with the whole."""
-    found = _RANGE.fullmatch(request.headers.get("range", "").strip())
-    if found is None or found.groups() == ("", "") or request.headers.get("if-range", tag) != tag:
+    match = _RANGE.fullmatch(request.headers.get("range", "").strip())
+    if match is None or match.groups() == ("", "") or request.headers.get("if-range", tag) != tag:
         return 0, size, 200
-    first, last = found.groups()
+    first, last = match.groups()
     if not first:
         return (max(0, size - int(last)), size, 206) if int(last) and size else (0, 0, 416)
     start, stop = int(first), min(size, int(last) + 1) if last else size

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from heartfelt import __version__
+from heartfelt.benchmark import BenchOptions, model_info
 from heartfelt.labels import labels
 from heartfelt.predictors import PredictorInfo, Run, predictor_from
 from heartfelt.predictors.trained.predictor import TrainedPredictor
-from heartfelt.report.bench import BenchOptions, run_bench
-from heartfelt.report.bench.bench import model_info
+from heartfelt.report.bench import run_bench
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
 from tests.predictors.examples import trained_example

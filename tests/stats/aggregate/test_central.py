@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
 from heartfelt.stats import aggregate
-from heartfelt.stats.aggregate.mode import Ties
+from heartfelt.stats.aggregate.central import Ties
 
 SOURCE = (
     "NumPy mean, std and median; the bootstrap distribution of the median by enumerating all n^n resamples"

@@ -84,7 +84,7 @@ def test_every_step_equals_plain_loops() -> None:
     assert found.log_likelihoods == pytest.approx(trace, abs=1e-9)
     assert found.iterations == 12
     assert not found.converged
-    assert found.notes[0].startswith("not settled after 12 iterations")
+    assert found.notes[0].startswith("not converged after 12 iterations")
 
 
 def test_one_step_by_hand() -> None:
@@ -245,5 +245,5 @@ def test_edges() -> None:
     assert many.support.sum(axis=1) == pytest.approx(1.0)
     with pytest.raises(InputError, match="limit=0"):
         aggregate.dawid_skene(["a"], ["x"], [1], limit=0)
-    with pytest.raises(InputError, match="too much"):
+    with pytest.raises(InputError, match="too large"):
         aggregate.dawid_skene(np.arange(600), np.arange(600), np.random.default_rng(0).normal(size=600))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from heartfelt.stats.estimate import Estimate
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,8 @@ def columns(table: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray
     array = np.array(table, dtype=np.float64)
     rater, item = np.nonzero(np.isfinite(array))
     return rater, item, array[rater, item]
+
+
+def headline(result: Any) -> Estimate:
+    """The estimate itself, or the first of a result that holds several."""
+    return result if isinstance(result, Estimate) else cast(Estimate, getattr(result, result.__slots__[0]))

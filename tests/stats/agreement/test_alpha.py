@@ -299,10 +299,7 @@ def test_degenerate_data_has_a_reason() -> None:
             assert "same" in str(same.why_missing)
     for road in (None, "jackknife", "bootstrap"):
         single = alpha(["a", "b", "c"], ["x"] * 3, [1, 2, 3], interval=road)
-        assert (
-            single.why_missing
-            == "only one item has two or more ratings, so what chance would give is not known"
-        )
+        assert single.why_missing == "only one item has two or more ratings, so chance agreement is not known"
     perfect = alpha(np.tile(np.arange(3), 5), np.repeat(np.arange(5), 3), np.repeat(np.arange(5), 3))
     assert perfect.value == 1
     assert perfect.low is None

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
 from heartfelt.stats.agreement import exact_agreement, leave_one_out, prior_against_majority
 
 SOURCE = "hand calculation"
@@ -37,24 +37,24 @@ def majority(cast: list[Any]) -> Any:
 
 def test_exact_agreement_by_hand() -> None:
     found = exact_agreement(*rows(VOTES))
-    assert found.value == pytest.approx(2 / 4), SOURCE
+    assert found.unanimous.value == pytest.approx(2 / 4), SOURCE
     assert found.pairwise.value == pytest.approx((1 + 1 / 3 + 1 / 3 + 1) / 4), SOURCE
     assert found.unanimous.counts["items"] == 4
     assert found.unanimous.counts["unused"] == 1
-    json.dumps(found.to_json(), allow_nan=False)
+    dumps(found)
 
 
 def test_leave_one_out_by_hand() -> None:
     found = leave_one_out(*rows(VOTES))
     # Clip 1: three right. Clip 2: both "yes" face yes/no, a tie; "no" faces two "yes" and is wrong.
     # Clip 3: each faces one of its own kind and two of the other, and is wrong.
-    assert found.value == pytest.approx(3 / 8), SOURCE
+    assert found.accuracy.value == pytest.approx(3 / 8), SOURCE
     assert found.ties == 2
     assert found.accuracy.counts["compared"] == 8
     assert found.accuracy.counts["unused"] == 3
     # Truth "yes": clip 1 (3 of 3), clip 2 (0 of 1), clip 3 (0 of 2); truth "no": clip 3 (0 of 2).
     assert found.balanced_accuracy.value == pytest.approx((3 / 6 + 0 / 2) / 2), SOURCE
-    json.dumps(found.to_json(), allow_nan=False)
+    dumps(found)
 
 
 def test_prior_against_majority_by_hand() -> None:
@@ -67,7 +67,7 @@ def test_prior_against_majority_by_hand() -> None:
         "clip 6": "no",
     }
     found = prior_against_majority(*rows(VOTES), prior)
-    assert found.value == pytest.approx(2 / 4), SOURCE
+    assert found.accuracy.value == pytest.approx(2 / 4), SOURCE
     assert found.balanced_accuracy.value == pytest.approx((1 / 2 + 1 / 2) / 2), SOURCE
     assert found.ties == 1
     assert found.accuracy.counts["prior_unused"] == 1
@@ -77,7 +77,7 @@ def test_prior_against_majority_by_hand() -> None:
     nothing = prior_against_majority(*rows(VOTES), {})
     assert nothing.accuracy.why_missing == "no item has both a prior and a majority of votes"
     unknown = prior_against_majority(None, *rows(VOTES)[1:], prior)
-    assert unknown.value == found.value
+    assert unknown.accuracy.value == found.accuracy.value
     assert "raters unknown" in unknown.accuracy.interval
 
 
@@ -96,7 +96,7 @@ def test_equal_a_plain_count(cast: list[list[int]]) -> None:
     compared = [(truth, vote) for truth, vote in judged if truth is not None]
     assert found.ties == len(judged) - len(compared)
     if compared:
-        assert found.value == pytest.approx(np.mean([truth == vote for truth, vote in compared]))
+        assert found.accuracy.value == pytest.approx(np.mean([truth == vote for truth, vote in compared]))
         recalls = [
             np.mean([vote == kind for truth, vote in compared if truth == kind])
             for kind in {truth for truth, _ in compared}
@@ -107,10 +107,12 @@ def test_equal_a_plain_count(cast: list[list[int]]) -> None:
     prior = {i: i % 4 for i in range(len(cast))}
     pairs = [(majority(votes), i % 4) for i, votes in enumerate(cast) if majority(votes) is not None]
     against = prior_against_majority(None, item, value, prior)
-    assert against.value == (pytest.approx(np.mean([a == b for a, b in pairs])) if pairs else None)
+    assert against.accuracy.value == (pytest.approx(np.mean([a == b for a, b in pairs])) if pairs else None)
     several = [votes for votes in cast if len(votes) > 1]
     exact = exact_agreement(None, item, value)
-    assert exact.value == (pytest.approx(np.mean([len(set(v)) == 1 for v in several])) if several else None)
+    assert exact.unanimous.value == (
+        pytest.approx(np.mean([len(set(v)) == 1 for v in several])) if several else None
+    )
 
 
 def test_a_share_of_exactly_one_has_wilson_bounds() -> None:
@@ -118,8 +120,8 @@ def test_a_share_of_exactly_one_has_wilson_bounds() -> None:
     found = leave_one_out(np.tile(np.arange(3), 20), item, item % 2)
     assert found.accuracy.interval == "Wilson over items"
     # SOURCE: Wilson, 1927, for 20 of 20: 20 / (20 + 1.96**2).
-    assert found.low == pytest.approx(20 / (20 + 1.959964**2), abs=1e-6)
-    assert found.high == 1
+    assert found.accuracy.low == pytest.approx(20 / (20 + 1.959964**2), abs=1e-6)
+    assert found.accuracy.high == 1
 
 
 def test_three_raters_leave_nothing_when_one_goes() -> None:

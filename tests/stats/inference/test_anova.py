@@ -40,7 +40,7 @@ def _unbalanced(seed: int = 0, n: int = 300) -> dict[str, Any]:
 @pytest.mark.parametrize("type", [1, 2])
 def test_npk_equals_r(type: Any) -> None:
     y, factors = _npk()
-    found = anova(y, factors, type=type, interactions=[("N", "P", "K")])
+    result = anova(y, factors, type=type, interactions=[("N", "P", "K")])
     printed = {
         "block": (5, 343.29, 4.447, 0.01594),
         "N": (1, 189.28, 12.259, 0.00437),
@@ -54,15 +54,15 @@ def test_npk_equals_r(type: Any) -> None:
         # The aliased N:P:K takes one degree of freedom from the blocks once it stands among the other terms.
         if effect == "block" and type == 2:
             continue
-        row = found[effect]
+        row = result[effect]
         assert row.df == df
         assert row.sum_sq == pytest.approx(square, abs=0.0051)
         assert row.f == pytest.approx(f, abs=0.0006)
         assert row.p == pytest.approx(p, abs=6e-6)
-    assert found.residual_df == 12
-    assert found.residual_sum_sq == pytest.approx(185.29, abs=0.005)
-    assert found["N:P:K"].why_missing == "the other effects already span it"
-    assert found["N:P:K"].partial_eta_squared.is_missing
+    assert result.residual_df == 12
+    assert result.residual_sum_sq == pytest.approx(185.29, abs=0.005)
+    assert result["N:P:K"].why_missing == "the other effects already span it"
+    assert result["N:P:K"].partial_eta_squared.is_missing
 
 
 def _theirs(data: dict[str, Any], formula: str, type: int) -> Any:
@@ -74,16 +74,16 @@ def _theirs(data: dict[str, Any], formula: str, type: int) -> Any:
     return table
 
 
-def _compare(found: AnovaResult, table: Any, skip: tuple[str, ...] = ()) -> None:
-    for row in found.rows:
+def _compare(result: AnovaResult, table: Any, skip: tuple[str, ...] = ()) -> None:
+    for row in result.rows:
         if row.effect in skip:
             continue
         assert row.df == table.loc[row.effect, "df"]
         assert row.sum_sq == pytest.approx(table.loc[row.effect, "sum_sq"], rel=1e-9)
         assert row.f == pytest.approx(table.loc[row.effect, "F"], rel=1e-9)
         assert row.p == pytest.approx(table.loc[row.effect, "PR(>F)"], rel=1e-7, abs=1e-300)
-    assert found.residual_sum_sq == pytest.approx(table.loc["Residual", "sum_sq"], rel=1e-10)
-    assert found.residual_df == table.loc["Residual", "df"]
+    assert result.residual_sum_sq == pytest.approx(table.loc["Residual", "sum_sq"], rel=1e-10)
+    assert result.residual_df == table.loc["Residual", "df"]
 
 
 @pytest.mark.peer
@@ -91,29 +91,29 @@ def _compare(found: AnovaResult, table: Any, skip: tuple[str, ...] = ()) -> None
 def test_unbalanced_with_interactions_and_covariate_equals_statsmodels(type: Any) -> None:
     data = _unbalanced()
     factors = {name: data[name] for name in "abc"}
-    found = anova(data["y"], factors, type=type, interactions="all", covariates={"w": data["w"]})
-    _compare(found, _theirs(data, "y ~ w + C(a, Sum)*C(b, Sum)*C(c, Sum)", type))
+    result = anova(data["y"], factors, type=type, interactions="all", covariates={"w": data["w"]})
+    _compare(result, _theirs(data, "y ~ w + C(a, Sum)*C(b, Sum)*C(c, Sum)", type))
 
 
 @pytest.mark.peer
 @pytest.mark.parametrize("type", [1, 2, 3])
 def test_unbalanced_factors_equal_statsmodels(type: Any) -> None:
     data = _unbalanced(1)
-    found = anova(data["y"], {"a": data["a"], "b": data["b"]}, type=type, interactions=[("a", "b")])
-    _compare(found, _theirs(data, "y ~ C(a, Sum)*C(b, Sum)", type))
+    result = anova(data["y"], {"a": data["a"], "b": data["b"]}, type=type, interactions=[("a", "b")])
+    _compare(result, _theirs(data, "y ~ C(a, Sum)*C(b, Sum)", type))
 
 
 @pytest.mark.peer
 @pytest.mark.parametrize("type", [2, 3])
 def test_slopes_that_differ_by_group_equal_statsmodels(type: Any) -> None:
     data = _unbalanced(2)
-    found = anova(
+    result = anova(
         data["y"], {"a": data["a"]}, type=type, interactions=[("w", "a")], covariates={"w": data["w"]}
     )
-    assert [row.effect for row in found.rows] == ["w", "a", "w:a"]
+    assert [row.effect for row in result.rows] == ["w", "a", "w:a"]
     table = _theirs(data, "y ~ w*C(a, Sum)", type)
     table.index = [{"a:w": "w:a"}.get(name, name) for name in table.index]
-    _compare(found, table)
+    _compare(result, table)
 
 
 def test_rows_reduced_in_blocks_give_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,25 +139,25 @@ def test_covariate_inside_cells_equals_the_row_by_row_model() -> None:
 
 def test_effect_sizes_by_hand() -> None:
     y = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0]
-    found = anova(y, {"g": ["a", "a", "a", "b", "b", "b"]})
+    result = anova(y, {"g": ["a", "a", "a", "b", "b", "b"]})
     between, within = 24.0, 10.0
-    row = found["g"]
+    row = result["g"]
     assert row.sum_sq == pytest.approx(between)
     assert row.f == pytest.approx(between / (within / 4))
     assert row.eta_squared.value == pytest.approx(between / 34)
     assert row.eta_squared_of_total.value == pytest.approx(between / 34)
     assert row.partial_eta_squared.value == pytest.approx(between / 34)
     assert row.omega_squared.value == pytest.approx((between - 2.5) / (34 + 2.5))
-    assert found.r_squared.value == pytest.approx(between / 34)
+    assert result.r_squared.value == pytest.approx(between / 34)
 
 
 def test_two_conventions_of_eta_squared_differ_on_unbalanced_data() -> None:
     data = _unbalanced(5)
-    found = anova(data["y"], {"a": data["a"], "b": data["b"]})
-    table = found.residual_sum_sq + sum(row.sum_sq or 0 for row in found.rows)
-    row = found["a"]
+    result = anova(data["y"], {"a": data["a"], "b": data["b"]})
+    table = result.residual_sum_sq + sum(row.sum_sq or 0 for row in result.rows)
+    row = result["a"]
     assert row.sum_sq is not None
-    assert row.eta_squared_of_total.value == pytest.approx(row.sum_sq / found.total_sum_sq)
+    assert row.eta_squared_of_total.value == pytest.approx(row.sum_sq / result.total_sum_sq)
     assert row.eta_squared.value == pytest.approx(row.sum_sq / table)
     assert row.eta_squared.value != pytest.approx(row.eta_squared_of_total.value, rel=1e-4)
 
@@ -222,8 +222,8 @@ def test_empty_cells_cost_degrees_of_freedom() -> None:
 
 
 def test_rows_with_gaps_are_left_out_and_counted() -> None:
-    found = anova([1.0, 2.0, 3.0, 5.0, np.nan, 6.0], {"g": ["a", "a", "b", "b", "b", None]}, covariates=None)
-    assert dict(found["g"].eta_squared.counts) == {"rows": 4, "left_out": 2}
+    result = anova([1.0, 2.0, 3.0, 5.0, np.nan, 6.0], {"g": ["a", "a", "b", "b", "b", None]}, covariates=None)
+    assert dict(result["g"].eta_squared.counts) == {"rows": 4, "left_out": 2}
 
 
 @pytest.mark.parametrize(
@@ -245,9 +245,9 @@ def test_degenerate_input_gives_a_reason(y: list[float], g: list[str], why: str)
 
 def test_constant_covariate_gives_a_reason() -> None:
     data = _unbalanced(8)
-    found = anova(data["y"], {"a": data["a"]}, covariates={"w": np.ones(300)})
-    assert found["w"].why_missing == "w does not vary"
-    assert found["a"].f == pytest.approx(anova(data["y"], {"a": data["a"]})["a"].f)
+    result = anova(data["y"], {"a": data["a"]}, covariates={"w": np.ones(300)})
+    assert result["w"].why_missing == "w does not vary"
+    assert result["a"].f == pytest.approx(anova(data["y"], {"a": data["a"]})["a"].f)
 
 
 def test_misuse_is_refused() -> None:
@@ -272,9 +272,9 @@ def test_result_is_plain_json() -> None:
     import json
 
     data = _unbalanced(10)
-    found = anova(data["y"], {"a": data["a"]}, covariates={"w": data["w"]})
-    text = json.loads(dumps(found))
+    result = anova(data["y"], {"a": data["a"]}, covariates={"w": data["w"]})
+    text = json.loads(dumps(result))
     assert [row["effect"] for row in text["rows"]] == ["w", "a"]
     assert text["rows"][1]["partial_eta_squared"]["interval"] == "noncentral F"
     with pytest.raises(KeyError):
-        found["nothing"]
+        result["nothing"]

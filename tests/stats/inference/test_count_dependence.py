@@ -38,8 +38,8 @@ def honest(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_honest_designs_are_not_accused(kind: str) -> None:
     alarms = np.zeros(2)
     for seed in range(150):
-        found = count_dependence(*honest(seed, kind))
-        alarms += [test.p is not None and test.p < 0.05 for test in (found.answers, found.disagreement)]
+        result = count_dependence(*honest(seed, kind))
+        alarms += [test.p is not None and test.p < 0.05 for test in (result.answers, result.disagreement)]
     # .05 with a standard error of .018
     assert (alarms / 150 < 0.11).all(), alarms
 
@@ -54,11 +54,11 @@ def test_a_second_rating_only_after_a_yes() -> None:
         if yes:
             rows.append((second, item, float(truth + rng.normal() > 0.5)))
     rater, item, value = np.array(rows).T
-    found = count_dependence(rater.astype(int), item.astype(int), value)
-    assert found.answers.p is not None
-    assert found.answers.p < 1e-4
-    assert found.answers.change.value is not None
-    assert found.answers.change.value > 0
+    result = count_dependence(rater.astype(int), item.astype(int), value)
+    assert result.answers.p is not None
+    assert result.answers.p < 1e-4
+    assert result.answers.change.value is not None
+    assert result.answers.change.value > 0
     unknown = count_dependence(None, item.astype(int), value)
     assert unknown.answers.p is not None
     assert unknown.answers.p < 1e-4
@@ -73,10 +73,10 @@ def test_a_third_rating_only_after_a_disagreement() -> None:
         rows += [(raters[k], item, votes[k]) for k in range(3 if votes[0] != votes[1] else 2)]
     rater, item, value = np.array(rows).T
     for nominal in (False, True):
-        found = count_dependence(rater.astype(int), item.astype(int), value, nominal=nominal)
-        assert found.disagreement.p is not None
-        assert found.disagreement.p < 1e-4
-        assert found.answers.p is None or found.answers.p > 0.01
+        result = count_dependence(rater.astype(int), item.astype(int), value, nominal=nominal)
+        assert result.disagreement.p is not None
+        assert result.disagreement.p < 1e-4
+        assert result.answers.p is None or result.answers.p > 0.01
 
 
 def test_categories_name_the_answer() -> None:
@@ -86,10 +86,10 @@ def test_categories_name_the_answer() -> None:
         first = rng.integers(0, 4)
         rows += [(0, item, first), *([(1, item, rng.integers(0, 4))] if first == 2 else [])]
     rater, item, value = np.array(rows).T
-    found = count_dependence(rater, item, value.astype(float), nominal=True).answers
-    assert found.category == 2.0
-    assert found.p is not None
-    assert found.p < 1e-3
+    result = count_dependence(rater, item, value.astype(float), nominal=True).answers
+    assert result.category == 2.0
+    assert result.p is not None
+    assert result.p < 1e-3
 
 
 def test_a_cell_with_more_ratings_by_design_is_no_evidence() -> None:
@@ -111,9 +111,9 @@ def test_a_cell_with_more_ratings_by_design_is_no_evidence() -> None:
 def test_the_change_is_the_least_squares_slope() -> None:
     item = np.repeat(np.arange(30), [1 + k % 3 for k in range(30)])
     value = np.sin(np.arange(item.size) * 7.0)
-    found = count_dependence(None, item, value).answers.change
+    result = count_dependence(None, item, value).answers.change
     n = np.bincount(item)[item].astype(float)
-    assert found.value == pytest.approx(np.polyfit(n, value, 1)[0])
+    assert result.value == pytest.approx(np.polyfit(n, value, 1)[0])
 
 
 def test_no_test_says_why() -> None:
@@ -131,8 +131,8 @@ def test_counts_that_follow_from_the_answers_without_exception_are_the_clearest_
     rater = [0] * 40 + [1] * int(yes.sum())
     item = [*range(40), *np.flatnonzero(yes).tolist()]
     value = [*(yes * 1.0), *(np.arange(yes.sum()) % 2 * 1.0)]
-    found = count_dependence(rater, item, value).answers
-    assert found.p == 0.0
-    assert found.change.value == pytest.approx(1.0)
+    result = count_dependence(rater, item, value).answers
+    assert result.p == 0.0
+    assert result.change.value == pytest.approx(1.0)
     constant = count_dependence(rater, item, [1.0] * len(item)).answers
     assert constant.change.why_missing == "the answers do not vary"

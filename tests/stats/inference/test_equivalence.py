@@ -21,19 +21,19 @@ def _two(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def test_welch_equals_statsmodels() -> None:
     module = pytest.importorskip("statsmodels.stats.weightstats")
     a, b = _two()
-    found = equivalence_mean(a, b, low=-1.5, high=1)
+    result = equivalence_mean(a, b, low=-1.5, high=1)
     p, above, below = module.ttost_ind(a, b, -1.5, 1, usevar="unequal")
-    assert (found.p, found.p_above_low, found.p_below_high) == pytest.approx((p, above[1], below[1]))
-    assert found.df == pytest.approx(above[2])
+    assert (result.p, result.p_above_low, result.p_below_high) == pytest.approx((p, above[1], below[1]))
+    assert result.df == pytest.approx(above[2])
 
 
 @pytest.mark.peer
 def test_paired_equals_statsmodels_and_pingouin() -> None:
     module, pg = pytest.importorskip("statsmodels.stats.weightstats"), pytest.importorskip("pingouin")
     a, b = _two(1)
-    found = equivalence_mean(a, b[:20], low=-1, high=1, pairs=True)
-    assert found.p == pytest.approx(module.ttost_paired(a, b[:20], -1, 1)[0])
-    assert found.p == pytest.approx(float(pg.tost(a, b[:20], bound=1, paired=True)["pval"].iloc[0]))
+    result = equivalence_mean(a, b[:20], low=-1, high=1, pairs=True)
+    assert result.p == pytest.approx(module.ttost_paired(a, b[:20], -1, 1)[0])
+    assert result.p == pytest.approx(float(pg.tost(a, b[:20], bound=1, paired=True)["pval"].iloc[0]))
 
 
 def test_test_and_interval_agree() -> None:
@@ -53,10 +53,10 @@ def test_test_and_interval_agree() -> None:
 def test_correlation_by_formula() -> None:
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=100), rng.normal(size=100)
-    found = equivalence_correlation(x, y, low=-0.3, high=0.3)
+    result = equivalence_correlation(x, y, low=-0.3, high=0.3)
     z = np.arctanh(stats.pearsonr(x, y).statistic)
-    assert found.p_above_low == pytest.approx(stats.norm.sf((z + np.arctanh(0.3)) * np.sqrt(97)))
-    assert found.p_below_high == pytest.approx(stats.norm.cdf((z - np.arctanh(0.3)) * np.sqrt(97)))
+    assert result.p_above_low == pytest.approx(stats.norm.sf((z + np.arctanh(0.3)) * np.sqrt(97)))
+    assert result.p_below_high == pytest.approx(stats.norm.cdf((z - np.arctanh(0.3)) * np.sqrt(97)))
 
 
 def test_levels_hold_at_the_margin() -> None:

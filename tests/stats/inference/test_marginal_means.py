@@ -75,9 +75,9 @@ def test_pairs_equal_emmeans(of: str, printed: dict[Any, Any], more: dict[str, A
     y, factors, c = _data()
     if more.pop("covariates", None):
         more = {"covariates": {"c": c}}
-    found = marginal_means(y, factors, of, **more).pairs
+    result = marginal_means(y, factors, of, **more).pairs
     for names, numbers in printed.items():
-        pair = found[names]
+        pair = result[names]
         if numbers is None:
             assert pair.estimate.is_missing
             assert "empty cells" in str(pair.estimate.why_missing)
@@ -91,23 +91,23 @@ def test_pairs_equal_emmeans(of: str, printed: dict[Any, Any], more: dict[str, A
 
 def test_means_equal_emmeans() -> None:
     y, factors, _ = _data()
-    found = marginal_means(y, factors, "s")
-    assert {name: round(float(mean), 2) for name, mean in found.means.items()} == {
+    result = marginal_means(y, factors, "s")
+    assert {name: round(float(mean), 2) for name, mean in result.means.items()} == {
         "A": 1.37,
         "B": 3.57,
         "C": 5.44,
         "D": 6.22,
     }
-    assert (found.means["A"].low, found.means["A"].high) == pytest.approx((0.328, 2.41), abs=5e-3)
-    assert found.residual_df == 38
+    assert (result.means["A"].low, result.means["A"].high) == pytest.approx((0.328, 2.41), abs=5e-3)
+    assert result.residual_df == 38
 
 
 def test_the_error_term_is_the_models() -> None:
     y, factors, c = _data()
     table = anova(y, factors, covariates={"c": c})
-    found = marginal_means(y, factors, "s", covariates={"c": c})
-    assert found.residual_df == table.residual_df
-    assert found.residual_mean_square == pytest.approx(table.residual_sum_sq / table.residual_df)
+    result = marginal_means(y, factors, "s", covariates={"c": c})
+    assert result.residual_df == table.residual_df
+    assert result.residual_mean_square == pytest.approx(table.residual_sum_sq / table.residual_df)
 
 
 def test_one_factor_is_plain_tukey() -> None:
@@ -148,9 +148,9 @@ def test_a_covariate_carries_no_systems_difference() -> None:
     ],
 )
 def test_no_test_says_why(y: list[float], s: list[str], reason: str) -> None:
-    found = marginal_means(y, {"s": s}, "s").pairs
-    assert reason in str(found.why_missing)
-    assert all(pair.p is None for pair in found.pairs)
+    result = marginal_means(y, {"s": s}, "s").pairs
+    assert reason in str(result.why_missing)
+    assert all(pair.p is None for pair in result.pairs)
 
 
 def test_the_factor_must_be_in_the_model() -> None:

@@ -64,10 +64,10 @@ def _number(value: float | None) -> float:
 
 def test_blends_equal_lme4() -> None:
     y, treat, blend = _blends()
-    found = mixed_model(y, {"treat": treat}, {"blend": blend})
-    assert found.variances["blend"].value == pytest.approx(11.8, abs=0.05)
-    assert found.variances["residual"].value == pytest.approx(18.8, abs=0.05)
-    assert -2 * _number(found.log_likelihood) == pytest.approx(103.8, abs=0.05)
+    result = mixed_model(y, {"treat": treat}, {"blend": blend})
+    assert result.variances["blend"].value == pytest.approx(11.8, abs=0.05)
+    assert result.variances["residual"].value == pytest.approx(18.8, abs=0.05)
+    assert -2 * _number(result.log_likelihood) == pytest.approx(103.8, abs=0.05)
     printed = {
         "intercept": (84.0, 2.48),
         "treat[B]": (1.0, 2.75),
@@ -75,9 +75,9 @@ def test_blends_equal_lme4() -> None:
         "treat[D]": (2.0, 2.75),
     }
     for name, (value, error) in printed.items():
-        assert found.coefficient(name).estimate.value == pytest.approx(value, abs=1e-6)
-        assert found.coefficient(name).standard_error == pytest.approx(error, abs=0.006)
-    effect = found.effect("treat")
+        assert result.coefficient(name).estimate.value == pytest.approx(value, abs=1e-6)
+        assert result.coefficient(name).standard_error == pytest.approx(error, abs=0.006)
+    effect = result.effect("treat")
     assert (effect.f, effect.p) == pytest.approx((1.24, 0.34), abs=0.006)
 
 
@@ -94,13 +94,13 @@ def test_balanced_block_design_is_exact() -> None:
 def test_plates_and_samples_equal_lme4() -> None:
     y = np.array([line.split() for line in DIAMETER.strip().replace("\n", "|").split("|")], dtype=float)
     plate, sample = np.repeat(np.arange(24), 6), np.tile(list("ABCDEF"), 24)
-    found = mixed_model(y.ravel(), {}, {"plate": plate, "sample": sample})
-    assert found.variances["plate"].value == pytest.approx(0.7169, abs=6e-5)
-    assert found.variances["sample"].value == pytest.approx(3.7309, abs=6e-5)
-    assert found.variances["residual"].value == pytest.approx(0.3024, abs=6e-5)
-    assert found.intercept.value == pytest.approx(22.9722, abs=6e-5)
-    assert found.coefficients[0].standard_error == pytest.approx(0.8086, abs=6e-5)
-    assert -2 * _number(found.log_likelihood) == pytest.approx(330.8606, abs=6e-5)
+    result = mixed_model(y.ravel(), {}, {"plate": plate, "sample": sample})
+    assert result.variances["plate"].value == pytest.approx(0.7169, abs=6e-5)
+    assert result.variances["sample"].value == pytest.approx(3.7309, abs=6e-5)
+    assert result.variances["residual"].value == pytest.approx(0.3024, abs=6e-5)
+    assert result.intercept.value == pytest.approx(22.9722, abs=6e-5)
+    assert result.coefficients[0].standard_error == pytest.approx(0.8086, abs=6e-5)
+    assert -2 * _number(result.log_likelihood) == pytest.approx(330.8606, abs=6e-5)
 
 
 @pytest.mark.peer
@@ -113,20 +113,20 @@ def test_unbalanced_crossed_model_equals_statsmodels() -> None:
             "y ~ C(system) + loud", pd.DataFrame({**data, "all": 1}), groups="all", re_formula="0",
             vc_formula={"rater": "0 + C(rater)", "item": "0 + C(item)"},
         ).fit(reml=True)  # fmt: skip
-    found = mixed_model(
+    result = mixed_model(
         data["y"],
         {"system": data["system"], "loud": data["loud"]},
         {"rater": data["rater"], "item": data["item"]},
     )
     by_name = dict(zip(theirs.model.exog_vc.names, theirs.vcomp, strict=True))
-    assert found.variances["rater"].value == pytest.approx(by_name["rater"], rel=2e-3)
-    assert found.variances["item"].value == pytest.approx(by_name["item"], rel=2e-3)
-    assert found.variances["residual"].value == pytest.approx(theirs.scale, rel=2e-3)
+    assert result.variances["rater"].value == pytest.approx(by_name["rater"], rel=2e-3)
+    assert result.variances["item"].value == pytest.approx(by_name["item"], rel=2e-3)
+    assert result.variances["residual"].value == pytest.approx(theirs.scale, rel=2e-3)
     for ours, name in (("system[b]", "C(system)[T.b]"), ("system[c]", "C(system)[T.c]"), ("loud", "loud")):
-        assert found.coefficient(ours).estimate.value == pytest.approx(theirs.params[name], abs=1e-4)
+        assert result.coefficient(ours).estimate.value == pytest.approx(theirs.params[name], abs=1e-4)
         # Theirs inverts the joint Hessian with the variances; the dense test below holds ours exactly.
-        assert found.coefficient(ours).standard_error == pytest.approx(theirs.bse[name], rel=0.05)
-    assert _number(found.log_likelihood) >= theirs.llf - 1e-6
+        assert result.coefficient(ours).standard_error == pytest.approx(theirs.bse[name], rel=0.05)
+    assert _number(result.log_likelihood) >= theirs.llf - 1e-6
 
 
 def _dense(
@@ -155,7 +155,7 @@ def _dense(
 @pytest.mark.parametrize("seed", [3, 4])
 def test_unbalanced_fit_and_satterthwaite_equal_dense_matrices(seed: int) -> None:
     data = _crossed(seed)
-    found = mixed_model(
+    result = mixed_model(
         data["y"],
         {"system": data["system"], "loud": data["loud"]},
         {"rater": data["rater"], "item": data["item"]},
@@ -164,12 +164,12 @@ def test_unbalanced_fit_and_satterthwaite_equal_dense_matrices(seed: int) -> Non
     design = np.column_stack(
         [np.ones(90), data["loud"], data["system"] == "b", data["system"] == "c"]
     ).astype(float)
-    at = np.array([_number(found.variances[name].value) for name in ("residual", "rater", "item")])
+    at = np.array([_number(result.variances[name].value) for name in ("residual", "rater", "item")])
     log, beta, covariance = _dense(data, design, at)
-    assert _number(found.log_likelihood) == pytest.approx(log, abs=1e-8)
+    assert _number(result.log_likelihood) == pytest.approx(log, abs=1e-8)
     for index, name in enumerate(names):
-        assert found.coefficient(name).estimate.value == pytest.approx(beta[index], abs=1e-7)
-        assert found.coefficient(name).standard_error == pytest.approx(
+        assert result.coefficient(name).estimate.value == pytest.approx(beta[index], abs=1e-7)
+        assert result.coefficient(name).standard_error == pytest.approx(
             np.sqrt(covariance[index, index]), rel=1e-7
         )
     step = 1e-3 * at
@@ -190,7 +190,7 @@ def test_unbalanced_fit_and_satterthwaite_equal_dense_matrices(seed: int) -> Non
     for index, name in enumerate(names):
         gradient = np.array([one[index] for one in tilt])
         df = 2 * covariance[index, index] ** 2 / (gradient @ spread @ gradient)
-        assert found.coefficient(name).df == pytest.approx(df, rel=2e-3)
+        assert result.coefficient(name).df == pytest.approx(df, rel=2e-3)
 
 
 def test_eliminating_levels_one_by_one_equals_summing_them_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,9 +226,9 @@ def test_three_groupings_recover_planted_variances() -> None:
         5 + 0.5 * rng.normal(size=150)[rater] + 0.8 * rng.normal(size=900)[item]
         + 0.3 * rng.normal(size=200)[session] + rng.normal(size=n)
     )  # fmt: skip
-    found = mixed_model(y, {}, {"rater": rater, "item": item, "session": session}, confidence=0.999)
+    result = mixed_model(y, {}, {"rater": rater, "item": item, "session": session}, confidence=0.999)
     for name, truth in (("rater", 0.25), ("item", 0.64), ("session", 0.09), ("residual", 1.0)):
-        part = found.variances[name]
+        part = result.variances[name]
         assert _number(part.low) < truth < _number(part.high)
         assert part.value == pytest.approx(truth, rel=0.3)
 
@@ -247,10 +247,10 @@ def test_p_values_hold_their_level_and_intervals_cover() -> None:
     p, covered = [], {"intercept": 0, "rater": 0, "item": 0, "residual": 0, "system[b]": 0}
     truth = {"intercept": 5.0, "system[b]": 0.0, "rater": 1.0, "item": 0.49, "residual": 1.0}
     for seed in range(300):
-        found = _study(seed)
-        p.append(_number(found.effect("system").p))
+        result = _study(seed)
+        p.append(_number(result.effect("system").p))
         for name in covered:
-            part = found.variances.get(name) or found.coefficient(name).estimate
+            part = result.variances.get(name) or result.coefficient(name).estimate
             covered[name] += _number(part.low) <= truth[name] <= _number(part.high)
     assert stats.kstest(p, "uniform").pvalue > 1e-3
     assert 0.02 <= np.mean(np.array(p) < 0.05) <= 0.085
@@ -293,25 +293,25 @@ def test_no_rater_variance_is_reported_as_zero() -> None:
     rater, item = np.tile(np.arange(10), 10), np.repeat(np.arange(10), 10)
     y = rng.normal(size=10)[item] + rng.normal(size=100)
     y = y - (np.bincount(rater, weights=y) / 10)[rater]
-    found = mixed_model(y, {}, {"rater": rater, "item": item})
-    assert found.variances["rater"].value == 0
-    assert found.variances["rater"].low == 0
-    assert 0 < _number(found.variances["rater"].high) < 1
-    assert found.notes == ("the variance of rater is estimated as 0",)
-    assert _number(found.variances["item"].low) > 0
+    result = mixed_model(y, {}, {"rater": rater, "item": item})
+    assert result.variances["rater"].value == 0
+    assert result.variances["rater"].low == 0
+    assert 0 < _number(result.variances["rater"].high) < 1
+    assert result.notes == ("the variance of rater is estimated as 0",)
+    assert _number(result.variances["item"].low) > 0
 
 
 def test_aliased_columns_are_left_out_with_a_reason() -> None:
     data = _crossed(10, 200)
-    found = mixed_model(
+    result = mixed_model(
         data["y"],
         {"system": data["system"], "again": np.char.upper(data["system"])},
         {"rater": data["rater"], "item": data["item"]},
     )
-    assert found.effect("again").why_missing == "the other effects already span it"
-    assert found.coefficient("again[B]").estimate.is_missing
+    assert result.effect("again").why_missing == "the other effects already span it"
+    assert result.coefficient("again[B]").estimate.is_missing
     plain = mixed_model(data["y"], {"system": data["system"]}, {"rater": data["rater"], "item": data["item"]})
-    assert found.effect("system").p == pytest.approx(plain.effect("system").p)
+    assert result.effect("system").p == pytest.approx(plain.effect("system").p)
 
 
 @pytest.mark.parametrize(
@@ -335,23 +335,25 @@ def test_aliased_columns_are_left_out_with_a_reason() -> None:
 )
 def test_degenerate_input_gives_a_reason(rows: int, changes: dict[str, Any], why: str) -> None:
     data = {name: column[:rows] for name, column in _crossed(11).items()} | changes
-    found = mixed_model(data["y"], {"system": data["system"]}, {"rater": data["rater"], "item": data["item"]})
-    assert found.why_missing == why
-    assert found.intercept.value is None
-    assert found.variances["residual"].why_missing == why
-    assert found.effect("system").why_missing == why
+    result = mixed_model(
+        data["y"], {"system": data["system"]}, {"rater": data["rater"], "item": data["item"]}
+    )
+    assert result.why_missing == why
+    assert result.intercept.value is None
+    assert result.variances["residual"].why_missing == why
+    assert result.effect("system").why_missing == why
 
 
 def test_a_perfect_fit_gives_a_reason() -> None:
-    found = mixed_model([1, 2, 3, 4, 5, 6], {"a": ["x", "y"] * 3}, {"g": [1, 1, 2, 2, 3, 3]})
-    assert found.why_missing == "no residual variation: the model fits perfectly"
+    result = mixed_model([1, 2, 3, 4, 5, 6], {"a": ["x", "y"] * 3}, {"g": [1, 1, 2, 2, 3, 3]})
+    assert result.why_missing == "no residual variation: the model fits perfectly"
 
 
 def test_fixed_effects_that_swallow_a_grouping_give_a_reason() -> None:
     data = _crossed(12, 200)
     words = data["item"].astype(str)
-    found = mixed_model(data["y"], {"item": words}, {"rater": data["rater"], "stimulus": data["item"]})
-    assert found.why_missing == "the fixed effects leave nothing of stimulus"
+    result = mixed_model(data["y"], {"item": words}, {"rater": data["rater"], "stimulus": data["item"]})
+    assert result.why_missing == "the fixed effects leave nothing of stimulus"
 
 
 def test_rows_with_gaps_are_left_out_and_counted() -> None:
@@ -360,13 +362,15 @@ def test_rows_with_gaps_are_left_out_and_counted() -> None:
     y[0] = np.nan
     rater: Any = data["rater"].astype(object)
     rater[1] = None
-    found = mixed_model(y, {"loud": data["loud"]}, {"rater": rater, "item": data["item"]})
-    assert dict(found.counts) == {"rows": 88, "left_out": 2}
-    kept = slice(2, None)
+    result = mixed_model(y, {"loud": data["loud"]}, {"rater": rater, "item": data["item"]})
+    assert dict(result.counts) == {"rows": 88, "left_out": 2}
+    retained = slice(2, None)
     plain = mixed_model(
-        y[kept], {"loud": data["loud"][kept]}, {"rater": data["rater"][kept], "item": data["item"][kept]}
+        y[retained],
+        {"loud": data["loud"][retained]},
+        {"rater": data["rater"][retained], "item": data["item"][retained]},
     )
-    assert found.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-8)
+    assert result.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-8)
 
 
 def test_misuse_is_refused() -> None:
@@ -438,16 +442,16 @@ def _random_study(seed: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
 def test_any_small_study_gives_numbers_with_valid_intervals_or_reasons() -> None:
     # Before, a variance near zero with tiny degrees of freedom divided by zero: in 65 of 1,500 such studies.
     for seed in range(450):
-        found = mixed_model(*_random_study(seed))
-        dumps(found)
-        for name, e in found.variances.items():
+        result = mixed_model(*_random_study(seed))
+        dumps(result)
+        for name, e in result.variances.items():
             assert e.value is not None or e.why_missing, seed
             if e.value is not None and e.low is None:
                 assert e.high is None, (seed, name)
                 assert e.why_no_interval, (seed, name)
             elif e.value is not None:
                 assert 0 <= _number(e.low) <= e.value <= _number(e.high) < 1e300, (seed, name)
-        for coefficient in found.coefficients:
+        for coefficient in result.coefficients:
             e = coefficient.estimate
             if e.value is not None and coefficient.standard_error is not None:
                 assert _number(e.low) <= e.value <= _number(e.high), seed
@@ -455,7 +459,7 @@ def test_any_small_study_gives_numbers_with_valid_intervals_or_reasons() -> None
                 assert _number(coefficient.df) >= 1, seed
             else:
                 assert e.why_missing or e.why_no_interval, seed
-        for effect in found.effects:
+        for effect in result.effects:
             assert effect.why_missing or 0 <= _number(effect.p) <= 1, seed
             assert effect.f is None or np.isfinite([effect.f, _number(effect.df_residual)]).all(), seed
 
@@ -466,8 +470,8 @@ def test_a_variance_with_less_than_one_degree_of_freedom_has_no_interval(groupin
         rng = np.random.default_rng(seed)
         rater, item = np.tile(np.arange(8), 6), np.repeat(np.arange(6), 8)
         random = {"rater": rater} if grouping == "one" else {"rater": rater, "item": item, "set": rater % 3}
-        found = mixed_model(rng.normal(size=48), {}, random)
-        for e in found.variances.values():
+        result = mixed_model(rng.normal(size=48), {}, random)
+        for e in result.variances.values():
             if e.value is not None:
                 assert e.why_no_interval or 0 < _number(e.low) <= e.value <= _number(e.high) < 1e6
 
@@ -486,8 +490,8 @@ def test_variance_intervals_cover_where_raters_differ_in_gain() -> None:
     truth = {"item": 1.0, "rater": 0.36, "residual": 1.1225}
     hits = dict.fromkeys(truth, 0)
     for seed in range(100):
-        found = _careless(seed, 90, 8)
+        result = _careless(seed, 90, 8)
         for name, value in truth.items():
-            e = found.variances[name]
+            e = result.variances[name]
             hits[name] += _number(e.low) <= value <= _number(e.high)
     assert min(hits.values()) >= 91, hits

@@ -28,12 +28,12 @@ def _gap(a: Any, b: Any, axis: int) -> Any:
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 def test_two_sample_exact_equals_scipy(alternative: Any) -> None:
     a, b = _two()
-    found = permutation_two_sample(a, b, alternative=alternative)
+    result = permutation_two_sample(a, b, alternative=alternative)
     theirs = stats.permutation_test((a, b), _gap, vectorized=True, alternative=alternative, n_resamples=10**6)
-    assert found.exact
-    assert found.arrangements == 3003
-    assert found.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
-    assert found.estimate.value == pytest.approx(a.mean() - b.mean())
+    assert result.exact
+    assert result.arrangements == 3003
+    assert result.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
+    assert result.estimate.value == pytest.approx(a.mean() - b.mean())
 
 
 def test_two_sample_two_sided_counts_both_tails() -> None:
@@ -50,8 +50,8 @@ def test_welch_statistic_equals_scipy() -> None:
         return stats.ttest_ind(x, y, axis=axis, equal_var=False).statistic
 
     theirs = stats.permutation_test((a, b), welch, vectorized=True, alternative="less", n_resamples=10**6)
-    found = permutation_two_sample(a, b, statistic="welch", alternative="less")
-    assert found.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
+    result = permutation_two_sample(a, b, statistic="welch", alternative="less")
+    assert result.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
 def test_paired_exact_equals_scipy() -> None:
@@ -61,9 +61,9 @@ def test_paired_exact_equals_scipy() -> None:
     theirs = stats.permutation_test(
         (a, b), _gap, permutation_type="samples", vectorized=True, n_resamples=10**6, alternative="less"
     )
-    found = permutation_paired(a, b, alternative="less")
-    assert found.arrangements == 1024
-    assert found.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
+    result = permutation_paired(a, b, alternative="less")
+    assert result.arrangements == 1024
+    assert result.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -80,9 +80,9 @@ def test_correlation_exact_equals_scipy(kind: Any, theirs: Any, tied: bool) -> N
     expected = stats.permutation_test(
         (y,), lambda z: theirs(x, z)[0], permutation_type="pairings", alternative="greater", n_resamples=10**6
     )
-    found = permutation_correlation(x, y, kind=kind, alternative="greater")
-    assert found.arrangements == 720
-    assert found.p.value == pytest.approx(expected.pvalue, abs=1e-12)
+    result = permutation_correlation(x, y, kind=kind, alternative="greater")
+    assert result.arrangements == 720
+    assert result.p.value == pytest.approx(expected.pvalue, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
@@ -119,9 +119,9 @@ def test_drawn_two_sample_and_paired_bracket_the_exact_ones(monkeypatch: pytest.
 
 def test_no_drawn_p_value_is_zero() -> None:
     rng = np.random.default_rng(7)
-    found = permutation_two_sample(rng.normal(size=40), rng.normal(9, 1, size=40), resamples=999)
-    assert found.p.value == pytest.approx(1 / 1000)
-    assert found.p.low == 0
+    result = permutation_two_sample(rng.normal(size=40), rng.normal(9, 1, size=40), resamples=999)
+    assert result.p.value == pytest.approx(1 / 1000)
+    assert result.p.low == 0
 
 
 def test_levels_hold_and_blocks_matter() -> None:

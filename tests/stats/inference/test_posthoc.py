@@ -33,18 +33,18 @@ def test_warpbreaks_equals_r() -> None:
     wool, tension = np.repeat(["A", "B"], 27), np.tile(np.repeat(["L", "M", "H"], 9), 2)
     table = anova(y, {"wool": wool, "tension": tension})
     error = table.residual_sum_sq / table.residual_df
-    found = tukey(y, tension, mean_square=error, df=table.residual_df)
+    result = tukey(y, tension, mean_square=error, df=table.residual_df)
     printed = {
         ("H", "L"): (-14.722222, -24.07564, -5.3688015, 0.0011218),
         ("H", "M"): (-4.722222, -14.07564, 4.6311985, 0.4474210),
         ("L", "M"): (10.0, 0.6465793, 19.35342, 0.0336262),
     }
     for names, numbers in printed.items():
-        pair = found[names]
+        pair = result[names]
         assert (pair.difference, pair.estimate.low, pair.estimate.high, pair.p) == pytest.approx(
             numbers, abs=6e-6
         )
-    assert [pair.significant for pair in found.pairs] == [True, False, True]
+    assert [pair.significant for pair in result.pairs] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_studentized_range_equals_scipy(q: float, groups: int, df: float) -> Non
 
 def test_tukey_equals_scipy_on_unequal_groups() -> None:
     y, group = _groups()
-    found = tukey(y, group)
+    result = tukey(y, group)
     theirs = stats.tukey_hsd(*[y[group == name] for name in "abcd"])
     bounds: Any = theirs.confidence_interval(0.95)
-    for pair in found.pairs:
+    for pair in result.pairs:
         i, j = "abcd".index(pair.a), "abcd".index(pair.b)
         assert pair.p == pytest.approx(theirs.pvalue[i, j], abs=1e-10)
         assert pair.estimate.low == pytest.approx(bounds.low[i, j], abs=1e-8)
@@ -89,9 +89,9 @@ def test_tukey_equals_statsmodels() -> None:
     module = pytest.importorskip("statsmodels.stats.multicomp")
     y, group = _groups(1)
     theirs = module.pairwise_tukeyhsd(y, group)
-    found = tukey(y, group)
-    assert [-(pair.difference or 0) for pair in found.pairs] == pytest.approx(list(theirs.meandiffs))
-    assert [pair.p for pair in found.pairs] == pytest.approx(list(theirs.pvalues), abs=1e-8)
+    result = tukey(y, group)
+    assert [-(pair.difference or 0) for pair in result.pairs] == pytest.approx(list(theirs.meandiffs))
+    assert [pair.p for pair in result.pairs] == pytest.approx(list(theirs.pvalues), abs=1e-8)
 
 
 @pytest.mark.peer
@@ -99,9 +99,9 @@ def test_games_howell_equals_pingouin() -> None:
     pg, pd = pytest.importorskip("pingouin"), pytest.importorskip("pandas")
     y, group = _groups(2)
     theirs = pg.pairwise_gameshowell(pd.DataFrame({"y": y, "g": group}), dv="y", between="g")
-    found = games_howell(y, group)
-    assert [pair.df for pair in found.pairs] == pytest.approx(list(theirs["df"]))
-    assert [pair.p for pair in found.pairs] == pytest.approx(list(theirs["pval"]), abs=1e-8)
+    result = games_howell(y, group)
+    assert [pair.df for pair in result.pairs] == pytest.approx(list(theirs["df"]))
+    assert [pair.p for pair in result.pairs] == pytest.approx(list(theirs["pval"]), abs=1e-8)
 
 
 def test_games_howell_interval_equals_scipy() -> None:
@@ -132,9 +132,9 @@ def test_any_false_alarm_is_as_rare_as_promised() -> None:
 
 def test_holm_by_hand() -> None:
     # Ordered .005 .01 .03 .04 times 4 3 2 1, made increasing.
-    found = holm([0.01, 0.04, 0.03, None, 0.005])
-    assert found.adjusted == pytest.approx((0.03, 0.06, 0.06, None, 0.02))
-    assert found.significant == (True, False, False, None, True)
+    result = holm([0.01, 0.04, 0.03, None, 0.005])
+    assert result.adjusted == pytest.approx((0.03, 0.06, 0.06, None, 0.02))
+    assert result.significant == (True, False, False, None, True)
     assert holm([]).adjusted == ()
     assert holm([0.6, 0.9]).adjusted == (1.0, 1.0)
     with pytest.raises(InputError, match="between 0 and 1"):
@@ -169,8 +169,8 @@ def test_degenerate_groups_give_reasons() -> None:
 
 def test_headline_is_the_largest_difference() -> None:
     y, group = _groups(4)
-    found = tukey(y, group)
-    assert abs(float(found.largest)) == max(abs(pair.difference or 0) for pair in found.pairs)
-    assert found.pairs[0].a == "a"
+    result = tukey(y, group)
+    assert abs(float(result.largest)) == max(abs(pair.difference or 0) for pair in result.pairs)
+    assert result.pairs[0].a == "a"
     with pytest.raises(KeyError):
-        found["a", "z"]
+        result["a", "z"]

@@ -28,13 +28,13 @@ def clips(shared_data: Path) -> dict[str, Any]:
     folder = shared_data / "aimoclips"
     intents = {row["emotion"]: row for row in _table(folder / "emotion_intents_metadata.csv")}
     ratings = _table(folder / "ratings_metadata.csv")
-    found = _table(folder / "clips_metadata.csv")
+    result = _table(folder / "clips_metadata.csv")
     out: dict[str, Any] = {
-        "system": np.array([row["model"] for row in found]),
-        "intent": np.array([row["emotion"] for row in found]),
-        "quadrant": np.array([intents[row["emotion"]]["quadrant"] for row in found]),
+        "system": np.array([row["model"] for row in result]),
+        "intent": np.array([row["emotion"] for row in result]),
+        "quadrant": np.array([intents[row["emotion"]]["quadrant"] for row in result]),
         "ratings": ratings,
-        "files": {row["audio_file"]: i for i, row in enumerate(found)},
+        "files": {row["audio_file"]: i for i, row in enumerate(result)},
     }
     place = np.array([out["files"][row["audio_file"]] for row in ratings])
     for dimension in ("valence", "arousal"):
@@ -50,9 +50,9 @@ def clips(shared_data: Path) -> dict[str, Any]:
 def test_systems_differ_in_signed_deviation(
     clips: dict[str, Any], dimension: str, f: float, eta: float
 ) -> None:
-    found = anova(clips[f"{dimension} deviation"], {"system": clips["system"], "intent": clips["intent"]})
-    row = found["system"]
-    assert (row.df, found.residual_df) == (5, 974)
+    result = anova(clips[f"{dimension} deviation"], {"system": clips["system"], "intent": clips["intent"]})
+    row = result["system"]
+    assert (row.df, result.residual_df) == (5, 974)
     assert row.f == pytest.approx(f, abs=0.005)
     assert row.eta_squared.value == pytest.approx(eta, abs=0.0005)
 
@@ -62,28 +62,28 @@ def test_quadrants_differ_in_absolute_deviation(
     clips: dict[str, Any], dimension: str, f: float, eta: float
 ) -> None:
     outcome = np.abs(clips[f"{dimension} deviation"])
-    found = anova(outcome, {"quadrant": clips["quadrant"], "system": clips["system"]})
-    row = found["quadrant"]
-    assert (row.df, found.residual_df) == (3, 982)
+    result = anova(outcome, {"quadrant": clips["quadrant"], "system": clips["system"]})
+    row = result["quadrant"]
+    assert (row.df, result.residual_df) == (3, 982)
     assert row.f == pytest.approx(f, abs=0.005)
     assert row.eta_squared.value == pytest.approx(eta, abs=0.0005)
 
 
 @pytest.mark.parametrize("dimension", ["valence", "arousal"])
 def test_eight_pairs_of_systems_differ(clips: dict[str, Any], dimension: str) -> None:
-    found = tukey(clips[f"{dimension} deviation"], clips["system"])
-    assert len(found.pairs) == 15
-    assert len(found.significant) == 8
+    result = tukey(clips[f"{dimension} deviation"], clips["system"])
+    assert len(result.pairs) == 15
+    assert len(result.significant) == 8
 
 
 def test_the_interaction_the_paper_leaves_out_is_the_largest_effect(clips: dict[str, Any]) -> None:
     outcome = np.abs(clips["valence deviation"])
-    found = anova(
+    result = anova(
         outcome,
         {"quadrant": clips["quadrant"], "system": clips["system"]},
         interactions=[("quadrant", "system")],
     )
-    sizes = {row.effect: float(row.eta_squared) for row in found.rows}
+    sizes = {row.effect: float(row.eta_squared) for row in result.rows}
     assert max(sizes, key=sizes.__getitem__) == "quadrant:system"
 
 
@@ -91,29 +91,29 @@ def test_systems_still_differ_with_raters_and_stimuli_random(clips: dict[str, An
     ratings = clips["ratings"]
     place = np.array([clips["files"][row["audio_file"]] for row in ratings])
     outcome = np.array([float(row["valence"]) for row in ratings]) - clips["valence aim"][place]
-    found = mixed_model(
+    result = mixed_model(
         outcome,
         {"system": clips["system"][place], "intent": clips["intent"][place]},
         {"rater": [row["user"] for row in ratings], "stimulus": place},
     )
-    effect = found.effect("system")
+    effect = result.effect("system")
     assert effect.p is not None
     assert effect.p < 1e-60
     # Fewer than the 974 of the stimulus means, never the 6,145 of the ratings.
     assert effect.df_residual is not None
     assert 900 < effect.df_residual < 985
-    assert all(part.low is not None and part.low > 0 for part in found.variances.values())
+    assert all(part.low is not None and part.low > 0 for part in result.variances.values())
 
 
 def test_perceived_emotion_shrinks_towards_the_middle(clips: dict[str, Any]) -> None:
     for dimension in ("valence", "arousal"):
-        found = shrinkage_slope(clips[dimension], clips[f"{dimension} aim"], cluster=clips["intent"])
-        assert found.high is not None
-        assert 0 < float(found.slope) < found.high < 1
+        result = shrinkage_slope(clips[dimension], clips[f"{dimension} aim"], cluster=clips["intent"])
+        assert result.slope.high is not None
+        assert 0 < float(result.slope) < result.slope.high < 1
 
 
 def test_ellipses_of_the_quadrant_maps(clips: dict[str, Any]) -> None:
     here = (clips["system"] == "Suno") & (clips["quadrant"] == "hv_ha")
-    found = ellipse(clips["valence"][here], clips["arousal"][here])
+    result = ellipse(clips["valence"][here], clips["arousal"][here])
     values = np.linalg.eigvalsh(np.cov(clips["valence"][here], clips["arousal"][here]))
-    assert found.semi_axes == pytest.approx(np.sqrt(5.9915 * values[::-1]), rel=1e-5)
+    assert result.semi_axes == pytest.approx(np.sqrt(5.9915 * values[::-1]), rel=1e-5)

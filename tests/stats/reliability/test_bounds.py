@@ -99,8 +99,8 @@ def _left_out(data: Triple, statistic: Callable[..., float]) -> tuple[float, flo
     y = value - value.mean()
     out = []
     for codes in (item, rater, np.arange(y.size)):
-        kept = [codes != c for c in np.unique(codes)]
-        values = np.array([statistic(rater[k], item[k], y[k]) for k in kept])
+        retained = [codes != c for c in np.unique(codes)]
+        values = np.array([statistic(rater[k], item[k], y[k]) for k in retained])
         out.append(float((values.size - 1) / values.size * ((values - values.mean()) ** 2).sum()))
     return out[0], out[1], out[2]
 

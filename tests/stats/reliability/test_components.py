@@ -22,8 +22,8 @@ SOURCE = (
 )
 
 
-def values(found: VarianceComponents) -> list[float]:
-    return [float(found.item), float(found.rater), float(found.residual)]
+def values(result: VarianceComponents) -> list[float]:
+    return [float(result.item), float(result.rater), float(result.residual)]
 
 
 def full_deviance(v: Floats, rater: Ints, item: Ints, value: Floats, fixed: Ints | None = None) -> float:
@@ -66,15 +66,15 @@ def test_deviance_score_and_information_equal_the_full_matrices(fixed: bool) -> 
 @pytest.mark.parametrize(("items", "raters", "share"), [(12, 6, 0.6), (6, 12, 0.6), (9, 9, 0.6)])
 def test_estimates_maximise_the_full_likelihood(items: int, raters: int, share: float) -> None:
     rater, item, value = ragged(items, items, raters, share)
-    found = variance_components(rater, item, value)
+    result = variance_components(rater, item, value)
 
     def deviance(logs: Floats) -> float:
         return full_deviance(np.exp(logs), rater, item, value)
 
-    best = minimize(deviance, np.log(values(found)) + 0.3, method="BFGS")
-    assert values(found) == pytest.approx(np.exp(best.x).tolist(), rel=1e-4)
+    best = minimize(deviance, np.log(values(result)) + 0.3, method="BFGS")
+    assert values(result) == pytest.approx(np.exp(best.x).tolist(), rel=1e-4)
     n = value.size
-    assert found.log_likelihood == pytest.approx(-0.5 * (best.fun + (n - 1) * np.log(2 * np.pi)), abs=1e-6)
+    assert result.log_likelihood == pytest.approx(-0.5 * (best.fun + (n - 1) * np.log(2 * np.pi)), abs=1e-6)
 
 
 @pytest.mark.peer
@@ -89,10 +89,10 @@ def test_equals_statsmodels() -> None:
         peer = sm.mixedlm(
             "y ~ 1", table, groups="all", re_formula="0", vc_formula={"i": "0 + C(item)", "r": "0 + C(rater)"}
         ).fit(reml=True)
-    found = variance_components(rater, item, value)
-    assert values(found) == pytest.approx([*peer.vcomp, peer.scale], rel=2e-4)
-    assert float(found.mean) == pytest.approx(float(peer.params["Intercept"]), abs=1e-4)
-    assert found.log_likelihood == pytest.approx(float(peer.llf), abs=1e-4)
+    result = variance_components(rater, item, value)
+    assert values(result) == pytest.approx([*peer.vcomp, peer.scale], rel=2e-4)
+    assert float(result.mean) == pytest.approx(float(peer.params["Intercept"]), abs=1e-4)
+    assert result.log_likelihood == pytest.approx(float(peer.llf), abs=1e-4)
 
 
 def test_complete_data_equal_the_analysis_of_variance() -> None:
@@ -103,11 +103,11 @@ def test_complete_data_equal_the_analysis_of_variance() -> None:
     mse = ((table - rows[:, None] - columns + table.mean()) ** 2).sum() / (29 * 6)
     item_variance = rows.var(ddof=1) - mse / 7
     rater_variance = columns.var(ddof=1) - mse / 30
-    found = variance_components(rater, item, value)
-    assert values(found) == pytest.approx([item_variance, rater_variance, mse], rel=1e-7)
-    assert float(found.mean) == pytest.approx(value.mean())
-    assert float(found.error) == pytest.approx(rater_variance + mse)
-    shares = [float(e) for e in (found.item_share, found.rater_share, found.residual_share)]
+    result = variance_components(rater, item, value)
+    assert values(result) == pytest.approx([item_variance, rater_variance, mse], rel=1e-7)
+    assert float(result.mean) == pytest.approx(value.mean())
+    assert float(result.error) == pytest.approx(rater_variance + mse)
+    shares = [float(e) for e in (result.item_share, result.rater_share, result.residual_share)]
     assert sum(shares) == pytest.approx(1.0)
 
 
@@ -174,9 +174,9 @@ def test_profile_intervals_cover() -> None:
     inside = dict.fromkeys(truth, 0)
     runs = 120
     for _ in range(runs):
-        found = variance_components(*design.draw(rng), interval="profile")
+        result = variance_components(*design.draw(rng), interval="profile")
         for name, true in truth.items():
-            e = getattr(found, name)
+            e = getattr(result, name)
             inside[name] += e.low <= true <= e.high
     # Binomial band of about three standard errors around 95%.
     assert all(0.89 <= n / runs <= 1.0 for n in inside.values()), inside
@@ -187,14 +187,14 @@ def test_intervals_cover_at_the_edge() -> None:
     design = Crossed(50, 12, 3, 0.1, 0.0, 1.5)
     runs, inside, zeros = 100, 0, 0
     for _ in range(runs):
-        found = variance_components(*design.draw(rng))
-        e = found.rater
+        result = variance_components(*design.draw(rng))
+        e = result.rater
         assert e.low is not None
         assert e.high is not None
         inside += e.low <= 0.0 <= e.high
         zeros += e.value == 0.0
         if e.value == 0.0:
-            assert "the rater variance is estimated as zero, the edge of its range" in found.notes
+            assert "the rater variance is estimated as zero, the edge of its range" in result.notes
     assert inside / runs > 0.93
     assert zeros > 20
 
@@ -214,14 +214,14 @@ def test_the_iterative_system_finds_what_the_direct_one_does() -> None:
     rater, item, value = Crossed(900, 150, 5).draw(np.random.default_rng(1))
     groups = [(item, 900), (rater, 150)]
     direct = maximise(CrossedSystem(value, groups), (0.5, 0.5))
-    found = maximise(ProbedSystem(value, groups, seed=0), (0.5, 0.5))
-    assert found.converged
+    result = maximise(ProbedSystem(value, groups, seed=0), (0.5, 0.5))
+    assert result.converged
     errors = np.sqrt(np.diag(np.linalg.inv(direct.step.information))) / direct.step.residual
-    assert found.step.ratios[0] == pytest.approx(direct.step.ratios[0], abs=0.3 * errors[0])
-    assert found.step.ratios[1] == pytest.approx(direct.step.ratios[1], abs=0.3 * errors[1])
-    assert found.step.residual == pytest.approx(direct.step.residual, rel=0.01)
-    assert found.step.information == pytest.approx(direct.step.information, rel=0.05, abs=1.0)
-    assert found.step.fixed == pytest.approx(direct.step.fixed, abs=1e-3)
+    assert result.step.ratios[0] == pytest.approx(direct.step.ratios[0], abs=0.3 * errors[0])
+    assert result.step.ratios[1] == pytest.approx(direct.step.ratios[1], abs=0.3 * errors[1])
+    assert result.step.residual == pytest.approx(direct.step.residual, rel=0.01)
+    assert result.step.information == pytest.approx(direct.step.information, rel=0.05, abs=1.0)
+    assert result.step.fixed == pytest.approx(direct.step.fixed, abs=1e-3)
 
 
 def test_more_than_three_thousand_on_both_sides() -> None:
@@ -230,10 +230,10 @@ def test_more_than_three_thousand_on_both_sides() -> None:
     pairs = np.unique(np.column_stack([rng.integers(0, 3200, n), rng.integers(0, 3300, n)]), axis=0)
     rater, item = pairs[:, 0], pairs[:, 1]
     value = rng.normal(0, 1, 3300)[item] + rng.normal(0, 0.6, 3200)[rater] + rng.normal(0, 1, item.size)
-    found = variance_components(rater, item, value)
-    assert found.method == "crossed random effects, REML with stochastic traces"
-    assert found.log_likelihood is None
-    for e, true in ((found.item, 1.0), (found.rater, 0.36), (found.residual, 1.0)):
+    result = variance_components(rater, item, value)
+    assert result.method == "crossed random effects, REML with stochastic traces"
+    assert result.log_likelihood is None
+    for e, true in ((result.item, 1.0), (result.rater, 0.36), (result.residual, 1.0)):
         assert e.low is not None
         assert e.high is not None
         assert e.low - 0.02 < true < e.high + 0.02
@@ -244,19 +244,19 @@ def test_confounded_designs_give_what_they_can() -> None:
     rng = np.random.default_rng(0)
     item = np.arange(10_000) % 1000
     value = rng.normal(size=1000)[item] + rng.normal(size=10_000)
-    found = variance_components(np.arange(10_000), item, value)
+    result = variance_components(np.arange(10_000), item, value)
     why = "every rater gave one rating, so rater and residual variance cannot be separated"
-    assert found.rater.why_missing == why
-    assert found.residual.why_missing == why
-    assert float(found.item) == pytest.approx(1.0, abs=0.1)
-    assert float(found.error) == pytest.approx(1.0, abs=0.1)
-    assert float(found.item_share) == pytest.approx(0.5, abs=0.05)
+    assert result.rater.why_missing == why
+    assert result.residual.why_missing == why
+    assert float(result.item) == pytest.approx(1.0, abs=0.1)
+    assert float(result.error) == pytest.approx(1.0, abs=0.1)
+    assert float(result.item_share) == pytest.approx(0.5, abs=0.05)
     other = variance_components(item, np.arange(10_000), value)
     assert (
         other.item.why_missing
         == "every item has one rating, so item and residual variance cannot be separated"
     )
-    assert float(other.rater) == pytest.approx(float(found.item))
+    assert float(other.rater) == pytest.approx(float(result.item))
 
 
 MISSING = [
@@ -282,10 +282,10 @@ MISSING = [
 
 @pytest.mark.parametrize(("rater", "item", "value", "why"), MISSING)
 def test_missing_says_why(rater: list[int], item: list[int], value: list[float], why: str) -> None:
-    found = variance_components(rater, item, value)
-    assert found.item.why_missing == why
-    assert found.item_share.value is None
-    dumps(found)
+    result = variance_components(rater, item, value)
+    assert result.item.why_missing == why
+    assert result.item_share.value is None
+    dumps(result)
 
 
 def test_repeats_are_refused() -> None:

@@ -29,22 +29,22 @@ def shrout_fleiss() -> Triple:
 
 
 def test_the_published_table() -> None:
-    found = icc(*shrout_fleiss())
-    values = {form: round(float(getattr(found, form)), 2) for form in FORMS}
+    result = icc(*shrout_fleiss())
+    values = {form: round(float(getattr(result, form)), 2) for form in FORMS}
     assert values == {"icc1": 0.17, "icc2": 0.29, "icc3": 0.71, "icc1k": 0.44, "icc2k": 0.62, "icc3k": 0.91}
     # Mean squares of the paper: items 11.24, judges 32.49, residual 1.02, within 6.26.
-    assert found.icc1.value == pytest.approx(
+    assert result.icc1.value == pytest.approx(
         (11.2416667 - 6.2638889) / (11.2416667 + 3 * 6.2638889), abs=1e-6
     )
-    assert found.k == 4
-    assert found.complete
-    assert found.headline == found.icc2
+    assert result.k == 4
+    assert result.complete
+    assert result.headline == result.icc2
 
 
 def test_intervals_of_the_published_table() -> None:
     # psych::ICC and pingouin print these to two digits.
-    found = icc(*shrout_fleiss(), interval="f")
-    bounds = [(round(e.low or 0, 2), round(e.high or 0, 2)) for e in (getattr(found, f) for f in FORMS)]
+    result = icc(*shrout_fleiss(), interval="f")
+    bounds = [(round(e.low or 0, 2), round(e.high or 0, 2)) for e in (getattr(result, f) for f in FORMS)]
     assert bounds == [(-0.13, 0.72), (-0.88, 0.91), (0.02, 0.76), (0.07, 0.93), (0.34, 0.95), (0.68, 0.99)]
 
 
@@ -57,9 +57,9 @@ def test_complete_data_equal_pingouin(items: int, raters: int) -> None:
     rater, item, value = complete(items, items, raters)
     table = pd.DataFrame({"item": item, "rater": rater, "value": value})
     peer = pingouin.intraclass_corr(table, targets="item", raters="rater", ratings="value")
-    found = icc(rater, item, value, interval="f")
+    result = icc(rater, item, value, interval="f")
     for row, form in enumerate(("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")):
-        ours = getattr(found, form)
+        ours = getattr(result, form)
         assert ours.value == pytest.approx(peer["ICC"][row], abs=1e-6)
         assert [ours.low, ours.high] == pytest.approx(peer.iloc[row, -1].tolist(), abs=0.00501)
 
@@ -74,13 +74,13 @@ def test_intervals_by_hand() -> None:
     msw = ((table - rows[:, None]) ** 2).sum() / (n * (k - 1))
     mse = ((table - rows[:, None] - columns + table.mean()) ** 2).sum() / ((n - 1) * (k - 1))
     f = stats.f(n - 1, n * (k - 1))
-    found = icc(rater, item, value, confidence=0.9, interval="f")
+    result = icc(rater, item, value, confidence=0.9, interval="f")
     ratio = msr / msw / f.ppf(0.95)
-    assert found.icc1.low == pytest.approx((ratio - 1) / (ratio + k - 1))
-    assert found.icc1k.low == pytest.approx(1 - 1 / ratio)
+    assert result.icc1.low == pytest.approx((ratio - 1) / (ratio + k - 1))
+    assert result.icc1k.low == pytest.approx(1 - 1 / ratio)
     ratio = msr / mse * stats.f((n - 1) * (k - 1), n - 1).ppf(0.95)
-    assert found.icc3.high == pytest.approx((ratio - 1) / (ratio + k - 1))
-    assert found.icc3.confidence == 0.9
+    assert result.icc3.high == pytest.approx((ratio - 1) / (ratio + k - 1))
+    assert result.icc3.confidence == 0.9
 
 
 def test_a_nearly_complete_design_is_close_to_the_complete_one() -> None:
@@ -102,13 +102,13 @@ def test_unequal_counts_use_n0() -> None:
     msb = sum(len(g) * (np.mean(g) - grand) ** 2 for g in groups) / 2
     msw = sum(((np.array(g) - np.mean(g)) ** 2).sum() for g in groups) / 6
     n0 = (9 - 29 / 9) / 2
-    found = icc(range(9), item, value, interval="f")
-    assert found.icc1.value == pytest.approx((msb - msw) / (msb + (n0 - 1) * msw))
-    assert found.icc1k.value == pytest.approx(1 - msw / msb)
-    assert found.k == pytest.approx(n0)
-    assert found.icc1.interval == "Wald's exact F for unequal counts"
+    result = icc(range(9), item, value, interval="f")
+    assert result.icc1.value == pytest.approx((msb - msw) / (msb + (n0 - 1) * msw))
+    assert result.icc1k.value == pytest.approx(1 - msw / msb)
+    assert result.k == pytest.approx(n0)
+    assert result.icc1.interval == "Wald's exact F for unequal counts"
     assert (
-        found.icc3.why_missing
+        result.icc3.why_missing
         == "every rater gave one rating, so rater and residual variance cannot be separated"
     )
 
@@ -172,8 +172,8 @@ class Panel:
         rng = np.random.default_rng([self.items, self.raters, self.per_item])
         hits = np.zeros(2)
         for _ in range(runs):
-            found = icc(*self.draw(rng), interval=interval)  # type: ignore[arg-type]  # a plain string here
-            for i, e in enumerate((found.icc2, found.icc3)):
+            result = icc(*self.draw(rng), interval=interval)  # type: ignore[arg-type]  # a plain string here
+            for i, e in enumerate((result.icc2, result.icc3)):
                 assert e.low is not None
                 assert e.high is not None
                 hits[i] += e.low <= self.truth[i] <= e.high
@@ -222,8 +222,8 @@ def test_one_rating_less_hardly_moves_the_interval(panel: Panel) -> None:
 
 def test_two_raters_have_no_interval_but_the_f_one() -> None:
     rater, item, value = complete(3, 30, 2)
-    found = icc(rater, item, value)
-    assert found.icc2.why_no_interval == "fewer than three items or raters are too few to leave one out"
+    result = icc(rater, item, value)
+    assert result.icc2.why_no_interval == "fewer than three items or raters are too few to leave one out"
     assert icc(rater, item, value, interval="f").icc2.low is not None
 
 
@@ -254,14 +254,14 @@ def test_values_do_not_depend_on_names_order_scale_or_offset() -> None:
 
 
 def test_raters_needed_and_reliability_with_go_both_ways() -> None:
-    found = icc(*Crossed(80, 20, 5).draw(np.random.default_rng(0)))
-    needed = found.raters_needed(0.8)
+    result = icc(*Crossed(80, 20, 5).draw(np.random.default_rng(0)))
+    needed = result.raters_needed(0.8)
     assert needed.value is not None
-    assert float(found.reliability_with(needed.value)) >= 0.8
-    assert float(found.reliability_with(needed.value - 1)) < 0.8
-    assert found.reliability_with(found.k or 0).value == pytest.approx(found.icc2k.value)
+    assert float(result.reliability_with(needed.value)) >= 0.8
+    assert float(result.reliability_with(needed.value - 1)) < 0.8
+    assert result.reliability_with(result.k or 0).value == pytest.approx(result.icc2k.value)
     with pytest.raises(InputError, match="icc4"):
-        found.raters_needed(0.8, "icc4")  # type: ignore[arg-type]  # the error is the point
+        result.raters_needed(0.8, "icc4")  # type: ignore[arg-type]  # the error is the point
 
 
 MISSING = [
@@ -276,17 +276,17 @@ MISSING = [
 
 @pytest.mark.parametrize(("rater", "item", "value", "why"), MISSING)
 def test_missing_says_why(rater: list[str], item: list[int], value: list[float], why: str) -> None:
-    found = icc(rater, item, value)
+    result = icc(rater, item, value)
     for form in FORMS:
-        assert getattr(found, form).why_missing == why
-    dumps(found)
+        assert getattr(result, form).why_missing == why
+    dumps(result)
 
 
 def test_perfect_agreement_has_a_value_and_no_interval() -> None:
-    found = icc(["a", "a", "a", "b", "b", "b"], [1, 2, 3] * 2, [1, 2, 5, 1, 2, 5])
-    assert [getattr(found, form).value for form in FORMS] == pytest.approx([1.0] * 6)
-    assert found.icc2.low is None
-    assert found.icc2.why_no_interval == "there is no error variance, so the F ratio is infinite"
+    result = icc(["a", "a", "a", "b", "b", "b"], [1, 2, 3] * 2, [1, 2, 5, 1, 2, 5])
+    assert [getattr(result, form).value for form in FORMS] == pytest.approx([1.0] * 6)
+    assert result.icc2.low is None
+    assert result.icc2.why_no_interval == "there is no error variance, so the F ratio is infinite"
     shifted = icc(["a", "a", "a", "b", "b", "b"], [1, 2, 3] * 2, [1, 2, 5, 2, 3, 6])
     assert shifted.icc3.value == pytest.approx(1.0)
     assert shifted.icc2.value is not None
@@ -294,20 +294,20 @@ def test_perfect_agreement_has_a_value_and_no_interval() -> None:
 
 
 def test_negative_on_complete_data() -> None:
-    found = icc([1, 2] * 3, [1, 1, 2, 2, 3, 3], [1, 5, 5, 1, 3, 3])
-    assert found.icc1.value == pytest.approx(-1.0)
-    assert found.icc1k.value is None
-    assert found.icc1k.why_missing is not None
+    result = icc([1, 2] * 3, [1, 1, 2, 2, 3, 3], [1, 5, 5, 1, 3, 3])
+    assert result.icc1.value == pytest.approx(-1.0)
+    assert result.icc1k.value is None
+    assert result.icc1k.why_missing is not None
 
 
 def test_ten_thousand_raters_with_one_rating_each() -> None:
     rng = np.random.default_rng(0)
     item = np.arange(10_000) % 1000
     value = rng.normal(size=1000)[item] + rng.normal(size=10_000)
-    found = icc(np.arange(10_000), item, value)
-    assert found.icc1.value == pytest.approx(0.5, abs=0.05)
-    assert found.icc2.value == pytest.approx(found.icc1.value, abs=1e-6)
-    assert found.icc3.value is None
+    result = icc(np.arange(10_000), item, value)
+    assert result.icc1.value == pytest.approx(0.5, abs=0.05)
+    assert result.icc2.value == pytest.approx(result.icc1.value, abs=1e-6)
+    assert result.icc3.value is None
 
 
 def test_misuse_is_refused() -> None:

@@ -30,7 +30,7 @@ def test_sums_without_a_unit_equal_sums_of_the_rest() -> None:
     value = value - value.mean()
     names = np.random.default_rng(0).integers(0, 4, 15)
     d = as_ratings(rater, item, value)
-    found = MomentJackknife(d, names)
+    result = MomentJackknife(d, names)
 
     def rest(keep: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         left = as_ratings(rater[keep], item[keep], value[keep])
@@ -45,10 +45,10 @@ def test_sums_without_a_unit_equal_sums_of_the_rest() -> None:
             assert a[0] == pytest.approx(b[0])
 
     for i in range(15):
-        same(found.items[i], rest(item != i))
+        same(result.items[i], rest(item != i))
     for r in range(6):
-        same(found.raters[r], rest(rater != r))
-    ratings = found.ratings(0, d.size)
+        same(result.raters[r], rest(rater != r))
+    ratings = result.ratings(0, d.size)
     for j in range(d.size):
         same(ratings[j], rest(np.arange(d.size) != j))
 
@@ -94,10 +94,10 @@ def test_groups_left_out_give_the_same_size_of_error() -> None:
     for _ in range(150):
         d = as_ratings(*design.draw(rng))
         means.append(d.value.mean())
-        found = group_variance(d, lambda keep, d=d: float(d.value[keep].mean()), 20, 0)  # type: ignore[misc]  # bound
-        assert found is not None
-        variances.append(found[0])
-        assert found[1] == 20
+        result = group_variance(d, lambda keep, d=d: float(d.value[keep].mean()), 20, 0)  # type: ignore[misc]  # bound
+        assert result is not None
+        variances.append(result[0])
+        assert result[1] == 20
     assert np.mean(variances) == pytest.approx(np.var(means), rel=0.35)
 
 

@@ -22,11 +22,11 @@ def test_two_raters_have_one_split() -> None:
     rng = np.random.default_rng(0)
     value = rng.normal(size=(60, 1)) + rng.normal(size=(60, 2))
     item, rater = np.indices(value.shape)
-    found = split_half(rater.ravel(), item.ravel(), value.ravel(), splits=2000)
+    result = split_half(rater.ravel(), item.ravel(), value.ravel(), splits=2000)
     flips = rng.random((2000, 60)) < 0.5
     halves = [np.where(f[:, None], value, value[:, ::-1]) for f in flips]
     r = np.mean([np.corrcoef(h.T)[0, 1] for h in halves])
-    assert float(found) == pytest.approx(2 * r / (1 + r), abs=0.005)
+    assert float(result) == pytest.approx(2 * r / (1 + r), abs=0.005)
 
 
 def test_leaving_out_equals_recomputing() -> None:
@@ -73,9 +73,9 @@ def test_planted_reliability_is_met_and_agrees_with_icc(per_item: int) -> None:
     design = Crossed(1500, 150, per_item, 1.0, 0.4, 1.6)
     rater, item, value = design.draw(np.random.default_rng(3))
     truth = 1.0 / (1.0 + 2.0 / per_item)
-    found = split_half(rater, item, value, splits=20)
-    assert float(found) == pytest.approx(truth, abs=0.04)
-    assert float(found) == pytest.approx(float(icc(rater, item, value).icc2k), abs=0.02)
+    result = split_half(rater, item, value, splits=20)
+    assert float(result) == pytest.approx(truth, abs=0.04)
+    assert float(result) == pytest.approx(float(icc(rater, item, value).icc2k), abs=0.02)
 
 
 def test_interval_covers() -> None:
@@ -120,8 +120,8 @@ def test_edges() -> None:
 def test_ten_thousand_raters_with_one_rating_each() -> None:
     rng = np.random.default_rng(0)
     item = np.arange(10_000) % 1000
-    found = split_half(
+    result = split_half(
         np.arange(10_000), item, rng.normal(size=1000)[item] + rng.normal(size=10_000), splits=5
     )
-    assert float(found) == pytest.approx(10 / 11, abs=0.02)
-    assert found.low is not None
+    assert float(result) == pytest.approx(10 / 11, abs=0.02)
+    assert result.low is not None

@@ -201,8 +201,8 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
             )
         frozen = collection.snapshot()
         assert set(frozen.ratings.filter(question="valence")["verdict"]) == {"accepted", "fixed"}
-        from heartfelt.analysis.material import lay_out
+        from heartfelt.analysis.material import prepare
 
-        assert {one.why_empty for one in lay_out(frozen).questions} == {
+        assert {one.why_empty for one in prepare(frozen).questions} == {
             "no item has the 3 ratings yet that minimum_ratings asks for"
         }

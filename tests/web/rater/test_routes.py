@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.requests import LONGEST_TEXT
+from heartfelt.web.rater.routes import LONGEST_TEXT
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
 from tests.web.rater.studies import small_study
 

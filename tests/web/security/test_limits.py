@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heartfelt.web.security import access
-from heartfelt.web.security.access import RateLimit
+from heartfelt.web.security import guard
+from heartfelt.web.security.guard import RateLimit
 from tests.web.security.test_cookies import Clock
 
 
@@ -44,7 +44,7 @@ def test_zero_is_no_limit() -> None:
 
 def test_memory_is_bounded() -> None:
     limit = RateLimit(1, Clock())
-    for number in range(access.MOST_KEYS + 100):
+    for number in range(guard.MOST_KEYS + 100):
         limit.take(str(number))
-    assert len(limit._buckets) == access.MOST_KEYS
-    assert limit.take(str(access.MOST_KEYS + 99)) > 0
+    assert len(limit._buckets) == guard.MOST_KEYS
+    assert limit.take(str(guard.MOST_KEYS + 99)) > 0

@@ -110,7 +110,7 @@ def test_everything_is_on_one_screen_and_anyone_can_use_it(watched: Watched) -> 
     page.goto(f"{watched.address}/study")
     page.get_by_label("Password of the study").fill("not this one")
     page.get_by_role("button", name="Log in").click()
-    assert "not right" in page.get_by_role("alert").inner_text()
+    assert "wrong" in page.get_by_role("alert").inner_text()
     watched.complaints.clear()  # the browser itself notes the 401
     watched.log_in()
     assert page.evaluate(
@@ -205,7 +205,7 @@ def test_stimuli_are_searched_played_and_listed_with_their_flags(watched: Watche
     page.get_by_role("button", name="Flags").click()
     page.locator("#stimuli tbody tr", has_text="nothing to hear").wait_for()
     page.get_by_role("button", name="Media problems").click()
-    page.get_by_text("Every file has loaded so far.").wait_for()
+    page.get_by_text("All files have loaded so far.").wait_for()
 
 
 def test_the_study_is_closed_and_people_invited(watched: Watched) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from heartfelt.analysis.material import lay_out
+from heartfelt.analysis.material import prepare
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Exclude
 from heartfelt.web.study import figures as module
@@ -63,14 +63,14 @@ def test_whoever_asks_meanwhile_gets_the_last_ones(
     first = figures.board()
     rate(collection, "a", most=2)
     begun, go_on = threading.Event(), threading.Event()
-    real = lay_out
+    real = prepare
 
     def slow(snapshot: object) -> object:
         begun.set()
         assert go_on.wait(60)
         return real(snapshot)  # type: ignore[arg-type]  # handed on as it came
 
-    monkeypatch.setattr(module, "lay_out", slow)
+    monkeypatch.setattr(module, "prepare", slow)
     got: list[Board] = []
     thread = threading.Thread(target=lambda: got.append(figures.board()))
     thread.start()

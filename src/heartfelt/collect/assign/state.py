@@ -155,8 +155,7 @@ class State:
         self.raters[rater.number] = rater
         self.by_id[rater.id] = rater
 
-    def _ready(self, event: Event, rater: Rater) -> None:
-        del event
+    def _ready(self, _: Event, rater: Rater) -> None:
         rater.rested = rater.rested or rater.instructed
         rater.instructed = True
 
@@ -200,8 +199,7 @@ class State:
                 rater.cells.add(self.layout.cell.get(unit, -1))
             self._count_lease(trial, 1)
 
-    def _retaken(self, event: Event, rater: Rater) -> None:
-        del rater
+    def _retaken(self, event: Event, _: Rater) -> None:
         trial = self.trials[cast(int, event.trial)]
         trial.live = True
         if trial.kind == "rating":
@@ -265,8 +263,7 @@ class State:
             rater.cells.discard(self.layout.cell.get(trial.unit, -1))
             del self.trials[trial.id]
 
-    def _exhausted(self, event: Event, rater: Rater) -> None:
-        del event
+    def _exhausted(self, _: Event, rater: Rater) -> None:
         rater.exhausted = True
         rater.plan.clear()
 
@@ -274,20 +271,17 @@ class State:
         self._release(rater)
         rater.ended = cast(Ending, event.words)
 
-    def _resumed(self, event: Event, rater: Rater) -> None:
-        del event
+    def _resumed(self, _: Event, rater: Rater) -> None:
         rater.ended, rater.exhausted = None, False
         rater.sessions = rater.planned = rater.of = 0
 
-    def _excluded(self, event: Event, rater: Rater) -> None:
-        del event
+    def _excluded(self, _: Event, rater: Rater) -> None:
         if not rater.excluded:
             self._release(rater)
             rater.excluded = True
             self._count_all(rater, -1)
 
-    def _restored(self, event: Event, rater: Rater) -> None:
-        del event
+    def _restored(self, _: Event, rater: Rater) -> None:
         if rater.excluded:
             rater.excluded = False
             self._count_all(rater, 1)

@@ -69,9 +69,8 @@ def _new_code() -> str:
     return "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(8))
 
 
-def apply_study_settings(work: Transaction, command: ApplyStudySettings) -> None:
+def apply_study_settings(work: Transaction) -> None:
     """Bring the settings up to date after the study was opened."""
-    del command
     current, recruiting = work.state.settings, work.context.material.study.recruiting
     of_study = recruiting.model_dump(mode="json", exclude_defaults=True)
     changed: dict[str, Any] = {name: _new_code() for name in _CODES if not current.get(name)}
@@ -192,17 +191,6 @@ def invite(work: Transaction, command: Invite) -> tuple[str, ...]:
     work.context.invitations.update(made)
     work.record("noted", number=float(len(made)), words="invited")
     return made
-
-
-def set_value(work: Transaction, command: SetValue) -> None:
-    """Store a value."""
-    work.set_value(command.name, command.value)
-
-
-def refresh(work: Transaction, command: Refresh) -> StateSummary:
-    """The counts of the collection."""
-    del command
-    return summarize(work.state)
 
 
 def summarize(state: State) -> StateSummary:

@@ -112,8 +112,8 @@ def plain_text(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
-        return ";".join(str(one).strip() for one in value)
+    if isinstance(value, list) and all(isinstance(part, str | int | float) for part in value):
+        return ";".join(str(part).strip() for part in value)
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
     return str(value)
@@ -146,7 +146,7 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> Re
     record.seconds = _number(known.pop("seconds", None), "seconds", where)
     record.at = plain_text(known.pop("at", None))
     record.fields = list(_fields(known, record.annotator, where))
-    machine_texts = {one.name for one in record.fields}
+    machine_texts = {field.name for field in record.fields}
     for name in TEXTS:
         text = plain_text(known.get(name))
         if text is not None and name not in machine_texts and not isinstance(known[name], dict):
@@ -225,29 +225,26 @@ def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterato
             ) from None
     if nested and not isinstance(nested, dict):
         raise InputError(
-            f"{where}: 'fields' is no object.", 'Write an object, such as {"style": "oil painting"}.'
+            f"{where}: 'fields' is not an object.", 'Write an object, such as {"style": "oil painting"}.'
         )
     values: dict[str, Any] = {canonical(name): value for name, value in (nested or {}).items()}
-    for name, whole in _beside(known):
+    for name, whole in _flat_fields(known):
         if name in values:
             raise InputError(
-                f"{where}: the field '{name}' is there twice, in 'fields' and beside it.",
+                f"{where}: the field '{name}' is there twice, in 'fields' and next to it.",
                 "Keep one of the two.",
             )
         values[name] = whole
     for name, value in values.items():
-        for one in (
-            value
-            if isinstance(value, list) and value and all(isinstance(v, dict) for v in value)
-            else [value]
-        ):
-            found = _field(name, one, annotator, where)
-            if found is not None:
-                yield found
+        several = isinstance(value, list) and value and all(isinstance(part, dict) for part in value)
+        for part in value if several else [value]:
+            field_value = _field(name, part, annotator, where)
+            if field_value is not None:
+                yield field_value
 
 
-def _beside(known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The fields that stand beside each other in a record: ``style``, ``style_machine``, ``style_source`` and so on."""
+def _flat_fields(known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields given as keys of the record itself: ``style``, ``style_machine``, ``style_source`` and so on."""
     parts: dict[str, dict[str, Any]] = {}
     for key in list(known):
         split = flat_part(key)
@@ -282,13 +279,13 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
         word = verdict.strip().casefold()
         if word not in VERDICTS:
             raise InputError(
-                f"{where}: '{verdict}' is no verdict on '{name}'.",
+                f"{where}: '{verdict}' is not a verdict on '{name}'.",
                 suggestion(word, set(VERDICTS.values()), "Verdicts"),
             )
         verdict = VERDICTS[word]
     if verdict == "accepted" and final is None:
         final = machine
-    _hold_together(name, machine, verdict, final, where)
+    _check_verdict(name, machine, verdict, final, where)
     if machine is None and final is None and verdict is None:
         return None
     by = by or (annotator if verdict is not None or final is not None else None)
@@ -307,7 +304,7 @@ def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
     return bool(value) and meant
 
 
-def _hold_together(
+def _check_verdict(
     name: str, machine: str | None, verdict: str | None, final: str | None, where: str
 ) -> None:
     if verdict == "accepted" and final != machine:
@@ -337,4 +334,4 @@ def _tags(name: str, text: str | None) -> str | None:
         text = plain_text(value) if isinstance(value, list) else text
     if text is None or name not in TAGS:
         return text
-    return ";".join(one.strip() for one in text.split(";") if one.strip()) or None
+    return ";".join(tag.strip() for tag in text.split(";") if tag.strip()) or None

@@ -38,10 +38,8 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
         not isinstance(v, list) for r in records for v in r.get("fields", {}).values()
     )
     name = "annotations.csv" if flat else "annotations.jsonl"
-    if layout.get("form", "jsonl") == ("csv" if flat else "jsonl"):
-        ends = layout.get(layout.get("file", ""), "lf")
-    else:
-        ends = "lf"
+    same_form = layout.get("form", "jsonl") == ("csv" if flat else "jsonl")
+    ends = layout.get(layout.get("file", ""), "lf") if same_form else "lf"
     text = (
         _csv(records)
         if flat
@@ -66,17 +64,17 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
         return records[key]
 
     for row in _plain(snapshot.ratings).iter_rows(named=True):
-        one = record(row["stimulus"], row["rater"])
+        own = record(row["stimulus"], row["rater"])
         question, value, answer = row["question"], row["value"], row.get("answer")
         if question in JUDGED:
-            one[question] = answer if answer is not None else value
+            own[question] = answer if answer is not None else value
         further = {
             k: v
             for k, v in row.items()
             if v is not None
             and k not in {"rater", "stimulus", "question", "value", "answer", "repeat", "position"}
         }
-        one.update({k: v for k, v in further.items() if k not in one})
+        own.update({k: v for k, v in further.items() if k not in own})
     for row in snapshot.ledger.filter(pl.col("reason") == EMPTY).iter_rows(named=True):
         record(row["stimulus"], row["rater"])
     raters: dict[str, list[str | None]] = {}
@@ -89,7 +87,7 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
     for image in about:
         if image not in raters:
             record(image, None)
-    return [_ordered(one) for one in records.values()]
+    return [_ordered(own) for own in records.values()]
 
 
 def _about(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
@@ -121,7 +119,7 @@ def _add_field(record: dict[str, Any], row: Mapping[str, Any]) -> None:
         fields[name] = value
     else:
         before = fields[name] if isinstance(fields[name], list) else [fields[name]]
-        fields[name] = [one if isinstance(one, dict) else {"final": one} for one in [*before, value]]
+        fields[name] = [part if isinstance(part, dict) else {"final": part} for part in [*before, value]]
 
 
 def _ordered(record: dict[str, Any]) -> dict[str, Any]:
@@ -158,7 +156,7 @@ def _csv(records: list[dict[str, Any]]) -> str:
         row = {name: value for name, value in record.items() if name != "fields"}
         for name, value in record.get("fields", {}).items():
             parts = value if isinstance(value, dict) else {"final": value}
-            row.update({name if part == "final" else f"{name}_{part}": one for part, one in parts.items()})
+            row.update({name if part == "final" else f"{name}_{part}": cell for part, cell in parts.items()})
         rows.append(row)
     names = list(dict.fromkeys(name for row in rows for name in row))
     texts = {

@@ -8,10 +8,10 @@ Text-to-Music Generation.
 
 from __future__ import annotations
 
-from typing import Any
-
-from heartfelt.analysis.pairwise import ONE_WAY
-from heartfelt.analysis.published import Rows, exact, rounded
+from heartfelt.analysis.effects import ONE_WAY
+from heartfelt.analysis.published import exact, rounded
+from heartfelt.analysis.results import Counts, Effect, Pair
+from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.recipes import recipe_study
 
@@ -38,26 +38,27 @@ class AimoclipsFigures:
         systems = [{system.id for system in study.systems} for study in (base, snapshot.study)]
         return references[0] == references[1] and systems[0] == systems[1]
 
-    def compare(self, counts: dict[str, Any], anova: Rows, pairwise: Rows) -> Rows:
+    def compare(
+        self, counts: Counts, anova: tuple[Effect, ...], pairwise: tuple[Pair, ...]
+    ) -> tuple[PublishedFigure, ...]:
         """Published figures with recomputed ones."""
-        rows = [exact(what, printed, counts[key]) for what, key, printed in COUNTS]
+        rows = [exact(what, printed, getattr(counts, key)) for what, key, printed in COUNTS]
         for n, clips in PER_CLIP.items():
-            rows.append(exact(f"clips with {n} ratings", clips, counts["ratings_per_item"].get(n, 0)))
-        none: dict[str, Any] = {"df": None, "F": None, "eta_squared": None}
-        effects = {(row["outcome"], row["deviation"], row["model"], row["effect"]): row for row in anova}
+            rows.append(exact(f"clips with {n} ratings", clips, counts.ratings_per_item.get(n, 0)))
         for question, deviation, model, effect, df, f, eta in EFFECTS:
-            row = effects.get((question, deviation, model, effect), none)
+            key = (question, deviation, model, effect)
+            row = next((e for e in anova if (e.outcome, e.deviation, e.model, e.effect) == key), None)
             name = f"{deviation} {question} deviation by {effect}"
-            rows.append(exact(f"degrees of freedom, {name}", list(df), row["df"]))
-            rows.append(rounded(f"F, {name}", f, row["F"]))
-            rows.append(rounded(f"eta squared, {name}", eta, row["eta_squared"]))
+            rows.append(exact(f"degrees of freedom, {name}", df, None if row is None else row.df))
+            rows.append(rounded(f"F, {name}", f, None if row is None else row.f))
+            rows.append(rounded(f"eta squared, {name}", eta, None if row is None else row.eta_squared))
         for question, printed in PAIRS:
-            key = (question, "signed", "system", ONE_WAY)
+            family = (question, "signed", "system", ONE_WAY)
             differ = sum(
-                bool(row["significant"])
-                for row in pairwise
-                if (row["outcome"], row["deviation"], row["factor"], row["method"]) == key
+                bool(pair.significant)
+                for pair in pairwise
+                if (pair.outcome, pair.deviation, pair.factor, pair.method) == family
             )
             what = f"pairs of systems that differ in signed {question} deviation (one-way Tukey-Kramer, as published)"
             rows.append(exact(what, printed, differ))
-        return rows
+        return tuple(rows)

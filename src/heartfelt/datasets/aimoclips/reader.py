@@ -19,7 +19,7 @@ from heartfelt.files import write_text
 from heartfelt.formats.columns import need, numbers, read_table, unique_keys, whole_numbers
 from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
 from heartfelt.formats.format import Format
-from heartfelt.media.probe import find_media, probe_stimuli
+from heartfelt.media.probe import AT_HAND, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -33,16 +33,7 @@ RATINGS = "ratings_metadata.csv"
 INTENTS = "emotion_intents_metadata.csv"
 QUESTIONS = ("valence", "arousal")
 PUBLISHED_LAYOUT = {CLIPS: "lf", RATINGS: "crlf", INTENTS: "lf, none at the end"}
-CLIP_COLUMNS = (
-    "index",
-    "audio_file",
-    "model",
-    "emotion",
-    "file_index",
-    "valence",
-    "arousal",
-    "num_annotators",
-)
+CLIP_COLUMNS = ("index", "audio_file", "model", "emotion", "file_index", *QUESTIONS, "num_annotators")
 
 
 class AimoclipsFormat(Format):
@@ -53,6 +44,8 @@ class AimoclipsFormat(Format):
     options: ClassVar[Mapping[str, str]] = {
         "media": "folder of the audio, music_clips/ beside the files if left out"
     }
+
+    example_data: ClassVar[str] = "example/aimoclips"
 
     def recognises(self, source: Path) -> bool:
         """A folder with the three files."""
@@ -68,7 +61,7 @@ class AimoclipsFormat(Format):
         intents = _intents(source / INTENTS)
         clips = _clips(source / CLIPS)
         ratings = _ratings(source / RATINGS)
-        _hold_together(clips, ratings, source)
+        _check_same_clips(clips, ratings, source)
         stimuli, ledger = _grid(clips)
         root = source / options.get("media", "music_clips")
         stimuli = _with_paths(stimuli, root)
@@ -96,33 +89,6 @@ class AimoclipsFormat(Format):
         for name, frame in ((CLIPS, _clip_rows(snapshot, ratings)), (RATINGS, ratings), (INTENTS, intents)):
             write_text(target / name, with_line_ends(csv_text(frame), layout[name]))
 
-    def example(self, folder: Path) -> Path:
-        """Two systems, two intents, three clips a cell, four raters."""
-        source = folder / "aimoclips"
-        source.mkdir(parents=True)
-        write_text(
-            source / INTENTS,
-            "quadrant,emotion,gt_valence,gt_arousal\nhv_ha,happy,8.47,6.05\nlv_la,sad,2.1,3.49",
-        )
-        names = [
-            (s, e, i)
-            for s in ("One", "Two")
-            for e in ("happy", "sad")
-            for i in (1, 2, 3)
-            if (s, e, i) != ("Two", "sad", 3)
-        ]
-        lines, means = [], []
-        for place, (s, e, i) in enumerate(names, 1):
-            file = f"{s}_{e}_{i}_crop.wav"
-            scores = [(1 + (place * 2 + r) % 9, 1 + (place + r * 3) % 9) for r in range(4)]
-            lines += [f"P{r + 1},{file},{v},{a}" for r, (v, a) in enumerate(scores)]
-            v, a = (round(sum(x) / 4, 3) for x in zip(*scores, strict=True))
-            means.append(f"{place},{file},{s},{e},{i},{v},{a},4")
-        lines.sort(key=lambda line: line.split(",")[0])
-        write_text(source / RATINGS, "user,audio_file,valence,arousal\n" + "\n".join(lines) + "\n")
-        write_text(source / CLIPS, ",".join(CLIP_COLUMNS) + "\n" + "\n".join(means) + "\n")
-        return source
-
 
 def _intents(path: Path) -> pl.DataFrame:
     frame = read_table(path)
@@ -149,7 +115,7 @@ def _ratings(path: Path) -> pl.DataFrame:
     return frame.with_columns(numbers(frame, name, str(path)) for name in QUESTIONS)
 
 
-def _hold_together(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> None:
+def _check_same_clips(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> None:
     """The two files must describe the same clips; a file cut off between two lines shows here."""
     strangers = ratings.filter(~pl.col("audio_file").is_in(clips["audio_file"].implode()))
     if strangers.height:
@@ -203,11 +169,11 @@ def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
-    found = find_media(root) if root.is_dir() else {}
+    files = find_media(root) if root.is_dir() else {}
     paths = []
     for name, system in stimuli.select("stimulus", "system").iter_rows():
         stem = name.removesuffix(".wav").removesuffix("_crop")
-        paths.append(found.get(stem, f"{system}/{stem}.wav"))
+        paths.append(files.get(stem, f"{system}/{stem}.wav"))
     return stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
 
 
@@ -276,18 +242,6 @@ def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
     for name in QUESTIONS:
         if f"mean_{name}" in joined.columns:
             joined = joined.with_columns(pl.col(f"mean_{name}").fill_null(pl.col(name)).alias(name))
-    own = {
-        "mean_valence",
-        "mean_arousal",
-        "path",
-        "found",
-        "duration",
-        "rate",
-        "channels",
-        "bytes",
-        "media_problem",
-        "prompt",
-        *CLIP_COLUMNS,
-    }
+    own = {"mean_valence", "mean_arousal", "prompt", *AT_HAND, *CLIP_COLUMNS}
     extras = [name for name in joined.columns if name not in own]
     return joined.sort("index").select(*CLIP_COLUMNS, *extras)

@@ -13,8 +13,7 @@ class Emolia(Dataset):
 
     def formats(self) -> Formats:
         """``emolia-emo`` and ``emolia-dim``."""
-        from heartfelt.datasets.emolia.dim import EmoliaDim
-        from heartfelt.datasets.emolia.emo import EmoliaEmo
+        from heartfelt.datasets.emolia.formats import EmoliaDim, EmoliaEmo
 
         return {"emolia-emo": EmoliaEmo(), "emolia-dim": EmoliaDim()}
 

@@ -6,7 +6,7 @@
 | ``pairwise_exact`` | share of agreeing pairs of votes, mean over complete items: the human upper bound |
 | ``pairwise_kappa`` | Cohen's kappa of every pair of raters on the items they share, and the mean over pairs |
 | ``fleiss_kappa`` | Fleiss' kappa over items with two or more votes, any number of votes |
-| ``human_pairwise_accuracy``, ``…_balanced_accuracy`` | one rater held against another, mean over pairs of raters |
+| ``human_pairwise_accuracy``, ``…_balanced_accuracy`` | one rater compared with another, mean over pairs of raters |
 | ``human_loo_accuracy``, ``…_balanced_accuracy`` | each vote against the majority of the others, of three or more |
 
 A pair of raters who share no item is no pair; a vote that is not there disagrees with nobody; a tie among the others is
@@ -69,11 +69,11 @@ def figures(material: Material) -> Figures:
     eligible = sizes.filter(pl.col("n") >= LEAST_HUMANS)
     if material.prior:  # Items without one would mix panels with and without the prior.
         eligible = eligible.filter(pl.col("item").is_in(list(material.prior)))
-    told = binary.join(eligible, on="item", how="semi", maintain_order="left")
+    rated = binary.join(eligible, on="item", how="semi", maintain_order="left")
     both = eligible.join(complete, on="item", how="semi")
     return Figures(
         agreement,
-        _with_prior(told, material),
+        _with_prior(rated, material),
         tables,
         _by_coverage(binary, sizes),
         eligible.height if material.prior else 0,
@@ -107,7 +107,7 @@ def _suite(
     }
     mean_kappa, accuracies, pairs = _pairs(votes, None)
     out[f"pairwise_{level}_kappa"] = mean_kappa
-    out |= {f"human_{name}{tail}": found for name, found in accuracies.items()}
+    out |= {f"human_{name}{tail}": estimate for name, estimate in accuracies.items()}
     return out, pairs
 
 
@@ -126,9 +126,9 @@ def _pairs(
     kappa = cohen_kappa(*columns, prior=prior)
     out: dict[str, Estimate] = {}
     for name, compute in zip(names, (pairwise_accuracy, pairwise_balanced_accuracy), strict=True):
-        found = compute(*columns, prior=prior)
-        out[name] = found.mean
-        out[f"{name}_pooled"] = found.pooled or Estimate.missing("no pairs of votes", name)
+        pairwise = compute(*columns, prior=prior)
+        out[name] = pairwise.mean
+        out[f"{name}_pooled"] = pairwise.pooled or Estimate.missing("no pairs of votes", name)
     return kappa.mean, out, kappa.pairs
 
 
@@ -151,7 +151,7 @@ def _with_prior(votes: pl.DataFrame, material: Material) -> dict[str, Estimate]:
         columns = _columns(votes)
         others = leave_one_out(*columns, prior=prior)
         kappa, accuracies, _ = _pairs(votes, prior)
-        out = {f"preselection_{name}": found for name, found in accuracies.items()}
+        out = {f"preselection_{name}": estimate for name, estimate in accuracies.items()}
         out |= {
             "preselection_loo_accuracy": others.accuracy,
             "preselection_loo_balanced_accuracy": others.balanced_accuracy,
@@ -170,10 +170,10 @@ def _by_coverage(votes: pl.DataFrame, sizes: pl.DataFrame) -> dict[str, dict[str
     """Agreement of items with two, three, ... votes each, which a mean over all of them would mix."""
     out: dict[str, dict[str, Any]] = {}
     for (n,), part in sorted(sizes.filter(pl.col("n") > 1).partition_by("n", as_dict=True).items()):
-        found = exact_agreement(*_columns(votes.join(part, on="item", how="semi", maintain_order="left")))
+        exact = exact_agreement(*_columns(votes.join(part, on="item", how="semi", maintain_order="left")))
         out[str(n)] = {
             "items": part.height,
-            "exact_binary": found.unanimous.to_json(),
-            "pairwise_exact_binary": found.pairwise.to_json(),
+            "exact_binary": exact.unanimous,
+            "pairwise_exact_binary": exact.pairwise,
         }
     return out

@@ -1,4 +1,4 @@
-"""emolia-bench's own benchmark files: predictions, metrics by slice, a summary and a report, its faults mended.
+"""emolia-bench's own benchmark files: predictions, metrics by slice, a summary and a report, its faults fixed.
 
 Headline is balanced accuracy on ``majority_present`` at the fixed threshold with failures counted as wrong, in bands: below .55
 bad, .65 weak, .75 medium, .85 good, else excellent. Failed rows stay in ``predictions.csv`` and are counted in every table; next
@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from heartfelt.datasets.emolia.labels_table import gather, spelt
-from heartfelt.datasets.emolia.report import number
 from heartfelt.datasets.emolia.report import table as markdown
 from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, subsets_of
 from heartfelt.files import write_text
@@ -30,6 +29,7 @@ from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import accuracy, auroc, balanced_accuracy, f1, precision, recall
 from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval
 
 FOLDER = "benchmark_outputs"
 BANDS = ((0.55, "bad"), (0.65, "weak"), (0.75, "medium"), (0.85, "good"))
@@ -100,15 +100,15 @@ def _rows(
     )
 
 
-def _write(target: Path, subset: Subset, rows: pl.DataFrame, said: dict[str, Any]) -> None:
+def _write(target: Path, subset: Subset, rows: pl.DataFrame, summary: dict[str, Any]) -> None:
     columns = ("file_name", *subset.form.keys, *_AFTER, "ok", "error")
     write_text(target / "predictions.csv", csv_text(spelt(rows.select(columns))))
     by = ("task_type" if subset.form.kind == "emo" else "polarity", "benchmark_bucket")
     tables = {name: _by(rows, name) for name in by}
     for name, table in tables.items():
         write_text(target / f"metrics_by_{name}.csv", csv_text(table))
-    write_json(target / "summary.json", said)
-    write_text(target / "report.md", _report(said, tables))
+    write_json(target / "summary.json", summary)
+    write_text(target / "report.md", _report(summary, tables))
 
 
 def _by(rows: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -131,17 +131,17 @@ def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
     }
     pairs = done["_majority"].cast(pl.Int64).to_numpy(), done["pred_present"].to_numpy()
     truth = held["_majority"].cast(pl.Int64).to_numpy()
-    said = held["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    wrong = np.where(held["ok"].to_numpy() & np.isfinite(said), said, 1 - truth).astype(np.int64)
+    predicted = held["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    wrong = np.where(held["ok"].to_numpy() & np.isfinite(predicted), predicted, 1 - truth).astype(np.int64)
     out |= {name: measure(*pairs) for name, measure in _MEASURES.items()}
     out["balanced_accuracy_with_failures"] = balanced_accuracy(truth, wrong)
     out["auroc"] = auroc(pairs[0], done["similarity"].to_numpy())
     return out
 
 
-def _flat(found: dict[str, Any]) -> dict[str, Any]:
+def _flat(metrics: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for name, value in found.items():
+    for name, value in metrics.items():
         if isinstance(value, Estimate):
             out |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
         else:
@@ -152,15 +152,15 @@ def _flat(found: dict[str, Any]) -> dict[str, Any]:
 def _summary(
     subset: Subset, rows: pl.DataFrame, scores: Scores, model: str, options: ScoreOptions
 ) -> dict[str, Any]:
-    found = _metrics(rows)
+    metrics = _metrics(rows)
     task = next(
         (t.id for t in scores.tasks if t.kind == "binary" and set(t.questions) <= set(subset.questions)), None
     )
     own = None if task is None else scores.find(task, model)
     held = None if task is None else scores.find(task, model, "balanced_accuracy", at=HELD_OUT)
-    counts = {name: value for name, value in found.items() if not isinstance(value, Estimate)}
-    estimates = {name: value for name, value in found.items() if isinstance(value, Estimate)}
-    said: dict[str, Any] = {
+    counts = {name: value for name, value in metrics.items() if not isinstance(value, Estimate)}
+    estimates = {name: value for name, value in metrics.items() if isinstance(value, Estimate)}
+    out: dict[str, Any] = {
         "subset": subset.name,
         "model": model,
         "threshold": options.threshold,
@@ -168,44 +168,45 @@ def _summary(
         "selection": to_json(options.selection),
         **counts,
         **{name: value.value for name, value in estimates.items()},
-        "band": band(found["balanced_accuracy_with_failures"].value),
-        "estimates": {name: value.to_json() for name, value in estimates.items()},
+        "band": band(metrics["balanced_accuracy_with_failures"].value),
+        "estimates": estimates,
     }
     if own is not None:
-        said["balanced_accuracy_resampled_over_stimuli"] = own.estimate.to_json()
-        said["ceiling"] = own.ceiling.to_json()
-        said["share_of_ceiling"] = own.of_ceiling.to_json()
-        said["chance"] = own.chance.to_json()
-        said["p_chance"] = own.p_chance.to_json()
+        out["balanced_accuracy_resampled_over_stimuli"] = own.estimate
+        out["ceiling"] = own.ceiling
+        out["share_of_ceiling"] = own.of_ceiling
+        out["chance"] = own.chance
+        out["p_chance"] = own.p_chance
     if held is not None:
-        said["balanced_accuracy_at_held_out_threshold"] = held.estimate.to_json()
+        out["balanced_accuracy_at_held_out_threshold"] = held.estimate
     errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)
-    return said | {"errors": {str(text): int(n) for text, n in errors.iter_rows()}}
+    return out | {"errors": {str(text): int(n) for text, n in errors.iter_rows()}}
 
 
-def _report(said: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
-    found = said["estimates"]
+def _report(summary: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
+    estimates = summary["estimates"]
     parts = [
-        f"# {said['subset']}: {said['model']}",
-        f"Balanced accuracy on `majority_present` at threshold {said['threshold']:g}: "
-        f"**{number(found['balanced_accuracy_with_failures'])}** with failures counted as wrong ({said['band'] or 'no band'}); "
-        f"{number(found['balanced_accuracy'])} on the rows that were answered.",
-        f"{said['n']:,} items were asked; {said['n_tied']:,} are tied and in no figure, {said['n_failed']:,} failed, "
-        f"{said['n_scored']:,} are scored.",
+        f"# {summary['subset']}: {summary['model']}",
+        f"Balanced accuracy on `majority_present` at threshold {summary['threshold']:g}: "
+        f"**{interval(estimates['balanced_accuracy_with_failures'], 3)}** with failures counted as wrong"
+        f" ({summary['band'] or 'no band'}); "
+        f"{interval(estimates['balanced_accuracy'], 3)} on the rows that were answered.",
+        f"{summary['n']:,} items were asked; {summary['n_tied']:,} are tied and in no figure, {summary['n_failed']:,} failed, "
+        f"{summary['n_scored']:,} are scored.",
     ]
-    if "ceiling" in said:
-        parts.append(f"Ceiling of these labels: {number(said['ceiling'])}.")
-    if "balanced_accuracy_at_held_out_threshold" in said:
-        held = number(said["balanced_accuracy_at_held_out_threshold"])
+    if "ceiling" in summary:
+        parts.append(f"Ceiling of these labels: {interval(summary['ceiling'], 3)}.")
+    if "balanced_accuracy_at_held_out_threshold" in summary:
+        held = interval(summary["balanced_accuracy_at_held_out_threshold"], 3)
         parts.append(f"At a threshold chosen on other stimuli: {held}.")
     names = ("accuracy", "precision", "recall", "f1", "auroc")
-    parts.append(markdown(("figure", "value"), [(name, number(found[name])) for name in names]))
+    parts.append(markdown(("figure", "value"), [(name, interval(estimates[name], 3)) for name in names]))
     for name, table in tables.items():
         shown = (name, "n", "n_failed", "n_scored", "balanced_accuracy", "accuracy", "auroc")
         parts.append(f"## By {name.replace('_', ' ')}")
         parts.append(markdown(shown, table.select(shown).iter_rows()))
-    if said["errors"]:
-        parts += ["## What failed", "\n".join(f"- {text}: {n:,}" for text, n in said["errors"].items())]
+    if summary["errors"]:
+        parts += ["## What failed", "\n".join(f"- {text}: {n:,}" for text, n in summary["errors"].items())]
     parts.append(
         "Bands of balanced accuracy: below .55 bad, .65 weak, .75 medium, .85 good, else excellent. Brackets are 95% "
         "intervals over items."

@@ -8,7 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, items_of
-from heartfelt.labels.answers import first_answers
+from heartfelt.labels import first_answers
 from heartfelt.labels.buckets import ITEM, Buckets, buckets, forced
 from heartfelt.snapshot import Snapshot
 
@@ -46,8 +46,8 @@ class Material:
     @cached_property
     def prior(self) -> dict[int, bool]:
         """What rated items were chosen to show, by the item's number."""
-        told = self.labels.filter(pl.col("_intended").is_not_null())
-        return dict(told.select("item", "_intended").iter_rows())
+        chosen = self.labels.filter(pl.col("_intended").is_not_null())
+        return dict(chosen.select("item", "_intended").iter_rows())
 
 
 def gather(snapshot: Snapshot, subset: Subset, options: EmoliaOptions) -> Material:

@@ -1,22 +1,81 @@
-"""emolia-bench's own files, with its faults fixed, as an output layout (``--as emolia``)."""
+"""emolia-bench's own files, its faults fixed, as an output layout (``--as emolia``): a folder per subset and one report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
+from heartfelt.datasets.emolia.agreement import figures
 from heartfelt.datasets.emolia.benchmark_files import write_emolia_bench
-from heartfelt.datasets.emolia.subset import subsets_of
-from heartfelt.datasets.emolia.write import write_emolia
+from heartfelt.datasets.emolia.labels_table import gather, spelt, written
+from heartfelt.datasets.emolia.report import report
+from heartfelt.datasets.emolia.slices import incomplete, more_raters, slices
+from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, subsets_of
+from heartfelt.datasets.emolia.summary import summary
 from heartfelt.errors import InputError
+from heartfelt.files import whole_folder, write_text
+from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.scoring.layouts import OutputLayout
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
+from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
+
+FOLDER = "analysis_outputs"
+
+
+def write_emolia(
+    snapshot: Snapshot | Sequence[Snapshot],
+    folder: Path | str,
+    options: EmoliaOptions | None = None,
+    *,
+    replace: bool = False,
+) -> Path:
+    """Write ``folder/analysis_outputs/`` of one snapshot, or of several (emo and dim) with one report; return it."""
+    snapshots = [snapshot] if isinstance(snapshot, Snapshot) else list(snapshot)
+    options = options or EmoliaOptions()
+    subsets = [(each, subset) for each in snapshots for subset in subsets_of(each)]
+    names = [subset.name for _, subset in subsets]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice or not subsets:
+        raise InputError(
+            f"Two snapshots are called '{twice[0]}'." if twice else "There is no snapshot to write.",
+            "Write each to a folder of its own." if twice else "Pass one or more snapshots.",
+        )
+    made = {subset.name: _files(each, subset, options) for each, subset in subsets}
+    target = Path(folder) / FOLDER
+    with whole_folder(target, replace=replace) as scratch:
+        for name, (tables, facts) in made.items():
+            (scratch / name).mkdir()
+            for file, table in tables.items():
+                write_text(scratch / name / file, csv_text(table))
+            write_json(scratch / name / "summary.json", facts)
+        write_text(scratch / "report.md", report([facts for _, facts in made.values()]))
+    return target
+
+
+def _files(
+    snapshot: Snapshot, subset: Subset, options: EmoliaOptions
+) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    material = gather(snapshot, subset, options)
+    if not material.labels.height:
+        raise InputError(
+            f"Nobody has rated any item of '{subset.name}' yet.",
+            "Collect ratings first, or point to data with some.",
+        )
+    tables = slices(material)
+    facts = summary(material, figures(material), tables)
+    files = {
+        "benchmark_labels.csv": written(material),
+        **{name: spelt(table) for name, table in tables.items()},
+        "incomplete_items.csv": incomplete(material),
+        "items_with_more_raters.csv": more_raters(material),
+    }
+    return files, facts
 
 
 class EmoliaLayout(OutputLayout):

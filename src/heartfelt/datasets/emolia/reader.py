@@ -2,7 +2,7 @@
 
 An item is a file under a key (an emotion and a task type; a dimension, a level and a polarity). Per item and rater
 the last row by ``created_at`` counts, and of rows of the same moment the one further down; earlier rows and rows
-without a rating go to the ledger with everything they said, so that the files can be written back as they were.
+without a rating go to the ledger with all their cells, so that the files can be written back as they were.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from heartfelt.formats.columns import (
     numbers,
     one_word_of,
     read_table,
+    refuse,
     unique_keys,
 )
 from heartfelt.formats.delimited import line_ends, open_delimited
-from heartfelt.tables import lossless_types
+from heartfelt.tables import RATINGS, lossless_types
 
 ANNOTATIONS, USERS, FLAGS, VARIABLES = "annotations.csv", "users.csv", "flags.csv", "variables.json"
 SUPERSEDED = "answered again: of a rater's answers to one item the last counts"
@@ -37,20 +38,7 @@ USER_COLUMNS = (
     "username", "is_active", "is_admin", "onboarded", "annotation_count", "created_at", "age", "languages",
     "gender", "consent", "degree", "expertise", "listening_setup",
 )  # fmt: skip
-_TAKEN = (
-    "rater",
-    "stimulus",
-    "question",
-    "value",
-    "answer",
-    "seconds",
-    "at",
-    "repeat",
-    "what",
-    "reason",
-    "stage",
-    "path",
-)
+_RESERVED = {*RATINGS.names, "what", "reason", "stage", "path"} - {"position"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +47,19 @@ class Subset:
 
     name: str
     keys: tuple[str, ...]
-    """What, beside the file, names an item; joined with ``/`` it is the question's id."""
+    """What names an item, next to the file; joined with ``/`` it is the question's id."""
     answers: tuple[str, ...]
     """The answers, in the order of their codes 0, 1, ..."""
     words: Mapping[str, tuple[str, ...]]
     """The words a key may take, where they are fixed."""
-    beside: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
     """Columns of the annotations that are no part of the key."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of ``annotations.csv``."""
         times = ("reaction_time_ms", "sample_time_ms", "created_at")
-        return ("annotation_id", "username", *self.beside, *self.keys, "file_name", "rating", *times)
+        return ("annotation_id", "username", *self.further, *self.keys, "file_name", "rating", *times)
 
     @property
     def flag_columns(self) -> tuple[str, ...]:
@@ -98,7 +86,7 @@ class Files:
 
 def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> Files:
     """Find a subset's files from the repository's root, its ``annotations``, the subset's folder or the CSV."""
-    annotations = _annotations(source, subset)
+    annotations = find_annotations(source, subset)
     if annotations is None:
         raise InputError(
             f"{source} holds no {ANNOTATIONS} of {subset.name}.",
@@ -106,26 +94,28 @@ def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> File
         )
     folder = annotations.parent
     around = [folder, *list(folder.resolve().parents)[:2]]
-    rooms = [place / "dataset" / subset.name for place in around]
+    homes = [place / "dataset" / subset.name for place in around]
     return Files(
         annotations,
-        _there(folder / USERS),
-        _there(folder / FLAGS),
+        _first(folder / USERS),
+        _first(folder / FLAGS),
         _named(options, "variables", source)
-        or _first(folder / VARIABLES, *(room / VARIABLES for room in rooms)),
-        _media(options, source, rooms, subset),
+        or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
+        _media(options, source, homes, subset),
     )
 
 
-def _annotations(source: Path, subset: Subset) -> Path | None:
+def find_annotations(source: Path, subset: Subset) -> Path | None:
+    """The annotations at or below ``source``: those of this subset, or any if there are none."""
     if source.is_file():
         return source
     tails = ("", subset.name, f"annotations/{subset.name}", f"annotations_raw/{subset.name}", "annotations")
-    found = [source / tail / ANNOTATIONS for tail in tails if (source / tail / ANNOTATIONS).is_file()]
-    return next((path for path in found if _is_subset(path, subset)), found[0] if found else None)
+    files = [source / tail / ANNOTATIONS for tail in tails if (source / tail / ANNOTATIONS).is_file()]
+    return next((path for path in files if is_subset(path, subset)), files[0] if files else None)
 
 
-def _is_subset(path: Path, subset: Subset) -> bool:
+def is_subset(path: Path, subset: Subset) -> bool:
+    """Whether the header of a file has the keys of this subset."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             header = {name.strip() for name in file.readline().split(",")}
@@ -134,18 +124,8 @@ def _is_subset(path: Path, subset: Subset) -> bool:
     return {*subset.keys, "file_name", "rating"} <= header
 
 
-def recognises(source: Path, subset: Subset) -> bool:
-    """Whether there are annotations of this subset at ``source``."""
-    path = _annotations(source, subset) if source.is_dir() or source.suffix.lower() == ".csv" else None
-    return path is not None and _is_subset(path, subset)
-
-
-def _there(path: Path) -> Path | None:
-    return path if path.is_file() else None
-
-
 def _first(*paths: Path) -> Path | None:
-    return next((path for path in paths if path.exists()), None)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _named(options: Mapping[str, str], option: str, source: Path) -> Path | None:
@@ -159,14 +139,13 @@ def _named(options: Mapping[str, str], option: str, source: Path) -> Path | None
     return path
 
 
-def _media(options: Mapping[str, str], source: Path, rooms: list[Path], subset: Subset) -> Path | None:
+def _media(options: Mapping[str, str], source: Path, homes: list[Path], subset: Subset) -> Path | None:
     named = _named(options, "media", source)
-    found = next((room / "data" for room in rooms if (room / "data").is_dir()), None)
-    if named is None and found is None and subset.beside:
-        # An earlier layout had the <Emotion>_best folders directly below dataset/.
-        flat = [place for room in rooms for place in (room, room.parent)]
-        found = next((place for place in flat if place.is_dir() and next(place.glob("*_best"), None)), None)
-    return named or found
+    places = [home / "data" for home in homes]
+    if subset.further:  # an earlier layout had the <Emotion>_best folders directly below dataset/
+        flat = [place for home in homes for place in (home, home.parent)]
+        places += [place for place in flat if place.is_dir() and next(place.glob("*_best"), None)]
+    return named or next((place for place in places if place.is_dir()), None)
 
 
 def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
@@ -174,7 +153,7 @@ def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
     where = str(path)
     frame = read_table(path)
     need(frame, subset.columns, where)
-    not_taken(frame, _TAKEN, where)
+    not_taken(frame, sorted(_RESERVED), where)
     if not frame.height:
         raise InputError(f"{path} has a header but no rows.", "Point to a file with annotations.")
     frame = keyed(frame, subset, where)
@@ -191,18 +170,18 @@ def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
     frame = frame.rename({"username": "rater"}).drop("rating").with_columns(typed)
     return lossless_types(
         frame,
-        keep=["rater", *subset.keys, *subset.beside, "file_name", "annotation_id", "created_at", "answer"],
+        keep=["rater", *subset.keys, *subset.further, "file_name", "annotation_id", "created_at", "answer"],
     )
 
 
 def keyed(frame: pl.DataFrame, subset: Subset, where: str) -> pl.DataFrame:
     """A table of annotations or flags with clean ids and the question each row is about."""
-    names = ("username", *subset.beside, *subset.keys, "file_name")
+    names = ("username", *subset.further, *subset.keys, "file_name")
     frame = frame.with_columns(ids(frame[name]).alias(name) for name in names if name in frame.columns)
     filled(frame, ["username", *subset.keys, "file_name"], where)
     for name, words in subset.words.items():
         frame = frame.with_columns(one_word_of(frame, name, words, where))
-    for name in ("file_name", *subset.keys, *subset.beside):
+    for name in ("file_name", *subset.keys, *subset.further):
         if name in frame.columns:
             inside_paths(frame[name], where)
             _plain_names(frame[name], where)
@@ -210,13 +189,9 @@ def keyed(frame: pl.DataFrame, subset: Subset, where: str) -> pl.DataFrame:
 
 
 def _plain_names(series: pl.Series, where: str) -> None:
-    bad = (series.str.contains(r"[\x00-\x1f]") | (series.str.len_chars() > 120)).fill_null(False)
-    if bad.any():
-        row = int(bad.arg_max() or 0)
-        raise InputError(
-            f"{where}, line {row + 2}, column '{series.name}': {series[row][:40]!r} is no name.",
-            "A name has at most 120 characters and no line breaks; the quotes in the file may be broken.",
-        )
+    bad = series.str.contains(r"[\x00-\x1f]") | (series.str.len_chars() > 120)
+    fix = "A name has at most 120 characters and no line breaks; the quotes in the file may be broken."
+    refuse(bad, series.str.slice(0, 40), where, "'{cell}' is not a name.", fix)
 
 
 def _same_id_same_row(frame: pl.DataFrame, where: str) -> None:
@@ -248,14 +223,14 @@ def split_last(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def ledger_of(left: pl.DataFrame) -> pl.DataFrame | None:
-    """The rows that do not count, with why and with everything they said."""
+    """The rows that do not count, with the reason and all their cells."""
     if not left.height:
         return None
     reason = pl.when(pl.col("value").is_null()).then(pl.lit(UNANSWERED)).otherwise(pl.lit(SUPERSEDED))
-    said = left.with_columns(
+    rows = left.with_columns(
         pl.lit("rating").alias("what"), reason.alias("reason"), pl.lit("source").alias("stage")
     )
-    return said.drop("value", "seconds", "at")
+    return rows.drop("value", "seconds", "at")
 
 
 def read_users(path: Path | None, seen: list[str]) -> pl.DataFrame:
@@ -290,8 +265,8 @@ def read_flags(path: Path | None, subset: Subset) -> pl.DataFrame | None:
     need(frame, subset.flag_columns, where)
     not_taken(frame, ["rater", "stimulus", "question", "flags", "flagged"], where)
     frame = keyed(frame, subset, where)
-    said = [name for name in frame.columns if name not in {*subset.keys, "file_name", "question"}]
-    texts = [json.dumps(row, ensure_ascii=False) for row in frame.select(said).iter_rows(named=True)]
+    own = [name for name in frame.columns if name not in {*subset.keys, "file_name", "question"}]
+    texts = [json.dumps(row, ensure_ascii=False) for row in frame.select(own).iter_rows(named=True)]
     return (
         frame.select(*subset.keys, "file_name", "question")
         .with_columns(pl.Series("flags", texts, pl.String))
@@ -300,11 +275,11 @@ def read_flags(path: Path | None, subset: Subset) -> pl.DataFrame | None:
 
 
 def items_of(
-    kept: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: Subset
+    last: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: Subset
 ) -> pl.DataFrame:
     """One row per item with its key; items that only a flag names are there too."""
     names = ["stimulus", "question", "file_name", *subset.keys]
-    parts = [kept.select(*names, *subset.beside), left.select(*names, *subset.beside)]
+    parts = [last.select(*names, *subset.further), left.select(*names, *subset.further)]
     if flags is not None:
         parts.append(flags.select(names))
     items = (
@@ -312,9 +287,9 @@ def items_of(
         .unique(["stimulus", "question"], keep="first", maintain_order=True)
         .select(names)
     )
-    for name in subset.beside:
+    for name in subset.further:
         items = items.join(
-            _all_values(kept, left, ["stimulus", "question"], name),
+            all_values(last, left, ["stimulus", "question"], name),
             on=["stimulus", "question"],
             how="left",
             maintain_order="left",
@@ -327,17 +302,12 @@ def items_of(
     return items.with_columns(pl.col("flags").is_not_null().alias("flagged"))
 
 
-def _all_values(kept: pl.DataFrame, left: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
+def all_values(last: pl.DataFrame, left: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
     """All values of a column per group, joined with ``|``; rows that do not count only where no others are."""
-    rest = left.join(kept, on=by, how="anti")
-    both = pl.concat([kept.select(*by, name), rest.select(*by, name)])
+    rest = left.join(last, on=by, how="anti")
+    both = pl.concat([last.select(*by, name), rest.select(*by, name)])
     joined = both.group_by(by).agg(pl.col(name).drop_nulls().unique().sort().str.join("|"))
     return joined.with_columns(pl.col(name).replace("", None))
-
-
-def beside_of(kept: pl.DataFrame, left: pl.DataFrame, name: str) -> pl.DataFrame:
-    """All values a column takes per stimulus, joined with ``|``."""
-    return _all_values(kept, left, ["stimulus"], name)
 
 
 def order_notes(left: pl.DataFrame, items: pl.DataFrame, flags: pl.DataFrame | None) -> dict[str, str]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-MENDED = (
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval
+
+FIXED = (
     "A pair of raters who share no item is missing, not a disagreement: every pairwise figure is over votes that exist.",
     "A tie has no majority. Tied items have a bucket of their own, `tied`; they are left out of majority and match rates "
     "and counted beside them. In `benchmark_labels.csv` the column `majority_present` still holds the smaller label for them, "
@@ -29,28 +32,23 @@ _PUBLISHED = (
 def report(summaries: Sequence[dict[str, Any]]) -> str:
     """The report over the subsets whose summaries these are."""
     parts = ["# Annotation analysis", _headline(summaries)]
-    for said in summaries:
+    for summary in summaries:
         parts += [
-            f"## {said['subset']}",
-            _methods(said),
-            _counts(said),
-            _buckets(said),
-            _agreement(said),
-            _slices(said),
+            f"## {summary['subset']}",
+            _methods(summary),
+            _counts(summary),
+            _buckets(summary),
+            _agreement(summary),
+            _slices(summary),
         ]
-        parts += [_flags(said)] if said.get("flags") else []
+        parts += [_flags(summary)] if summary.get("flags") else []
     parts.append(_closing(summaries))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def number(estimate: dict[str, Any], digits: int = 3) -> str:
-    """An estimate with its interval, or why there is none."""
-    if estimate["value"] is None:
-        return f"n/a ({estimate['why_missing']})"
-    text = f"{estimate['value']:.{digits}f}"
-    if estimate.get("low") is None or estimate.get("high") is None:
-        return text
-    return f"{text} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+def number(estimate: Estimate) -> str:
+    """An estimate with its interval, or why there is none, to three places."""
+    return interval(estimate, 3)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -68,15 +66,15 @@ def _cell(thing: Any) -> str:
 
 def _headline(summaries: Sequence[dict[str, Any]]) -> str:
     rows = []
-    for said in summaries:
-        found = said["estimates"]
+    for summary in summaries:
+        estimates = summary["estimates"]
         shown = (
             "human_upper_bound_binary",
             "human_loo_accuracy",
             "human_loo_balanced_accuracy",
             "fleiss_binary_kappa",
         )
-        rows.append([said["subset"], said["items_rated"], *(number(found[name]) for name in shown)])
+        rows.append([summary["subset"], summary["items_rated"], *(number(estimates[name]) for name in shown)])
     header = (
         "subset",
         "rated items",
@@ -93,29 +91,29 @@ def _headline(summaries: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _methods(said: dict[str, Any]) -> str:
-    found = said["estimates"]
-    people, scale = len(said["annotators"]), ", ".join(f"*{word}*" for word in said["rating_scale"])
+def _methods(summary: dict[str, Any]) -> str:
+    estimates = summary["estimates"]
+    people, scale = len(summary["annotators"]), ", ".join(f"*{word}*" for word in summary["rating_scale"])
     who = f"{people} raters" if people != 1 else "One rater"
     if not people:
         who = "Raters who are not named"
     parts = [
-        f"{who} gave {said['rows_deduplicated']:,} ratings ({scale}) of {said['items_rated']:,} items; of repeated answers by "
-        f"one rater to one item the last counts ({said['rows_raw']:,} rows in all).",
-        f"{said['items_complete']:,} items have {said['raters_of_a_complete_item']} or more raters; "
-        f"{_tied(said['items_tied_binary'])} no majority.",
-        _sentence("Fleiss' κ is", found["fleiss_binary_kappa"])
-        + _sentence(", the mean Cohen's κ over pairs of raters", found["pairwise_binary_kappa"])
+        f"{who} gave {summary['rows_deduplicated']:,} ratings ({scale}) of {summary['items_rated']:,} items; of repeated answers"
+        f" by one rater to one item the last counts ({summary['rows_raw']:,} rows in all).",
+        f"{summary['items_complete']:,} items have {summary['raters_of_a_complete_item']} or more raters; "
+        f"{_tied(summary['items_tied_binary'])} no majority.",
+        _sentence("Fleiss' κ is", estimates["fleiss_binary_kappa"])
+        + _sentence(", the mean Cohen's κ over pairs of raters", estimates["pairwise_binary_kappa"])
         + ".",
         _sentence(
             "A single vote matches the majority of the others with an accuracy of",
-            found["human_loo_accuracy"],
+            estimates["human_loo_accuracy"],
         )
-        + _sentence(" and a balanced accuracy of", found["human_loo_balanced_accuracy"])
+        + _sentence(" and a balanced accuracy of", estimates["human_loo_balanced_accuracy"])
         + ".",
     ]
-    prior = found["gemini_vs_human_consensus_accuracy"]
-    if prior["value"] is not None:
+    prior = estimates["gemini_vs_human_consensus_accuracy"]
+    if prior.value is not None:
         parts.append(
             _sentence("The prior that chose the items matches the majority of the raters with", prior) + "."
         )
@@ -126,11 +124,11 @@ def _tied(items: int) -> str:
     return "one is tied and has" if items == 1 else f"{items:,} are tied and have"
 
 
-def _sentence(words: str, estimate: dict[str, Any]) -> str:
+def _sentence(words: str, estimate: Estimate) -> str:
     return f"{words} {number(estimate)}"
 
 
-def _counts(said: dict[str, Any]) -> str:
+def _counts(summary: dict[str, Any]) -> str:
     names = {
         "rows_raw": "rows in the source",
         "rows_deduplicated": "ratings that count",
@@ -142,22 +140,22 @@ def _counts(said: dict[str, Any]) -> str:
         "items_tied_binary": "items tied between present and absent",
         "items_flagged": "flagged items",
     }
-    rows = [[words, f"{said[name]:,}"] for name, words in names.items()]
+    rows = [[words, f"{summary[name]:,}"] for name, words in names.items()]
     coverage = [
         [f"items with {n} rater{'' if n == '1' else 's'}", f"{k:,}"]
-        for n, k in said["rater_coverage"].items()
+        for n, k in summary["rater_coverage"].items()
     ]
     return table(("count", "n"), [*rows, *coverage])
 
 
-def _buckets(said: dict[str, Any]) -> str:
-    total = max(said["items_rated"], 1)
-    rows = [[name, f"{k:,}", k / total] for name, k in said["buckets"].items()]
+def _buckets(summary: dict[str, Any]) -> str:
+    total = max(summary["items_rated"], 1)
+    rows = [[name, f"{k:,}", k / total] for name, k in summary["buckets"].items()]
     return "### Buckets\n\n" + table(("bucket", "items", "share"), rows)
 
 
-def _agreement(said: dict[str, Any]) -> str:
-    found = said["estimates"]
+def _agreement(summary: dict[str, Any]) -> str:
+    estimates = summary["estimates"]
     names = [
         ("All raters agree, complete items", "exact_3way_{}"),
         ("Agreeing pairs of votes, complete items", "pairwise_exact_{}"),
@@ -166,30 +164,30 @@ def _agreement(said: dict[str, Any]) -> str:
         ("Cohen's κ, mean over pairs of raters", "pairwise_{}_kappa"),
         ("Fleiss' κ", "fleiss_{}_kappa"),
     ]
-    levels = ["binary", "ordinal"] if "fleiss_ordinal_kappa" in found else ["binary"]
-    rows = [[words, *(number(found[name.format(level)]) for level in levels)] for words, name in names]
+    levels = ["binary", "ordinal"] if "fleiss_ordinal_kappa" in estimates else ["binary"]
+    rows = [[words, *(number(estimates[name.format(level)]) for level in levels)] for words, name in names]
     for words, name in _ACCURACIES:
         tails = ["" if level == "binary" else "_ordinal" for level in levels]
-        rows.append([words, *(number(found[f"human_{name}{tail}"]) for tail in tails)])
+        rows.append([words, *(number(estimates[f"human_{name}{tail}"]) for tail in tails)])
     shown = (
         "agreement of people",
         *(f"{level}" if level == "binary" else "three levels" for level in levels),
     )
     text = "### Agreement\n\n" + table(shown, rows)
-    prior = [[words, number(found[f"preselection_{name}"])] for words, name in _ACCURACIES]
+    prior = [[words, number(estimates[f"preselection_{name}"])] for words, name in _ACCURACIES]
     prior += [
-        ["Fleiss' κ", number(found["preselection_fleiss_kappa"])],
-        ["Cohen's κ, mean over pairs", number(found["preselection_pairwise_kappa"])],
+        ["Fleiss' κ", number(estimates["preselection_fleiss_kappa"])],
+        ["Cohen's κ, mean over pairs", number(estimates["preselection_pairwise_kappa"])],
         [
             "Prior against the majority of people, accuracy",
-            number(found["gemini_vs_human_consensus_accuracy"]),
+            number(estimates["gemini_vs_human_consensus_accuracy"]),
         ],
         [
             "Prior against the majority of people, balanced",
-            number(found["gemini_vs_human_consensus_balanced_accuracy"]),
+            number(estimates["gemini_vs_human_consensus_balanced_accuracy"]),
         ],
     ]
-    eligible = said["augmented_agreement"]["preselection_n_eligible_items"]
+    eligible = summary["augmented_agreement"]["preselection_n_eligible_items"]
     head = f"with the prior as one more rater ({eligible:,} items with two or more people)"
     return text + "\n\n" + table((head, "binary"), prior)
 
@@ -202,7 +200,7 @@ _ACCURACIES = (
 )
 
 
-def _slices(said: dict[str, Any]) -> str:
+def _slices(summary: dict[str, Any]) -> str:
     out = []
     for name, title in (
         ("task_types", "task type"),
@@ -210,7 +208,7 @@ def _slices(said: dict[str, Any]) -> str:
         ("polarities", "polarity"),
         ("dimensions", "dimension"),
     ):
-        rows = said.get(name)
+        rows = summary.get(name)
         if not rows:
             continue
         shown = [key for key in rows[0] if not key.endswith(("_low", "_high", "_rate_items"))]
@@ -219,8 +217,8 @@ def _slices(said: dict[str, Any]) -> str:
     return "\n\n".join(out)
 
 
-def _flags(said: dict[str, Any]) -> str:
-    rows = said["flags"]
+def _flags(summary: dict[str, Any]) -> str:
+    rows = summary["flags"]
     shown = [key for key in rows[0] if key not in ("flag_id", "created_at")]
     text = "Flagged items stay in `benchmark_labels.csv` and in all figures; leave them out by the column `flagged`."
     return f"### Flags\n\n{text}\n\n" + table(shown, ([row.get(key) for key in shown] for row in rows))
@@ -230,5 +228,5 @@ def _closing(summaries: Sequence[dict[str, Any]]) -> str:
     raters = summaries[0]["raters_of_a_complete_item"]
     if summaries[0]["ties"] == "published":
         return "## How ties were treated\n\n" + _PUBLISHED
-    lines = "\n".join(f"- {line.format(raters=raters)}" for line in MENDED)
+    lines = "\n".join(f"- {line.format(raters=raters)}" for line in FIXED)
     return "## What differs from emolia-bench's own analysis\n\n" + lines

@@ -54,15 +54,15 @@ def _slice(
     first = [pl.len().cast(pl.Int64).alias("items")]
     if by == "task_type":
         # Empty where the items of one task type were chosen to show different things.
-        one = pl.when(pl.col("intended_present").n_unique() == 1).then(pl.col("intended_present").first())
-        first.append(one.alias("intended_present"))
+        same = pl.when(pl.col("intended_present").n_unique() == 1).then(pl.col("intended_present").first())
+        first.append(same.alias("intended_present"))
     shares = [pl.col(columns[name]).mean().alias(name) for name in rates]
-    table = labels.group_by(by).agg(*first, *shares, *_beside(columns, rates))
+    table = labels.group_by(by).agg(*first, *shares, *_with_bounds(columns, rates))
     extra = [c for name in rates for c in (f"{name}_items", f"{name}_low", f"{name}_high")]
     return table if material.options.honest else table.drop([*extra, "tied_items"])
 
 
-def _beside(columns: dict[str, str], rates: list[str]) -> list[pl.Expr]:
+def _with_bounds(columns: dict[str, str], rates: list[str]) -> list[pl.Expr]:
     out = [pl.col("majority_present_tie").sum().cast(pl.Int64).alias("tied_items")]
     for name in rates:
         known = pl.col(columns[name]).drop_nulls()

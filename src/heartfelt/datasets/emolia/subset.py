@@ -14,8 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from heartfelt.datasets.emolia.dim import DIM
-from heartfelt.datasets.emolia.emo import AFFIRMATIVE, EMO
+from heartfelt.datasets.emolia.formats import AFFIRMATIVE, DIM, EMO
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Ordered, Scale, YesNo
@@ -105,8 +104,8 @@ def subsets_of(snapshot: Snapshot) -> list[Subset]:
     study = snapshot.study
     emo = [q.id for q in study.asked if _three_levels(study.scale_of(q.id))]
     dim = [q.id for q in study.asked if isinstance(study.scale_of(q.id), YesNo)]
-    found = [(form, names) for form, names in ((EMO_FORM, emo), (DIM_FORM, dim)) if names]
-    if not found:
+    forms = [(form, names) for form, names in ((EMO_FORM, emo), (DIM_FORM, dim)) if names]
+    if not forms:
         raise InputError(
             f"'{study.name}' asks nothing that emolia-bench's files can hold.",
             "They hold questions on a yes-no scale, or on an ordered scale of three categories (not, weakly, strongly); "
@@ -114,14 +113,14 @@ def subsets_of(snapshot: Snapshot) -> list[Subset]:
         )
     known = {EMO.name: EMO_FORM, DIM.name: DIM_FORM}.get(snapshot.source.format)
     out = []
-    for form, names in found:
+    for form, names in forms:
         scales = {study.question(name).scale for name in names}
         if len({tuple(sorted(study.scales[scale].labels().items())) for scale in scales}) > 1:
             raise InputError(
                 f"The questions of '{study.name}' use different categories: {', '.join(sorted(scales))}.",
                 "emolia-bench's files hold one set of categories; split the study, or use one scale.",
             )
-        single = study.name if len(found) == 1 else f"{study.name}-{form.kind}"
+        single = study.name if len(forms) == 1 else f"{study.name}-{form.kind}"
         title = snapshot.source.format if known is form else single
         out.append(Subset(title, form, tuple(names), study.scale_of(names[0])))
     return out
@@ -138,8 +137,8 @@ def items_of(snapshot: Snapshot, subset: Subset) -> pl.DataFrame:
     about = {name: snapshot.study.question(name).about for name in subset.questions}
     exprs = []
     for place, key in enumerate(form.keys):
-        said = {name: facts.get(key, name if place == 0 else None) for name, facts in about.items()}
-        fallback = pl.col("question").replace_strict(said, default=None, return_dtype=pl.String)
+        named = {name: facts.get(key, name if place == 0 else None) for name, facts in about.items()}
+        fallback = pl.col("question").replace_strict(named, default=None, return_dtype=pl.String)
         here = key in items.columns
         exprs.append((pl.coalesce(pl.col(key).cast(pl.String), fallback) if here else fallback).alias(key))
     items = items.with_columns(exprs)

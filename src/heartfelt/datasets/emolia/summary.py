@@ -31,13 +31,12 @@ _LISTS = {
 }
 
 
-def summary(material: Material, found: Figures, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
+def summary(material: Material, figures: Figures, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
     """What ``summary.json`` says of a subset."""
     rates = overall(material)
-    everything = {**found.agreement, **found.augmented, **rates}
-    estimates = {name: estimate.to_json() for name, estimate in everything.items()}
-    estimates |= {name: estimates[other] for name, other in _ALIASES.items()}
-    compared = _count(found.agreement["human_loo_accuracy"], "compared")
+    everything = {**figures.agreement, **figures.augmented, **rates}
+    estimates = everything | {name: everything[other] for name, other in _ALIASES.items()}
+    compared = _count(figures.agreement["human_loo_accuracy"], "compared")
     out: dict[str, Any] = {
         "heartfelt": heartfelt.__version__,
         "schema": SCHEMA_VERSION,
@@ -46,9 +45,9 @@ def summary(material: Material, found: Figures, tables: dict[str, pl.DataFrame])
         "raters_of_a_complete_item": material.options.raters,
         "rating_scale": material.subset.words,
         **_counts(material),
-        "agreement": _agreement(found, compared),
-        "augmented_agreement": _augmented(found),
-        "agreement_by_rater_count": found.by_coverage,
+        "agreement": _agreement(figures, compared),
+        "augmented_agreement": _augmented(figures),
+        "agreement_by_rater_count": figures.by_coverage,
         **{name: rate.value for name, rate in rates.items() if not name.startswith("unanimous")},
         **{_LISTS[name]: _plain(table) for name, table in tables.items()},
         **_extremes(tables),
@@ -90,20 +89,20 @@ def _counts(material: Material) -> dict[str, Any]:
 
 
 def _bucket_counts(labels: pl.DataFrame) -> dict[str, int]:
-    found = labels.group_by("benchmark_bucket").len("items").sort("benchmark_bucket")
-    return {str(name): int(items) for name, items in found.iter_rows()}
+    counted = labels.group_by("benchmark_bucket").len("items").sort("benchmark_bucket")
+    return {str(name): int(items) for name, items in counted.iter_rows()}
 
 
 def _count(estimate: Estimate, name: str) -> int:
     return estimate.counts.get(name, 0)
 
 
-def _agreement(found: Figures, compared: int) -> dict[str, Any]:
+def _agreement(figures: Figures, compared: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for name, estimate in found.agreement.items():
+    for name, estimate in figures.agreement.items():
         level = name.removeprefix("pairwise_").removesuffix("_kappa")
-        if level in found.pairs:
-            out[name] = _kappas(found.pairs[level]) | {"mean": estimate.value}
+        if level in figures.pairs:
+            out[name] = _kappas(figures.pairs[level]) | {"mean": estimate.value}
         else:
             out[name] = estimate.value
     return out | {"human_loo_n_annotations": compared}
@@ -117,14 +116,14 @@ def _kappas(pairs: PairTable | None) -> dict[str, Any]:
     return {"__".join(sorted((str(row["rater_a"]), str(row["rater_b"])))): row["value"] for row in rows}
 
 
-def _augmented(found: Figures) -> dict[str, Any]:
-    held = found.augmented["gemini_vs_human_consensus_accuracy"]
+def _augmented(figures: Figures) -> dict[str, Any]:
+    held = figures.augmented["gemini_vs_human_consensus_accuracy"]
     return {
         "preselection_min_humans": LEAST_HUMANS,
-        "preselection_n_eligible_items": found.eligible,
-        **{name: estimate.value for name, estimate in found.augmented.items()},
-        "preselection_loo_n_annotations": _count(found.augmented["preselection_loo_accuracy"], "compared"),
-        "preselection_n_full_coverage_items": found.eligible_complete,
+        "preselection_n_eligible_items": figures.eligible,
+        **{name: estimate.value for name, estimate in figures.augmented.items()},
+        "preselection_loo_n_annotations": _count(figures.augmented["preselection_loo_accuracy"], "compared"),
+        "preselection_n_full_coverage_items": figures.eligible_complete,
         "gemini_vs_human_consensus_n_items": _count(held, "compared"),
         "gemini_vs_human_consensus_n_ties": _count(held, "ties"),
     }
@@ -148,5 +147,5 @@ def _flags(material: Material) -> list[dict[str, Any]]:
     keys = material.subset.form.keys
     for item in material.items.filter(pl.col("flags").is_not_null()).iter_rows(named=True):
         place = {name: item[name] for name in (*keys, "file_name")}
-        rows += [{**said, **place} for said in json.loads(item["flags"])]
+        rows += [{**flag, **place} for flag in json.loads(item["flags"])]
     return rows

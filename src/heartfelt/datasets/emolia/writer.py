@@ -102,9 +102,9 @@ def _spelt(rows: pl.DataFrame, snapshot: Snapshot, subset: Subset) -> pl.DataFra
     files = stimuli.select(
         "stimulus", pl.col("file_name" if "file_name" in stimuli.columns else "stimulus").alias("file_name")
     )
-    if subset.beside and not have.issuperset(subset.beside):
+    if subset.further and not have.issuperset(subset.further):
         intent = pl.col("intent") if "intent" in stimuli.columns else pl.lit(None, pl.String)
-        files = files.with_columns(stimuli.select(intent.alias(name)).to_series() for name in subset.beside)
+        files = files.with_columns(stimuli.select(intent.alias(name)).to_series() for name in subset.further)
     rows = rows.drop("file_name", strict=False).join(files, on="stimulus", how="left", maintain_order="left")
     empty = pl.lit(None, pl.String)
     seconds = (pl.col("seconds") * 1000).round().cast(pl.Int64) if "seconds" in have else empty
@@ -156,7 +156,7 @@ def _flags(snapshot: Snapshot, subset: Subset, layout: Mapping[str, str]) -> pl.
         items.filter(pl.col("flags").is_not_null()).iter_rows(named=True) if "flags" in items.columns else ()
     ):
         key = {name: item[name] for name in subset.keys}
-        rows += [{**said, **key, "file_name": names[item["stimulus"]]} for said in json.loads(item["flags"])]
+        rows += [{**flag, **key, "file_name": names[item["stimulus"]]} for flag in json.loads(item["flags"])]
     order = [int(place) for place in layout.get(f"{FLAGS} order", "").split(",") if place]
     if len(order) == len(rows):
         rows = [row for _, row in sorted(zip(order, rows, strict=True), key=lambda pair: pair[0])]

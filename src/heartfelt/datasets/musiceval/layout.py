@@ -75,9 +75,9 @@ def _figures(scores: Scores, model: str, task: str, counted: bool = False) -> di
     out = {}
     for short, level in _LEVELS.items():
         for name, metric in _METRICS.items():
-            found = scores.find(task, model, metric, level)
+            score = scores.find(task, model, metric, level)
             gone = Estimate.missing("it was not scored", metric)
-            known = None if found is None else found.with_failures if counted else found.estimate
+            known = None if score is None else score.with_failures if counted else score.estimate
             out[f"{short}_{name}"] = known or gone
     return out
 
@@ -85,9 +85,9 @@ def _figures(scores: Scores, model: str, task: str, counted: bool = False) -> di
 def table(figures: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> pl.DataFrame:
     """One row a model and dimension, the eight values in the columns MusicEval prints."""
     rows = [
-        {"model": model, "dimension": task, **{name: found[name].value for name in COLUMNS}}
+        {"model": model, "dimension": task, **{name: own[name].value for name in COLUMNS}}
         for model, tasks in figures.items()
-        for task, found in tasks.items()
+        for task, own in tasks.items()
     ]
     schema = {"model": pl.String, "dimension": pl.String, **dict.fromkeys(COLUMNS, pl.Float64)}
     return pl.DataFrame(rows, schema=schema)
@@ -97,7 +97,7 @@ def write_musiceval(scores: Scores, folder: Path) -> list[Path]:
     """Write ``musiceval.csv`` (the values) and ``musiceval.json`` (with intervals, coverage and the system truth)."""
     figures = eight_figures(scores)
     write_text(folder / "musiceval.csv", csv_text(table(figures)))
-    told: dict[str, Any] = {
+    out: dict[str, Any] = {
         "study": scores.study,
         "system_truth": scores.options.systems_from,
         "models": {
@@ -107,16 +107,13 @@ def write_musiceval(scores: Scores, folder: Path) -> list[Path]:
                         name: getattr(scores.coverage[model][task], name)
                         for name in ("items", "answered", "share")
                     },
-                    **{name: estimate.to_json() for name, estimate in found.items()},
-                    "with_failures": {
-                        name: estimate.to_json()
-                        for name, estimate in _figures(scores, model, task, counted=True).items()
-                    },
+                    **own,
+                    "with_failures": _figures(scores, model, task, counted=True),
                 }
-                for task, found in tasks.items()
+                for task, own in tasks.items()
             }
             for model, tasks in figures.items()
         },
     }
-    write_json(folder / "musiceval.json", told)
+    write_json(folder / "musiceval.json", out)
     return [folder / "musiceval.csv", folder / "musiceval.json"]

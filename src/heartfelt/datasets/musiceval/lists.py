@@ -19,11 +19,12 @@ from heartfelt.formats.columns import (
     not_taken,
     numbers,
     read_table,
+    refuse,
     unique_keys,
     whole_numbers,
 )
 from heartfelt.formats.delimited import read_delimited
-from heartfelt.formats.lines import numbered_lines
+from heartfelt.formats.json_files import numbered_lines
 from heartfelt.media.probe import AUDIO
 from heartfelt.tables import lossless_types
 
@@ -43,14 +44,9 @@ def _headless(path: Path, names: Names) -> tuple[pl.DataFrame, int]:
 def _scores(frame: pl.DataFrame, where: str, first: int) -> pl.DataFrame:
     frame = frame.with_columns(numbers(frame, name, where, first) for name in SCORES)
     for name in SCORES:
-        off = (~frame[name].is_between(1, 5)).fill_null(False)
-        if off.any():
-            row = int(off.arg_max() or 0)
-            raise InputError(
-                f"{where}, line {row + first}: the {name} score {frame[name][row]:g} is not between 1 and 5"
-                f" ({int(off.sum())} such cells).",
-                "MusicEval's scores run from 1 to 5; correct the list.",
-            )
+        problem = "the score {cell} is not between 1 and 5 ({rows} such cells)."
+        fix = "MusicEval's scores run from 1 to 5; correct the list."
+        refuse(~frame[name].is_between(1, 5), frame[name], where, problem, fix, first)
     return frame
 
 
@@ -58,7 +54,7 @@ def _clip_names(frame: pl.DataFrame, where: str, first: int = 2) -> pl.DataFrame
     """Clip names without folders climbing out; one without an extension is a ``.wav``."""
     filled(frame, ["wavname"], where, first)
     inside_paths(frame["wavname"], where, first)
-    suffix = "|".join(re.escape(one) for one in sorted(AUDIO))
+    suffix = "|".join(re.escape(ending) for ending in sorted(AUDIO))
     name = pl.col("wavname").str.strip_chars()
     return frame.with_columns(
         pl.when(name.str.contains(rf"(?i)({suffix})$")).then(name).otherwise(name + ".wav").alias("wavname")

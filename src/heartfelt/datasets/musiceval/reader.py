@@ -28,10 +28,9 @@ from heartfelt.datasets.musiceval.lists import (
 )
 from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, write_release
 from heartfelt.errors import InputError
-from heartfelt.files import write_text
 from heartfelt.formats.delimited import line_ends, open_delimited
 from heartfelt.formats.format import Format
-from heartfelt.formats.lines import numbered_lines
+from heartfelt.formats.json_files import numbered_lines
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -55,6 +54,7 @@ class MusicEvalFormat(Format):
     )
     options: ClassVar[Mapping[str, str]] = {"media": "folder of the audio, wav/ beside the lists if left out"}
     answer_columns: ClassVar[Mapping[str, str]] = QUESTIONS
+    example_data: ClassVar[str] = "example/MusicEval"
 
     def recognises(self, source: Path) -> bool:
         """A folder with MusicEval's lists, or one of them."""
@@ -65,18 +65,18 @@ class MusicEvalFormat(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read whatever of the release is there."""
-        found = _find(source)
+        release = _find(source)
         clips = _Clips()
-        means = _lists(found.means, clips, ("wavname", "overall", "textual"), read_means)
-        person = _lists(found.person, clips, ("wavname", "expert", "overall", "textual"), read_person)
-        single = None if found.ratings is None else read_ratings(found.ratings)
+        means = _lists(release.means, clips, ("wavname", "overall", "textual"), read_means)
+        person = _lists(release.person, clips, ("wavname", "expert", "overall", "textual"), read_person)
+        single = None if release.ratings is None else read_ratings(release.ratings)
         if single is not None:
             clips.add(single["wavname"], None)
-        ratings = _one_source(person, single, found)
-        systems = {path.stem: read_systems(path) for path in found.systems}
-        prompts, own = read_prompts(found.root / PROMPTS), read_prompts(found.root / DEMO_PROMPTS)
+        ratings = _one_source(person, single, release)
+        systems = {path.stem: read_systems(path) for path in release.systems}
+        prompts, own = read_prompts(release.root / PROMPTS), read_prompts(release.root / DEMO_PROMPTS)
         stimuli = _stimuli(clips, prompts, own)
-        media = found.root / options.get("media", "wav")
+        media = release.root / options.get("media", "wav")
         if "media" in options and not media.is_dir():
             raise InputError(
                 f"There is no folder {media} (option 'media').",
@@ -85,7 +85,7 @@ class MusicEvalFormat(Format):
         if media.is_dir():
             stimuli = probe_stimuli(stimuli, media, str(source), progress)
         where = Source(
-            self.name, source.name, dict(options), media if media.is_dir() else None, found.layout()
+            self.name, source.name, dict(options), media if media.is_dir() else None, release.layout()
         )
         study = _study(stimuli, systems, {**prompts, **own}, single)
         return Snapshot.build(
@@ -105,37 +105,9 @@ class MusicEvalFormat(Format):
             for column, question in QUESTIONS.items()
         }
 
-    def example(self, folder: Path) -> Path:
-        """Three systems, means of two splits, ratings of three experts, a real clip and a repeat."""
-        root = folder / "MusicEval"
-        (root / "sets").mkdir(parents=True)
-        (root / "system_mos").mkdir()
-        clip = "audiomos2025-track1-"
-        train = "{0}S002_P001.wav,3.5,4.0\n{0}S003_P001.wav,2.25,2.0\n{0}S001_P001.wav,4.0,3.0\n"
-        write_text(root / "sets/train_mos_list.txt", train.format(clip))
-        write_text(root / "sets/dev_mos_list.txt", f"{clip}S002_P002.wav,3.0,3.0\n")
-        write_text(root / "system_mos/system_mos_phase1.csv", "S001,4.0,3.0\nS002,3.25,3.5\nS003,2.25,2.0\n")
-        write_text(root / PROMPTS, 'id\ttext\nP001\tA "bright" piano piece, fast\nP002\tSlow strings\n')
-        write_text(root / DEMO_PROMPTS, f"id\ttext\n{clip}S001_P001.wav\tWaltz for harp\n")
-        write_text(root / RATINGS, _EXAMPLE_RATINGS.replace("S0", f"{clip}S0"))
-        return root
-
-
-_EXAMPLE_RATINGS = """\
-expert,wavname,overall,textual,batch,position
-1,S002_P001.wav,4,4,1,1
-1,real_1.wav,5,5,1,2
-1,S003_P001.wav,2,2,1,3
-1,S002_P001.wav,3,4,1,4
-2,S002_P001.wav,3,4,1,1
-2,S002_P002.wav,3,3,2,1
-3,S001_P001.wav,4,3,1,1
-3,S003_P001.wav,2,2,1,2
-"""
-
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Release:
     """The files of a release that are there."""
 
     root: Path
@@ -173,14 +145,14 @@ class _Clips:
                 self.splits[name] = split
 
 
-def _find(source: Path) -> _Found:
+def _find(source: Path) -> _Release:
     if source.is_file():
         root = source.parent.parent if source.parent.name in {"sets", "person_mos"} else source.parent
         if source.name.endswith(PERSON_END):
-            return _Found(root, person={source.name.removesuffix(PERSON_END): source})
+            return _Release(root, person={source.name.removesuffix(PERSON_END): source})
         if source.name.endswith(MEANS_END):
-            return _Found(root, means={source.name.removesuffix(MEANS_END): source})
-        return _Found(root, ratings=source)
+            return _Release(root, means={source.name.removesuffix(MEANS_END): source})
+        return _Release(root, ratings=source)
     means = {path.name.removesuffix(MEANS_END): path for path in sorted(source.glob(f"sets/*{MEANS_END}"))}
     person = {
         path.name.removesuffix(PERSON_END): path for path in sorted(source.glob(f"person_mos/*{PERSON_END}"))
@@ -192,7 +164,7 @@ def _find(source: Path) -> _Found:
             f"{source} holds none of sets/*{MEANS_END}, person_mos/*{PERSON_END} and {RATINGS}.",
             "Point to the folder of the release (with sets/ and wav/), or to one of its lists.",
         )
-    return _Found(source, means, person, ratings, systems)
+    return _Release(source, means, person, ratings, systems)
 
 
 def _is_ratings(path: Path) -> bool:
@@ -243,12 +215,12 @@ def _lists(
 
 
 def _one_source(
-    person: pl.DataFrame | None, single: pl.DataFrame | None, found: _Found
+    person: pl.DataFrame | None, single: pl.DataFrame | None, release: _Release
 ) -> pl.DataFrame | None:
     if person is not None and single is not None:
         raise InputError(
-            f"{found.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
-            f"Point to the one to read: {found.ratings} or one of person_mos/*{PERSON_END}.",
+            f"{release.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
+            f"Point to the one to read: {release.ratings} or one of person_mos/*{PERSON_END}.",
         )
     return person if single is None else single
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.make.conveyance import Conveyance, profile
-from heartfelt.make.generators.generator import GENERATORS, system_of
+from heartfelt.make.conveyance import Conveyance, conveyed, profile, system_of
 from heartfelt.make.prompts import Prompt
 from heartfelt.media.image import Picture
 from heartfelt.streams import stream
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PilImage
 
 Colour = tuple[int, int, int]
+NAME = "synth-image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def render_image(
 
     if not 16 <= size <= 8_192:
         raise InputError(f"Cannot draw an image {size} pixels wide.", "Ask for 16 to 8,192 pixels.")
-    style = _system(system)
-    means = look(*conveyed(valence, arousal, system=system, seed=seed, name=name))
-    rng = stream(seed, "make", "synth-image", "drawing", system, name)
+    style = system_of(NAME, system, IMAGE_SYSTEMS)
+    means = look(*conveyed(NAME, IMAGE_SYSTEMS, valence, arousal, system=system, seed=seed, name=name))
+    rng = stream(seed, "make", NAME, "drawing", system, name)
     wide = 2 * size
     canvas = _background(means, wide)
     for _ in range(means.shapes):
@@ -107,19 +107,6 @@ def render_image(
     if style.blur:
         canvas = canvas.filter(ImageFilter.GaussianBlur(style.blur * wide))
     return canvas.resize((size, size), Image.Resampling.BOX)
-
-
-def conveyed(
-    valence: float, arousal: float, *, system: str, seed: int = 0, name: str = ""
-) -> tuple[float, float]:
-    """The valence and arousal that ``system`` puts into the image called ``name``, noise included."""
-    for value in (valence, arousal):
-        if not 1.0 <= value <= 9.0:
-            raise InputError(
-                f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
-            )
-    rng = stream(seed, "make", "synth-image", "conveyed", system, name)
-    return _system(system).conveyance.drawn(valence, arousal, rng)
 
 
 def _background(means: Look, wide: int) -> PilImage:
@@ -184,10 +171,6 @@ def _colour(hue: float, saturation: float, brightness: float) -> Colour:
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def _system(name: str) -> ImageSystem:
-    return system_of("synth-image", name, IMAGE_SYSTEMS)
-
-
 @dataclass(frozen=True, slots=True)
 class SynthImage:
     """The generator ``synth-image``: square images of ``size`` pixels."""
@@ -209,6 +192,3 @@ class SynthImage:
                 name=prompt.stimulus,
             )
         )
-
-
-GENERATORS.add("synth-image", SynthImage())

@@ -14,14 +14,26 @@ from types import MappingProxyType
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.make.conveyance import Conveyance, profile
-from heartfelt.make.generators.generator import GENERATORS, system_of
+from heartfelt.make.conveyance import Conveyance, conveyed, profile, system_of
 from heartfelt.make.generators.score import Note, Plan, compose, plan
-from heartfelt.make.generators.voices import Tone, Voice, Wave, brass, chip, drum, plucked, room, warm
+from heartfelt.make.generators.voices import (
+    Tone,
+    Voice,
+    Wave,
+    brass,
+    chip,
+    drum,
+    plucked,
+    room,
+    soft_clip,
+    warm,
+)
 from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import Audio
 from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
+
+NAME = "synth-music"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +57,12 @@ MUSIC_SYSTEMS: Mapping[str, MusicSystem] = MappingProxyType(
 _BALANCE = {"melody": 1.0, "chord": 0.42, "bass": 0.75}
 
 
-def conveyed(
-    valence: float, arousal: float, *, system: str, seed: int = 0, name: str = ""
-) -> tuple[float, float]:
-    """The valence and arousal that ``system`` puts into the clip called ``name``, noise included."""
-    rng = stream(seed, "make", "synth-music", "conveyed", system, name)
-    return _system(system).conveyance.drawn(valence, arousal, rng)
-
-
 def score(
     valence: float, arousal: float, *, system: str, seconds: float = 8.0, seed: int = 0, name: str = ""
 ) -> tuple[Plan, list[Note]]:
     """The plan and the notes behind ``render_clip`` with the same arguments."""
-    felt, awake = conveyed(_on_scale(valence), _on_scale(arousal), system=system, seed=seed, name=name)
-    rng = stream(seed, "make", "synth-music", "score", system, name)
+    felt, awake = conveyed(NAME, MUSIC_SYSTEMS, valence, arousal, system=system, seed=seed, name=name)
+    rng = stream(seed, "make", NAME, "score", system, name)
     means = plan(felt, awake, rng)
     return means, compose(means, seconds, rng)
 
@@ -82,8 +86,8 @@ def render_clip(
             f"Cannot render {seconds:g} s at {rate} Hz.", "Ask for 0.5 to 600 s at 8,000 to 96,000 Hz."
         )
     means, notes = score(valence, arousal, system=system, seconds=seconds, seed=seed, name=name)
-    style = _system(system)
-    rng = stream(seed, "make", "synth-music", "sound", system, name)
+    style = system_of(NAME, system, MUSIC_SYSTEMS)
+    rng = stream(seed, "make", NAME, "sound", system, name)
     mix = np.zeros(round(seconds * rate) + rate)
     for note in notes:
         wave = _sound(note, means, style, rate, rng)
@@ -106,25 +110,11 @@ def _sound(note: Note, means: Plan, style: MusicSystem, rate: int, rng: np.rando
 def _finish(mix: Wave, rate: int, level_db: float) -> Samples:
     mix -= mix.mean()
     mix *= 10.0 ** (level_db / 20.0) / max(float(np.sqrt(np.mean(mix * mix))), 1e-9)
-    # Soft up to half of full scale, bent towards full scale above it: peaks never clip.
-    loud = np.abs(mix) > 0.5
-    mix[loud] = np.sign(mix[loud]) * (0.5 + 0.45 * np.tanh((np.abs(mix[loud]) - 0.5) / 0.45))
+    soft_clip(mix, 0.5, 0.45)
     rise, fall = int(0.005 * rate), min(int(0.35 * rate), mix.size // 4)
     mix[:rise] *= np.linspace(0.0, 1.0, rise)
     mix[mix.size - fall :] *= 0.5 + 0.5 * np.cos(np.pi * np.arange(1, fall + 1) / fall)
     return mix.astype(np.float32)
-
-
-def _system(name: str) -> MusicSystem:
-    return system_of("synth-music", name, MUSIC_SYSTEMS)
-
-
-def _on_scale(value: float) -> float:
-    if not 1.0 <= value <= 9.0:
-        raise InputError(
-            f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
-        )
-    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +139,3 @@ class SynthMusic:
             name=prompt.stimulus,
         )
         return Audio(samples, self.rate)
-
-
-GENERATORS.add("synth-music", SynthMusic())

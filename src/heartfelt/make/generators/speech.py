@@ -13,15 +13,16 @@ from types import MappingProxyType
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.make.conveyance import Conveyance, profile
-from heartfelt.make.generators.generator import GENERATORS, system_of
+from heartfelt.make.conveyance import Conveyance, conveyed, profile, system_of
 from heartfelt.make.generators.utterance import MEANS, Delivery, Utterance, babble, delivery, shaped
 from heartfelt.make.generators.vocal_tract import Tract, sound_out
-from heartfelt.make.generators.voices import Wave
+from heartfelt.make.generators.voices import Wave, soft_clip
 from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import Audio
 from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
+
+NAME = "synth-voice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,6 @@ VOICE_SYSTEMS: Mapping[str, VoiceSystem] = MappingProxyType(
 )
 
 
-def conveyed(
-    valence: float, arousal: float, *, system: str, seed: int = 0, name: str = ""
-) -> tuple[float, float]:
-    """The valence and arousal that ``system`` puts into the clip called ``name``, noise included."""
-    for value in (valence, arousal):
-        if not 1.0 <= value <= 9.0:
-            raise InputError(
-                f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
-            )
-    rng = stream(seed, "make", "synth-voice", "conveyed", system, name)
-    return _system(system).conveyance.drawn(valence, arousal, rng)
-
-
 def utterance(
     valence: float,
     arousal: float,
@@ -65,9 +53,9 @@ def utterance(
     means: Mapping[str, float] | None = None,
 ) -> tuple[Delivery, Utterance]:
     """The delivery and the sounds behind ``render_voice`` with the same arguments."""
-    felt, awake = conveyed(valence, arousal, system=system, seed=seed, name=name)
+    felt, awake = conveyed(NAME, VOICE_SYSTEMS, valence, arousal, system=system, seed=seed, name=name)
     how = shaped(delivery(felt, awake), means or {})
-    return how, babble(how, seconds, stream(seed, "make", "synth-voice", "utterance", system, name))
+    return how, babble(how, seconds, stream(seed, "make", NAME, "utterance", system, name))
 
 
 def render_voice(
@@ -90,9 +78,11 @@ def render_voice(
         raise InputError(
             f"Cannot speak for {seconds:g} s at {rate} Hz.", "Ask for 1 to 600 s at 8,000 to 96,000 Hz."
         )
-    how, said = utterance(valence, arousal, system=system, seconds=seconds, seed=seed, name=name, means=means)
-    rng = stream(seed, "make", "synth-voice", "sound", system, name)
-    wave = sound_out(said, how, _system(system).tract, rate, rng)
+    how, words = utterance(
+        valence, arousal, system=system, seconds=seconds, seed=seed, name=name, means=means
+    )
+    rng = stream(seed, "make", NAME, "sound", system, name)
+    wave = sound_out(words, how, system_of(NAME, system, VOICE_SYSTEMS).tract, rate, rng)
     return _finish(wave, round(seconds * rate), rate, how.level_db)
 
 
@@ -102,16 +92,11 @@ def _finish(wave: Wave, frames: int, rate: int, level_db: float) -> Samples:
     # The level is that of the speech: a clip with long pauses is not a louder voice.
     loudest = np.sort(wave * wave)[wave.size // 2 :]
     wave *= 10.0 ** (level_db / 20.0) / max(float(np.sqrt(np.mean(loudest))), 1e-9)
-    loud = np.abs(wave) > 0.6
-    wave[loud] = np.sign(wave[loud]) * (0.6 + 0.35 * np.tanh((np.abs(wave[loud]) - 0.6) / 0.35))
+    soft_clip(wave, 0.6, 0.35)
     edge = int(0.02 * rate)
     wave[:edge] *= np.linspace(0.0, 1.0, edge)
     wave[frames - edge :] *= np.linspace(1.0, 0.0, edge)
     return wave.astype(np.float32)
-
-
-def _system(name: str) -> VoiceSystem:
-    return system_of("synth-voice", name, VOICE_SYSTEMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +112,7 @@ class SynthVoice:
     def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
         """Speak as the prompt's coordinates ask; its text is not read.
 
-        Beside valence and arousal, the coordinates may give tempo, phrasing, range and emphasis as shares.
+        Besides valence and arousal, the coordinates may give tempo, phrasing, range and emphasis as shares.
         """
         samples = render_voice(
             prompt.coordinate("valence"),
@@ -140,6 +125,3 @@ class SynthVoice:
             means={name: float(prompt.coordinates[name]) for name in MEANS if name in prompt.coordinates},
         )
         return Audio(samples, self.rate)
-
-
-GENERATORS.add("synth-voice", SynthVoice())

@@ -1,7 +1,7 @@
 """A voice as source and filter: glottal pulses and noise through formants that move. NumPy only.
 
 The source is a band-limited pulse read once a period, each period a little off in length and strength. The
-filter is a cascade of resonances whose frequency response is worked out every 5 ms; every 10 ms stretch of
+filter is a cascade of resonances whose frequency response is computed every 5 ms; every 10 ms stretch of
 the source is passed through its own response and the stretches are added up, so the formants glide.
 
 Source: Fant 1960 (source and filter); Klatt 1980 (cascade of formants); Rosenberg 1971 (the pulse).
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.make.generators.utterance import Delivery, Sound, Utterance
-from heartfelt.make.generators.voices import Wave
+from heartfelt.make.generators.voices import Wave, read_table
 
 Spectra: TypeAlias = npt.NDArray[np.complex128]
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -41,13 +41,15 @@ class Tract:
     scale: float
 
 
-def sound_out(said: Utterance, means: Delivery, tract: Tract, rate: int, rng: np.random.Generator) -> Wave:
+def sound_out(
+    utterance: Utterance, means: Delivery, tract: Tract, rate: int, rng: np.random.Generator
+) -> Wave:
     """Let ``tract`` speak the utterance; the level is arbitrary."""
     step = max(1, round(_STEP_SECONDS * rate))
-    frames = int(np.ceil(sum(sound.seconds for sound in said.sounds) * rate / step))
-    tracks = _tracks(said.sounds, frames, step / rate)
+    frames = int(np.ceil(sum(sound.seconds for sound in utterance.sounds) * rate / step))
+    tracks = _tracks(utterance.sounds, frames, step / rate)
     size = (frames + 1) * step
-    pulses, opening = _source(said, means, tract, rate, size, rng)
+    pulses, opening = _source(utterance, means, tract, rate, size, rng)
     time, at = np.arange(size) / rate, np.arange(frames) * step / rate
     voice = np.interp(time, at, tracks.voice)
     breath = np.diff(rng.standard_normal(size), prepend=0.0) * (0.3 + 0.7 * opening)
@@ -97,10 +99,10 @@ def _smooth(track: Wave, frames: int) -> Wave:
 
 
 def _source(
-    said: Utterance, means: Delivery, tract: Tract, rate: int, size: int, rng: np.random.Generator
+    utterance: Utterance, means: Delivery, tract: Tract, rate: int, size: int, rng: np.random.Generator
 ) -> tuple[Wave, Wave]:
     """The pulses, and how far the glottis is open at each sample (0 to 1)."""
-    times, steps = (np.array(column) for column in zip(*(said.contour or [(0.0, 0.0)]), strict=True))
+    times, steps = (np.array(column) for column in zip(*(utterance.contour or [(0.0, 0.0)]), strict=True))
     grid = np.arange(0.0, size / rate + 0.02, 0.01)
     contour = _smooth(np.interp(grid, times, steps), 9)
     hertz = np.clip(tract.hertz * 2.0 ** ((means.pitch + contour) / 12.0), 50.0, 800.0)
@@ -114,10 +116,8 @@ def _source(
     time = np.arange(size) / rate
     place = np.interp(time, marks, np.arange(len(marks)))
     table, flow = _pulse(means, float(hertz.max()), float(np.median(hertz)), rate)
-    phase = (place - np.floor(place)) * _TABLE
-    index = phase.astype(np.int64)
-    part = phase - index
-    wave = table[index] * (1.0 - part) + table[index + 1] * part
+    index = ((place - np.floor(place)) * _TABLE).astype(np.int64)
+    wave = read_table(table, place)
     return wave * np.interp(place, np.arange(len(marks)), strengths), flow[index]
 
 

@@ -57,8 +57,9 @@ def _partials(tone: Tone, most: int) -> Wave:
     return np.arange(1.0, max(1, min(most, int(0.45 * tone.rate / tone.hertz))) + 1.0)
 
 
-def _read(table: Wave, phase: Wave) -> Wave:
-    place = (phase - np.floor(phase)) * _TABLE
+def read_table(table: Wave, phase: Wave) -> Wave:
+    """A wavetable of one period and one more sample, read at phases in periods."""
+    place = (phase - np.floor(phase)) * (table.size - 1)
     index = place.astype(np.int64)
     part = place - index
     return table[index] * (1.0 - part) + table[index + 1] * part
@@ -75,7 +76,7 @@ def warm(tone: Tone, rng: np.random.Generator) -> Wave:
     frames = int((tone.seconds + 0.12) * tone.rate)
     k = _partials(tone, 14)
     weights = k ** -(3.1 - 1.7 * tone.brightness)
-    wave = _read(_table(weights), _phase(tone, frames, rng, vibrato=0.003))
+    wave = read_table(_table(weights), _phase(tone, frames, rng, vibrato=0.003))
     shape = envelope(frames, tone.rate, 0.012 + 0.08 * tone.softness, 0.25 + 0.5 * tone.softness, 0.55, 0.12)
     return wave * shape
 
@@ -107,7 +108,7 @@ def brass(tone: Tone, rng: np.random.Generator) -> Wave:
     cutoff = 500.0 + 3600.0 * tone.brightness**1.5
     dark, bright = (1.0 / k / np.sqrt(1.0 + (k * tone.hertz / edge) ** 4) for edge in (0.45 * cutoff, cutoff))
     opening = envelope(frames, tone.rate, 0.04 + 0.05 * tone.softness, 0.3, 0.4, 0.09)
-    wave = _read(_table(dark), phase) * (1.0 - opening) + _read(_table(bright), phase) * opening
+    wave = read_table(_table(dark), phase) * (1.0 - opening) + read_table(_table(bright), phase) * opening
     return wave * envelope(frames, tone.rate, 0.018 + 0.05 * tone.softness, 0.4, 0.7, 0.09)
 
 
@@ -117,7 +118,7 @@ def chip(tone: Tone, rng: np.random.Generator) -> Wave:
     k = _partials(tone, 64)
     duty = 0.5 - 0.25 * tone.brightness
     weights = np.sin(np.pi * k * duty) / k * np.exp(-k / (5.0 + 40.0 * tone.brightness))
-    wave = _read(_table(weights), _phase(tone, frames, rng, vibrato=0.001))
+    wave = read_table(_table(weights), _phase(tone, frames, rng, vibrato=0.001))
     shape = envelope(frames, tone.rate, 0.003 + 0.02 * tone.softness, 0.2 + 0.3 * tone.softness, 0.5, 0.03)
     return wave * np.ceil(shape * 15.0) / 15.0 * 0.8
 
@@ -150,3 +151,9 @@ def room(dry: Wave, rate: int, share: float, rng: np.random.Generator) -> Wave:
     size = 1 << int(np.ceil(np.log2(dry.size + frames)))
     wet = np.fft.irfft(np.fft.rfft(dry, size) * np.fft.rfft(echo, size), size)[: dry.size]
     return (1.0 - share) * dry + share * wet
+
+
+def soft_clip(wave: Wave, knee: float, span: float) -> None:
+    """Leave a wave as it is up to ``knee`` and bend it towards ``knee + span`` above, in place: peaks never clip."""
+    loud = np.abs(wave) > knee
+    wave[loud] = np.sign(wave[loud]) * (knee + span * np.tanh((np.abs(wave[loud]) - knee) / span))

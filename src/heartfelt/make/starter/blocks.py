@@ -24,10 +24,10 @@ def replace_block(text: str, key: str, block: str, *, before: str = "") -> str:
 
 def _extent(lines: list[str], key: str) -> tuple[int, int]:
     """The lines of a top-level block: from the comment right above it to its last line that is not empty."""
-    found = [number for number, line in enumerate(lines) if line.startswith(f"{key}:")]
-    if len(found) != 1:
-        raise LookupError(f"the recipe has {len(found)} blocks called '{key}'")
-    start, end = found[0], found[0] + 1
+    starts = [number for number, line in enumerate(lines) if line.startswith(f"{key}:")]
+    if len(starts) != 1:
+        raise LookupError(f"the recipe has {len(starts)} blocks called '{key}'")
+    start, end = starts[0], starts[0] + 1
     while start > 0 and lines[start - 1].startswith("#"):
         start -= 1
     while end < len(lines) and (not lines[end].strip() or lines[end].startswith((" ", "-"))):

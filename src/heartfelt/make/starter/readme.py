@@ -54,7 +54,7 @@ def _steps(study: Study, sketch: Sketch) -> str:
     steps = [
         f"Put the files into `media/`, in folders as you like. Every browser {kinds}.",
         "List them in `stimuli.csv` in place of the examples: an id of your choice, and the path below "
-        "`media/`. Columns of your own are kept.",
+        "`media/`. Further columns are passed on.",
         "Name what made them under `systems` in `study.yaml`, and what they were meant to convey under "
         "`intents`; the manifest uses these ids."
         if study.intents
@@ -67,9 +67,9 @@ def _steps(study: Study, sketch: Sketch) -> str:
         steps.append(
             "List the anchors in `stimuli.csv` without a system, and name them under `probes` in `study.yaml`."
         )
-    steps.append("Run `heartfelt check` on this folder. It says what is missing, and where.")
+    steps.append("Run `heartfelt check` on this folder. It lists what is missing, and where.")
     steps.append(
-        "Run `heartfelt serve` on it. Raters come by the address it prints; the dashboard is at `/study` behind it."
+        "Run `heartfelt serve` on it. Raters open the address it prints; the dashboard is at `/study` below it."
     )
     return "\n".join(_wrapped(step, f"{number}. ") for number, step in enumerate(steps, 1))
 

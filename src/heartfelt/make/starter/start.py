@@ -38,35 +38,38 @@ def start_study(
     options: StarterOptions | None = None,
     progress: Progress | None = None,
 ) -> Started:
-    """Make a study folder after ``recipe``, complete or not at all; the same options give the same bytes."""
+    """Make a study folder after ``recipe``, either complete or absent; the same options give the same bytes."""
     options = options or StarterOptions()
     sketch = STARTERS[recipe](options.per_cell)
     text = _study_text(recipe, sketch, options)
     study = parse_study(text)
     stimuli = pl.DataFrame(
-        [{"stimulus": one.ask.stimulus, **one.row, "path": one.path} for one in sketch.stimuli]
+        [
+            {"stimulus": planned.ask.stimulus, **planned.row, "path": planned.path}
+            for planned in sketch.stimuli
+        ]
     )
     items = None
     if sketch.items is not None:
         items = pl.DataFrame(list(sketch.items), schema=["stimulus", "question"], orient="row")
-    with whole_folder(Path(folder)) as room:
-        write_text(room / STUDY_FILE, text)
-        write_text(room / study.stimuli.manifest, csv_text(stimuli))
+    with whole_folder(Path(folder)) as target:
+        write_text(target / STUDY_FILE, text)
+        write_text(target / study.stimuli.manifest, csv_text(stimuli))
         if items is not None and study.stimuli.items is not None:
-            write_text(room / study.stimuli.items, csv_text(items))
-        write_text(room / "README.md", readme_text(recipe, study, sketch, media=options.media))
-        media = room / study.stimuli.media
+            write_text(target / study.stimuli.items, csv_text(items))
+        write_text(target / "README.md", readme_text(recipe, study, sketch, media=options.media))
+        media = target / study.stimuli.media
         media.mkdir()
         if options.media:
             _render(sketch.stimuli, media, study.seed, progress)
-        open_study(room)
+        open_study(target)
     return Started(study, Path(folder), stimuli, items)
 
 
 def _render(planned: tuple[Planned, ...], media: Path, seed: int, progress: Progress | None) -> None:
     """Render in threads; each stimulus has its own random streams, so their order does not matter."""
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        tasks = [pool.submit(_render_one, one, media, seed) for one in planned]
+        tasks = [pool.submit(_render_stimulus, stimulus, media, seed) for stimulus in planned]
         try:
             for number, task in enumerate(tasks, 1):
                 task.result()
@@ -77,8 +80,8 @@ def _render(planned: tuple[Planned, ...], media: Path, seed: int, progress: Prog
             raise
 
 
-def _render_one(one: Planned, media: Path, seed: int) -> None:
-    one.maker.generate(one.ask, seed).save(media / one.path)
+def _render_stimulus(planned: Planned, media: Path, seed: int) -> None:
+    planned.maker.generate(planned.ask, seed).save(media / planned.path)
 
 
 def _study_text(recipe: str, sketch: Sketch, options: StarterOptions) -> str:
@@ -99,16 +102,14 @@ def _study_text(recipe: str, sketch: Sketch, options: StarterOptions) -> str:
     text = _no_more_than_there_are(text, published, sketch)
     for key, number in options.design.items():
         text = substitute(text, rf"^  {re.escape(key)}: .*$", f"  {key}: {number}")
-    head = comment(
-        f"Made by 'heartfelt new {recipe}'. Edit it freely; 'heartfelt check' holds it to the rules."
-    )
+    head = comment(f"Made by 'heartfelt new {recipe}'. Edit it freely; 'heartfelt check' validates it.")
     return f"{head}\n{text}"
 
 
 def _no_more_than_there_are(text: str, published: Study, sketch: Sketch) -> str:
     """Lower the stimuli a rater gets to what the examples allow; the published number stays in a comment."""
     wanted = published.design.stimuli_per_rater
-    rows = [one.row for one in sketch.stimuli if one.ask.stimulus not in sketch.anchors]
+    rows = [planned.row for planned in sketch.stimuli if planned.ask.stimulus not in sketch.anchors]
     cells = {tuple(row.get(name) for name in published.design.distinct) for row in rows}
     there = len(cells) if published.design.distinct else len(rows)
     if wanted is None or wanted <= there:

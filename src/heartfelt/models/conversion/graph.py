@@ -48,10 +48,10 @@ class Graph:
         from onnx import numpy_helper
 
         values = np.asarray(array)
-        kept = np.ascontiguousarray(values, dtype=np.float32 if values.dtype.kind == "f" else np.int64)
+        stored = np.ascontiguousarray(values, dtype=np.float32 if values.dtype.kind == "f" else np.int64)
         name = f"c{len(self._constants)}"
         # ascontiguousarray makes a lone number a list of one; the shape says what it was.
-        self._constants.append(numpy_helper.from_array(kept.reshape(values.shape), name))
+        self._constants.append(numpy_helper.from_array(stored.reshape(values.shape), name))
         return name
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:

@@ -57,10 +57,10 @@ def build(tensors: Tensors) -> bytes:
         _front(graph, image, tensors, 4, time_pad=(15, 16)),
     ]
     maps = graph("Concat", *front, axis=1)
-    one = _middle(graph, maps, tensors, 5)
-    two = graph("Add", _middle(graph, one, tensors, 6), one)
-    three = graph("Add", _middle(graph, two, tensors, 7), two)
-    everything = graph("Concat", maps, one, two, three, axis=1)
+    cnn1 = _middle(graph, maps, tensors, 5)
+    cnn2 = graph("Add", _middle(graph, cnn1, tensors, 6), cnn1)
+    cnn3 = graph("Add", _middle(graph, cnn2, tensors, 7), cnn2)
+    everything = graph("Concat", maps, cnn1, cnn2, cnn3, axis=1)
     peak = graph("ReduceMax", everything, axes=[2], keepdims=0)
     mean = graph("ReduceMean", everything, axes=[2], keepdims=0)
     centred = graph("Sub", everything, graph("Unsqueeze", mean, graph.constant([2])))

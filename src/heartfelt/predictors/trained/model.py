@@ -103,7 +103,7 @@ class Head:
         return cls(kind, float(stored["level"]), own, float(stored.get("width", 0.0)))
 
     def to_json(self) -> dict[str, Any]:
-        """What is stored beside the arrays."""
+        """What is stored with the arrays."""
         return {"kind": self.kind, "level": self.intercept, "width": self.width}
 
 
@@ -149,7 +149,7 @@ class Output:
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
     def to_json(self) -> dict[str, Any]:
-        """What is stored beside the arrays."""
+        """What is stored with the arrays."""
         return {
             "question": self.question,
             "head": self.head.to_json(),

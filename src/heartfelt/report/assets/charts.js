@@ -1,6 +1,6 @@
 "use strict";
-// One function a type of chart; each draws a panel to the width it is given.
-(({ node, element, number, tells, nearest, rove, figures }) => {
+// One function per type of chart; each draws a panel to the given width.
+(({ node, element, number, describe, nearest, rove, figures }) => {
   const INK = "#1d2330", SOFT = "#5b6472", LINE = "#d9dde4";
   const tick = (value) => String(Number(value.toPrecision(6))).replace("-", "\u2212");
   const ruler = document.createElement("canvas").getContext("2d");
@@ -10,9 +10,9 @@
   // A label no wider than ``most`` pixels.
   const cut = (text, most) => {
     if (wide(text) <= most) return text;
-    let kept = text;
-    while (kept.length > 1 && wide(`${kept}…`) > most) kept = kept.slice(0, -1);
-    return `${kept}…`;
+    let cutText = text;
+    while (cutText.length > 1 && wide(`${cutText}…`) > most) cutText = cutText.slice(0, -1);
+    return `${cutText}…`;
   };
   const name = (svg, text, x, y, most, anchor = "end") => {
     const label = node("text", { x, y, "text-anchor": anchor, class: "name" }, svg, cut(text, most));
@@ -48,20 +48,20 @@
     for (const panel of figure.panels) {
       const box = element("div", "panel", grid);
       if (panel.title) { const title = element("p", "panel-title", box, panel.title); if (panel.note) { title.append(" "); element("small", "", title, panel.note); } }
-      const room = element("div", "room", box);
+      const frame = element("div", "frame", box);
       let drawn = 0;
       const again = () => {
-        const width = Math.round(room.clientWidth) || 560;
+        const width = Math.round(frame.clientWidth) || 560;
         if (Math.abs(width - drawn) < 3) return;
         drawn = width;
-        room.replaceChildren();
-        const svg = node("svg", { role: "group", "aria-label": [panel.title, figure.title].filter(Boolean).join(": ") }, room);
+        frame.replaceChildren();
+        const svg = node("svg", { role: "group", "aria-label": [panel.title, figure.title].filter(Boolean).join(": ") }, frame);
         const height = draw(svg, panel, width);
         svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
         rove(svg);
       };
       again();
-      if (window.ResizeObserver) new ResizeObserver(again).observe(room);
+      if (window.ResizeObserver) new ResizeObserver(again).observe(frame);
     }
   };
 
@@ -83,9 +83,9 @@
   const linear = (axis, from, to) => (value) => from + ((value - axis.low) / (axis.high - axis.low)) * (to - from);
 
   figures.intervals = (host, figure) => panels(host, figure, (svg, panel, width) => {
-    // Labels stand before their rows, or above them where that would leave too little room.
-    const rows = panel.rows, room = widest(rows.map((r) => r.label)) + 14, above = room > width * 0.42;
-    const row = above ? 40 : rows.length > 24 ? 18 : 26, left = above ? 8 : room;
+    // Labels are left of their rows, or above them where that would leave too little space.
+    const rows = panel.rows, labelWidth = widest(rows.map((r) => r.label)) + 14, above = labelWidth > width * 0.42;
+    const row = above ? 40 : rows.length > 24 ? 18 : 26, left = above ? 8 : labelWidth;
     const lanes = (panel.brackets || []).length * 30 + (panel.ties || []).length * 8;
     const right = width - 10 - lanes, top = (panel.lines || []).some((l) => l.label) ? 18 : 6, bottom = top + rows.length * row;
     const x = linear(panel.value, left, right), y = (place) => top + (place + (above ? 0.68 : 0.5)) * row;
@@ -103,7 +103,7 @@
       if (panel.bars) node("rect", { x: x(Math.max(panel.value.low, Math.min(0, entry.value))), y: y(place) - 8, width: Math.abs(x(entry.value) - x(Math.max(panel.value.low, 0))), height: 16, fill: entry.colour, opacity: 0.85 }, mark);
       if (entry.low !== null) node("line", { x1: Math.max(left, x(entry.low)), x2: Math.min(right, x(entry.high)), y1: y(place), y2: y(place), stroke: panel.bars ? INK : entry.colour, "stroke-width": panel.bars ? 1.6 : 2.2 }, mark);
       if (!panel.bars) node("circle", { cx: x(entry.value), cy: y(place), r: row > 20 ? 5 : 4, fill: entry.colour, stroke: "#fff" }, mark);
-      tells(mark, entry.words);
+      describe(mark, entry.words);
     });
     (panel.brackets || []).forEach((bracket, lane) => {
       const at = right + 10 + lane * 30, a = y(bracket.a), b = y(bracket.b);
@@ -111,7 +111,7 @@
       node("rect", { x: at - 6, y: a - 4, width: 29, height: b - a + 8, class: "hit" }, mark);
       node("path", { d: `M${at - 4},${a}h4V${b}h-4`, fill: "none", stroke: INK }, mark);
       node("text", { x: at + 3, y: (a + b) / 2 + 6, class: "stars" }, mark, bracket.stars);
-      tells(mark, bracket.words);
+      describe(mark, bracket.words);
     });
     (panel.ties || []).forEach(([first, last], lane) => {
       const at = right + 10 + lane * 8;
@@ -131,7 +131,7 @@
       const mark = node("g", {}, svg), x = (left + right - step * panel.bars.length) / 2 + place * step;
       node("rect", { x, y: top, width: step, height: bottom - top, class: "hit" }, mark);
       node("rect", { x: x + step * 0.09, y: y(bar.value), width: step * 0.82, height: bottom - y(bar.value), fill: bar.colour }, mark);
-      tells(mark, bar.words);
+      describe(mark, bar.words);
       if (turned) node("text", { x: x + step / 2, y: bottom + 12, "text-anchor": "end", transform: `rotate(-40 ${x + step / 2} ${bottom + 12})` }, svg, cut(bar.label, 80));
       else if (place % every === 0) node("text", { x: x + step / 2, y: bottom + 15, "text-anchor": "middle" }, svg, bar.label);
     });
@@ -166,11 +166,11 @@
     const marks = [];
     for (const point of panel.points) {
       const mark = shape(svg, point.shape, x(point.x), y(point.y), panel.named ? 6 : 4.5, { fill: point.colour, stroke: "#fff" });
-      marks.push({ x: x(point.x), y: y(point.y), mark, words: tells(mark, point.words, point.stimulus, false) });
+      marks.push({ x: x(point.x), y: y(point.y), mark, words: describe(mark, point.words, point.stimulus, false) });
       if (!panel.named) continue;
       const near = panel.points.filter((p) => p !== point).sort((p, q) => Math.hypot(p.x - point.x, p.y - point.y) - Math.hypot(q.x - point.x, q.y - point.y))[0];
-      const room = wide(point.label) + 8, up = near ? point.y >= near.y : point.y >= 0;
-      const start = (point.x >= 0 && x(point.x) + room < right) || x(point.x) - room < left;
+      const labelWidth = wide(point.label) + 8, up = near ? point.y >= near.y : point.y >= 0;
+      const start = (point.x >= 0 && x(point.x) + labelWidth < right) || x(point.x) - labelWidth < left;
       node("text", { x: x(point.x) + (start ? 7 : -7), y: y(point.y) + (up ? -7 : 15), "text-anchor": start ? "start" : "end", class: "name" }, svg, point.label);
     }
     nearest(svg, marks);
@@ -198,8 +198,8 @@
         const at = (p, key) => `${x(p.x).toFixed(1)},${y(p[key]).toFixed(1)}`;
         if (panel.banded && known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15 }, svg);
         node("path", { d: `M${series.points.map((p) => at(p, "y")).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 2.2, "stroke-dasharray": dashes[place % 4] }, svg);
-        for (const p of series.points) tells(node("circle", { cx: x(p.x), cy: y(p.y), r: 7, class: "hit dot", style: `--own:${series.colour}` }, svg), p.words);
-        for (const p of series.needed) tells(node("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill: series.colour, stroke: "#fff" }, svg), p.words);
+        for (const p of series.points) describe(node("circle", { cx: x(p.x), cy: y(p.y), r: 7, class: "hit dot", style: `--own:${series.colour}` }, svg), p.words);
+        for (const p of series.needed) describe(node("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill: series.colour, stroke: "#fff" }, svg), p.words);
       });
       return bottom + 38;
     });
@@ -217,7 +217,7 @@
         const mark = node("g", {}, svg);
         node("rect", { x: left + j * step + 1, y: top + i * high + 1, width: Math.max(1, step - 2), height: high - 2, fill: "#0072b2", "fill-opacity": (0.04 + 0.96 * share).toFixed(3), rx: 2 }, mark);
         if (step > 22) node("text", { x: left + (j + 0.5) * step, y: top + (i + 0.5) * high + 4, "text-anchor": "middle", fill: share > 0.75 ? "#fff" : INK, class: "cell" }, mark, cell.text);
-        tells(mark, cell.words);
+        describe(mark, cell.words);
       });
     });
     panel.columns.forEach((label, j) => {
@@ -232,8 +232,8 @@
   });
 
   figures.dumbbell = (host, figure) => panels(host, figure, (svg, panel, width) => {
-    const room = widest(panel.rows.map((r) => r.label)) + 14, above = room > width * 0.5, row = above ? 44 : 30, top = 4;
-    const left = above ? 8 : room, right = width - 12, bottom = top + panel.rows.length * row;
+    const labelWidth = widest(panel.rows.map((r) => r.label)) + 14, above = labelWidth > width * 0.5, row = above ? 44 : 30, top = 4;
+    const left = above ? 8 : labelWidth, right = width - 12, bottom = top + panel.rows.length * row;
     const x = linear(panel.value, left, right);
     across(svg, panel.value, x, top, bottom);
     panel.rows.forEach((entry, place) => {
@@ -248,12 +248,12 @@
         if (side.low !== null) node("line", { x1: x(side.low), x2: x(side.high), y1: y + off, y2: y + off, stroke: look.colour, "stroke-width": 1.8 }, mark);
         shape(mark, look.shape, x(side.value), y + off, 4, { fill: look.colour, stroke: "#fff" });
       });
-      tells(mark, entry.words);
+      describe(mark, entry.words);
     });
     return bottom + 38;
   });
 
-  // Intended against perceived on two axes, one small map a system; the legend hides and shows groups.
+  // Intended against perceived on two axes, one small map per system; the legend hides and shows groups.
   figures.map = (host, figure) => {
     const list = element("ul", "legend", host);
     const hidden = new Set();
@@ -295,7 +295,7 @@
         node("path", { d: `M${turns.join("L")}Z`, fill: colour(e.group), "fill-opacity": 0.09, stroke: colour(e.group), "stroke-width": 1.4, ...of(e) }, regions);
       }
       for (const line of panel.lines || []) node("line", { x1: x(line.x1), y1: y(line.y1), x2: x(line.x2), y2: y(line.y2), stroke: colour(line.group), "stroke-width": 1.3, opacity: 0.55, ...of(line) }, svg);
-      const marks = [], add = (mark, at, words, stimulus) => marks.push({ x: x(at.x), y: y(at.y), mark, words: tells(mark, words, stimulus, false) });
+      const marks = [], add = (mark, at, words, stimulus) => marks.push({ x: x(at.x), y: y(at.y), mark, words: describe(mark, words, stimulus, false) });
       for (const p of panel.points) {
         const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": 0.5, ...of(p) }, svg);
         const part = (label, value, sd, n) => `\n${label} ${number(value)}${n == null ? "" : ` (sd ${number(sd)}, ${n} raters)`}`;

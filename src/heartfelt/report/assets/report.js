@@ -1,5 +1,5 @@
 "use strict";
-// The floor every figure and table stands on: data, nodes, one tooltip, one player, marks that tell and play.
+// What every figure and table uses: data, nodes, the tooltip, the player, and marks that show their numbers and play.
 window.heartfelt = (() => {
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
@@ -63,9 +63,9 @@ window.heartfelt = (() => {
   document.getElementById("player-close").addEventListener("click", stop);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") { stop(); hideTip(); } });
 
-  // A mark tells on hover and focus, and plays on click, Enter or Space when it stands for a stimulus that is at hand.
-  // Where marks lie close (``own`` false) the picture finds the nearest one to the pointer, see nearest.
-  const tells = (mark, words, stimulus, own = true) => {
+  // A mark shows its words on hover and focus, and plays on click, Enter or Space where it is a stimulus that can be played.
+  // Where marks are close (``own`` false) the picture finds the one nearest to the pointer, see nearest.
+  const describe = (mark, words, stimulus, own = true) => {
     const sounds = playable(stimulus);
     mark.classList.add("mark");
     if (sounds) mark.classList.add("plays");
@@ -90,27 +90,27 @@ window.heartfelt = (() => {
     const find = (event) => {
       const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
       let best = null, least = Infinity;
-      for (const one of marks) {
-        if (one.mark.classList.contains("away")) continue;
-        const far = Math.hypot(one.x - point.x, one.y - point.y);
-        if (far < (one.reach || 14) && far < least) { best = one; least = far; }
+      for (const entry of marks) {
+        if (entry.mark.classList.contains("away")) continue;
+        const far = Math.hypot(entry.x - point.x, entry.y - point.y);
+        if (far < (entry.reach || 14) && far < least) { best = entry; least = far; }
       }
       return best;
     };
-    const light = (one) => {
-      if (near && near !== one) near.mark.classList.remove("near");
-      near = one;
-      if (one) one.mark.classList.add("near");
+    const light = (entry) => {
+      if (near && near !== entry) near.mark.classList.remove("near");
+      near = entry;
+      if (entry) entry.mark.classList.add("near");
     };
-    svg.addEventListener("pointermove", (event) => { const one = find(event); light(one); if (one) showTip(one.words, event.clientX, event.clientY); else hideTip(); });
+    svg.addEventListener("pointermove", (event) => { const entry = find(event); light(entry); if (entry) showTip(entry.words, event.clientX, event.clientY); else hideTip(); });
     svg.addEventListener("pointerleave", () => { light(null); hideTip(); });
     svg.addEventListener("click", (event) => {
-      const one = find(event);
-      if (one) one.mark.dispatchEvent(new MouseEvent("activate", { clientX: event.clientX, clientY: event.clientY }));
+      const entry = find(event);
+      if (entry) entry.mark.dispatchEvent(new MouseEvent("activate", { clientX: event.clientX, clientY: event.clientY }));
     });
   };
 
-  // One tab stop a picture; arrow keys go from mark to mark.
+  // One tab stop per picture; arrow keys go from mark to mark.
   const rove = (svg) => {
     const marks = [...svg.querySelectorAll(".mark")];
     if (!marks.length) return;
@@ -134,5 +134,5 @@ window.heartfelt = (() => {
   };
 
   const figures = {};
-  return { data, node, element, number, showTip, hideTip, play, playable, tells, nearest, rove, figures };
+  return { data, node, element, number, showTip, hideTip, play, playable, describe, nearest, rove, figures };
 })();

@@ -26,7 +26,7 @@
   }
 
   for (const button of document.querySelectorAll("button[data-copy]")) {
-    const said = button.textContent;
+    const caption = button.textContent;
     button.addEventListener("click", async () => {
       const text = document.getElementById(button.dataset.copy).innerText.trim();
       let done = false;
@@ -39,7 +39,7 @@
         button.focus();
       }
       button.textContent = done ? "Copied" : "Select the text and copy it";
-      setTimeout(() => { button.textContent = said; }, 1800);
+      setTimeout(() => { button.textContent = caption; }, 1800);
     });
   }
 
@@ -90,17 +90,17 @@
     for (const index of shown.slice(first, first + page)) {
       const line = element("tr", "", body);
       columns.forEach((column, c) => {
-        const found = value(rows[index], c);
+        const content = value(rows[index], c);
         const cell = element(c ? "td" : "th", column.kind === "text" ? "words" : "", line);
-        if (c) { cell.textContent = column.kind === "number" ? number(found, column.places ?? 2) : found ?? "–"; return; }
+        if (c) { cell.textContent = column.kind === "number" ? number(content, column.places ?? 2) : content ?? "–"; return; }
         cell.scope = "row";
-        if (playable(found)) {
+        if (playable(content)) {
           const button = element("button", "listen", cell, data.image ? "◻" : "▶");
           button.type = "button";
-          button.setAttribute("aria-label", `Play ${found}`);
-          button.addEventListener("click", () => play(found, say(rows[index]), line));
+          button.setAttribute("aria-label", `Play ${content}`);
+          button.addEventListener("click", () => play(content, say(rows[index]), line));
         }
-        cell.append(found);
+        cell.append(content);
       });
     }
     const last = Math.min(first + page, shown.length);

@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING
 from heartfelt.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from heartfelt.report.bench.bench import Bench, BenchOptions, run_bench
     from heartfelt.report.bench.page import bench_page
-    from heartfelt.report.bench.write import write_bench
+    from heartfelt.report.bench.write import run_bench, write_bench
 
-__all__ = ["Bench", "BenchOptions", "bench_page", "run_bench", "write_bench"]
+__all__ = ["bench_page", "run_bench", "write_bench"]
 
-__getattr__ = on_demand(
-    __name__,
-    {"bench": ("Bench", "BenchOptions", "run_bench"), "page": ("bench_page",), "write": ("write_bench",)},
-)
+__getattr__ = on_demand(__name__, {"page": ("bench_page",), "write": ("run_bench", "write_bench")})

@@ -23,15 +23,15 @@ from heartfelt.report.charts import (
     axis,
     bounds,
     extent,
+    interval_row,
     numbers,
-    row,
 )
 from heartfelt.report.figures.answers import tied_runs
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
 from heartfelt.scoring.metrics import Kind
 from heartfelt.scoring.scores import BinaryDetails, CategoryDetails, Rank, Task
-from heartfelt.stats.confusion_table import Confusion
+from heartfelt.stats.classify import Confusion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
@@ -79,7 +79,7 @@ def headline(scores: Scores, task: Task, model: str, name: str) -> Estimate:
 def of_task(scores: Scores, task: Task, name: str) -> Estimate:
     """The chance level or the ceiling of a task's headline: the first that is known, else why there is none."""
     held = [headline(scores, task, model, name) for model in scores.models]
-    return next((one for one in held if one.value is not None), held[0] if held else UNKNOWN)
+    return next((estimate for estimate in held if estimate.value is not None), held[0] if held else UNKNOWN)
 
 
 def one_rater(scores: Scores, task: Task) -> Estimate:
@@ -122,7 +122,7 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
         note = f"rank {rank_text(rank)}" if rank.place else f"not ranked: {rank.why_none}"
         note += f"\nanswered {number(done)} of {number(items)} items"
         note += f"\nnot told apart from {', '.join(tied)}" if tied else ""
-        rows.append(row(_labelled(rank), estimate, shades[rank.model], note))
+        rows.append(interval_row(_labelled(rank), estimate, shades[rank.model], note))
         ties[rank.model] = tied
         cells: dict[str, Cell] = {"model": rank.model, "rank": rank_text(rank), **numbers(estimate)}
         table.append({**cells, "answered": done, "items": items})
@@ -146,11 +146,11 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     return Chart(f"Leaderboard: {spaced(task.id)}", caption, [panel], table)
 
 
-def _joined_labels(lines: Sequence[Line], room: float) -> list[Line]:
+def _joined_labels(lines: Sequence[Line], width: float) -> list[Line]:
     """Lines whose labels would overlap share one label."""
     out: list[Line] = []
     for line in sorted(lines, key=lambda line: line.at):
-        if out and line.at - out[-1].at < room:
+        if out and line.at - out[-1].at < width:
             line = replace(line, label=f"{out[-1].label} | {line.label}")
             out[-1] = replace(out[-1], label="")
         out.append(line)
@@ -166,7 +166,7 @@ def shares(scores: Scores, task: Task) -> Chart | Absent:
     ]
     if not known:
         return Absent(f"No model's share of the way to the ceiling is known for {spaced(task.id)}.")
-    rows = tuple(row(_labelled(rank), estimate, COLOURS[0]) for rank, estimate in known)
+    rows = tuple(interval_row(_labelled(rank), estimate, COLOURS[0]) for rank, estimate in known)
     value = axis("share of the way from chance to the ceiling", extent(rows), include=(0.0, 1.0))
     panel = Intervals("", rows, value, bars=True, lines=(Line(0.0, "chance"), Line(1.0, "ceiling")))
     caption = (
@@ -199,7 +199,7 @@ def scatter(scores: Scores, task: Task) -> Chart | Absent:
                 rank.model,
                 axis("prediction", both if on_scale else across),
                 axis("label", both if on_scale else up),
-                tuple(_point(**one) for one in shown.select(_POINT).iter_rows(named=True)),
+                tuple(_point(**row) for row in shown.select(_POINT).iter_rows(named=True)),
                 diagonal=on_scale,
                 note=f"{number(shown.height)} of {number(mine.height)} items" if left_out else "",
             )
@@ -242,11 +242,11 @@ def confusion(scores: Scores, task: Task) -> Chart | Absent:
     return Chart(f"Label and prediction: {spaced(task.id)}", caption, panels, table)
 
 
-def _confusion_panel(model: str, found: Confusion) -> tuple[Heatmap, list[dict[str, Cell]]]:
-    names = tuple(spaced(str(name)) for name in found.categories)
+def _confusion_panel(model: str, held: Confusion) -> tuple[Heatmap, list[dict[str, Cell]]]:
+    names = tuple(spaced(str(name)) for name in held.categories)
     cells: list[tuple[HeatCell, ...]] = []
     table: list[dict[str, Cell]] = []
-    for name, counts in zip(names, found.matrix, strict=True):
+    for name, counts in zip(names, held.matrix, strict=True):
         total, line = sum(counts), []
         for other, count in zip(names, counts, strict=True):
             share = count / total if total else None
@@ -293,12 +293,12 @@ def calibration(scores: Scores, task: Task) -> Chart | Absent:
 
 def _calibration_points(held: Calibration) -> tuple[Point, ...]:
     points = []
-    for one in held.bins:
-        if one.count and one.mean_probability is not None and one.share_true.value is not None:
-            words = f"given {number(one.mean_probability, 2)} on average\ntrue: {interval(one.share_true, 2)}"
-            words += f"\n{one.count:,} items"
-            low, high = bounds(one.share_true)
-            x, y = one.mean_probability, one.share_true.value
+    for row in held.bins:
+        if row.count and row.mean_probability is not None and row.share_true.value is not None:
+            words = f"given {number(row.mean_probability, 2)} on average\ntrue: {interval(row.share_true, 2)}"
+            words += f"\n{row.count:,} items"
+            low, high = bounds(row.share_true)
+            x, y = row.mean_probability, row.share_true.value
             points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, yl=low, yh=high))
     return tuple(points)
 

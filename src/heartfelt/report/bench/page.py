@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 from markupsafe import Markup
@@ -22,14 +24,15 @@ from heartfelt.report.bench.sections import all_scores, comparisons, coverage, m
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, bullets, figure_block, folded, joined
-from heartfelt.report.tables import CellValue, table
+from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.misses import worst_misses
-from heartfelt.scoring.scores import Rank, SystemRank, Task
+from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import interval, listed, number, plural, spaced
 
 MOST_MISSES = 10
+_Ranked: TypeAlias = tuple[Rank, Score]
 SHARE = "share of the way from chance to the ceiling"
 
 
@@ -172,50 +175,44 @@ def leaderboards(scores: Scores, charts: Charts) -> Section:
 
 def leaderboard_table(scores: Scores, task: Task) -> Markup:
     """The headline of every model of a task, with further metrics."""
-    further = _further(scores, task)
-    lines: list[list[CellValue]] = []
-    for rank in scores.ranked(task.id):
-        score = scores.find(task.id, rank.model)
-        if score is None:
-            continue
-        done, items = answered(scores, task.id, rank.model)
-        more = [scores.find(task.id, rank.model, *key) for key in further]
-        lines.append(
-            [
-                rank.model,
-                rank_text(rank),
-                _range(rank.over_systems),
-                score.with_failures,
-                f"{number(done)} of {number(items)}",
-                score.estimate if done < items else "the same",
-                score.over_systems,
-                score.chance,
-                rank_text(rank) if below_chance(rank) else score.of_ceiling,
-                *(one.with_failures if one else None for one in more),
-            ]
-        )
-    columns = [
-        "model",
-        "rank",
-        "rank for other systems",
-        metric_name(scores, task.headline),
-        "answered",
-        "on answered items only",
-        "over systems",
-        "chance",
-        SHARE,
-        *(
-            ", ".join(
-                [
-                    metric_name(scores, metric),
-                    *([at] if at else []),
-                    *(["by system"] if by == "system" else []),
-                ]
-            )
-            for metric, by, at in further
-        ),
-    ]
-    return table(f"{spaced(task.id)}: every model", columns, lines)
+
+    def answers(row: _Ranked) -> str:
+        done, items = answered(scores, task.id, row[0].model)
+        return f"{number(done)} of {number(items)}"
+
+    def answered_only(row: _Ranked) -> CellValue:
+        done, items = answered(scores, task.id, row[0].model)
+        return row[1].estimate if done < items else "the same"
+
+    columns: dict[str, Callable[[_Ranked], CellValue]] = {
+        "model": lambda row: row[0].model,
+        "rank": lambda row: rank_text(row[0]),
+        "rank for other systems": lambda row: _range(row[0].over_systems),
+        metric_name(scores, task.headline): lambda row: row[1].with_failures,
+        "answered": answers,
+        "on answered items only": answered_only,
+        "over systems": lambda row: row[1].over_systems,
+        "chance": lambda row: row[1].chance,
+        SHARE: lambda row: rank_text(row[0]) if below_chance(row[0]) else row[1].of_ceiling,
+    }
+    for metric, by, at in _further(scores, task):
+        heading = [
+            metric_name(scores, metric),
+            *([at] if at else []),
+            *(["by system"] if by == "system" else []),
+        ]
+        find = partial(_with_failures, scores, metric=metric, aggregation=by, at=at)
+        columns[", ".join(heading)] = find
+    ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
+    rows = [(rank, score) for rank, score in ranked if score is not None]
+    return table_of(f"{spaced(task.id)}: every model", rows, columns)
+
+
+def _with_failures(
+    scores: Scores, row: _Ranked, *, metric: str, aggregation: str, at: str | None
+) -> CellValue:
+    score = scores.find(row[0].task, row[0].model, metric, aggregation, at)
+    return score.with_failures if score else None
 
 
 def _further(scores: Scores, task: Task) -> list[tuple[str, str, str | None]]:

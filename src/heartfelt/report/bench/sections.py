@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 from markupsafe import Markup
 
 from heartfelt.report.bench.figures import metric_name, of_task
 from heartfelt.report.page import Section, absent, bullets, folded, joined
-from heartfelt.report.tables import CellValue, PValue, Verdict, table
+from heartfelt.report.tables import CellValue, Columns, PValue, Verdict, table, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import Comparison, Slice, Task
+from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Score, Slice, Task
 from heartfelt.wording import interval, number, spaced
 
 MOST_REASONS = 3
@@ -25,28 +25,18 @@ def comparisons(scores: Scores) -> Section | None:
         if not pairs:
             continue
         title = metric_name(scores, task.headline)
-        lines: list[list[CellValue]] = [
-            [
-                f"{pair.first} − {pair.second}",
-                pair.difference,
-                PValue(pair.p.value),
-                PValue(pair.p_adjusted),
-                pair.difference_adjusted,
-                Verdict(pair.apart),
-                pair.more_stimuli if pair.more_stimuli.value is None else int(pair.more_stimuli.value),
-            ]
-            for pair in pairs
-        ]
-        columns = (
-            "pair",
-            f"difference in {title} (95%, this pair alone)",
-            "p (this pair alone)",
-            f"p (Holm over {len(pairs)})",
-            "difference at the confidence left by Holm",
-            "told apart (Holm)",
-            "more stimuli needed",
-        )
-        parts.append(table(f"{spaced(task.id)}: for other clips like these", columns, lines))
+        columns: Columns[Comparison] = {
+            "pair": _pair,
+            f"difference in {title} (95%, this pair alone)": lambda pair: pair.difference,
+            "p (this pair alone)": lambda pair: PValue(pair.p.value),
+            f"p (Holm over {len(pairs)})": lambda pair: PValue(pair.p_adjusted),
+            "difference at the confidence left by Holm": lambda pair: pair.difference_adjusted,
+            "told apart (Holm)": lambda pair: Verdict(pair.apart),
+            "more stimuli needed": lambda pair: (
+                pair.more_stimuli if pair.more_stimuli.value is None else int(pair.more_stimuli.value)
+            ),
+        }
+        parts.append(table_of(f"{spaced(task.id)}: for other clips like these", pairs, columns))
         parts.append(_over_systems(task, title, pairs))
     lead = (
         "Pairs are compared on the items both were asked about, failures counted; interval and p come from one method and"
@@ -70,32 +60,36 @@ def _over_systems(task: Task, title: str, pairs: Sequence[Comparison]) -> Markup
             return Markup("")
         return absent(f"{spaced(task.id)}: no comparison over systems: {why}.")
     holm = f"p (Holm over {len(known)})"
-    columns = [
-        "pair",
-        f"difference in {title} (95%, this pair alone, over systems)",
-        "p (this pair alone)",
-        holm,
-        "told apart (Holm)",
-    ]
-    with_means = task.kind == "numbers"
-    if with_means:
-        columns += ["difference on system means (95%)", "p", f"{holm} ", "told apart on system means"]
-    lines: list[list[CellValue]] = []
-    for pair in known:
-        line: list[CellValue] = [f"{pair.first} − {pair.second}"]
-        for part in (pair.over_systems, pair.system_means) if with_means else (pair.over_systems,):
-            line += [part.difference, PValue(part.p.value), PValue(part.p_adjusted), Verdict(part.apart)]
-        lines.append(line)
-    return table(f"{spaced(task.id)}: for other systems", columns, lines)
+    columns: dict[str, Callable[[Comparison], CellValue]] = {
+        "pair": _pair,
+        f"difference in {title} (95%, this pair alone, over systems)": lambda pair: (
+            pair.over_systems.difference
+        ),
+        "p (this pair alone)": lambda pair: PValue(pair.over_systems.p.value),
+        holm: lambda pair: PValue(pair.over_systems.p_adjusted),
+        "told apart (Holm)": lambda pair: Verdict(pair.over_systems.apart),
+    }
+    if task.kind == "numbers":
+        columns |= {
+            "difference on system means (95%)": lambda pair: pair.system_means.difference,
+            "p": lambda pair: PValue(pair.system_means.p.value),
+            f"{holm} ": lambda pair: PValue(pair.system_means.p_adjusted),
+            "told apart on system means": lambda pair: Verdict(pair.system_means.apart),
+        }
+    return table_of(f"{spaced(task.id)}: for other systems", known, columns)
+
+
+def _pair(pair: Comparison) -> str:
+    return f"{pair.first} − {pair.second}"
 
 
 def slices(scores: Scores) -> Section | None:
     """The headline by slice."""
     parts = []
     for task in scores.tasks:
-        mine = [one for one in scores.slices if (one.task, one.metric) == (task.id, task.headline)]
-        for column in dict.fromkeys(one.column for one in mine):
-            own = [one for one in mine if one.column == column]
+        mine = [row for row in scores.slices if (row.task, row.metric) == (task.id, task.headline)]
+        for column in dict.fromkeys(row.column for row in mine):
+            own = [row for row in mine if row.column == column]
             grid = _slice_table(scores, metric_name(scores, task.headline), column, own)
             parts.append(folded(f"{spaced(task.id)} by {spaced(column)}", grid))
     if not parts:
@@ -105,70 +99,53 @@ def slices(scores: Scores) -> Section | None:
 
 
 def _slice_table(scores: Scores, title: str, column: str, slices: Sequence[Slice]) -> Markup:
-    sizes = {one.value: one.items for one in reversed(slices)}
-    held = {(one.value, one.model): one.estimate for one in slices}
+    sizes = {row.value: row.items for row in reversed(slices)}
+    held = {(row.value, row.model): row.estimate for row in slices}
     lines = [
         [spaced(value), sizes[value], *(held.get((value, model)) for model in scores.models)]
-        for value in dict.fromkeys(one.value for one in slices)
+        for value in dict.fromkeys(row.value for row in slices)
     ]
     return table(f"{title} by {spaced(column)}", [spaced(column), "items", *scores.models], lines)
 
 
 def all_scores(scores: Scores) -> Section:
     """Every metric of every model."""
-    columns = [
-        "model",
-        "metric",
-        "level",
-        "decided by",
-        "score, failures counted",
-        "on answered items only",
-        "over systems",
-        "chance",
-        "ceiling",
-        "share of the way from chance to the ceiling",
-    ]
+    columns: Columns[Score] = {
+        "model": lambda row: row.model,
+        "metric": lambda row: metric_name(scores, row.metric),
+        "level": lambda row: row.aggregation,
+        "decided by": lambda row: row.at,
+        "score, failures counted": lambda row: row.with_failures,
+        "on answered items only": lambda row: row.estimate,
+        "over systems": lambda row: row.over_systems,
+        "chance": lambda row: row.chance,
+        "ceiling": lambda row: row.ceiling,
+        "share of the way from chance to the ceiling": lambda row: row.of_ceiling,
+    }
     parts = []
     for task in scores.tasks:
-        lines: list[list[CellValue]] = [
-            [
-                one.model,
-                metric_name(scores, one.metric),
-                one.aggregation,
-                one.at,
-                one.with_failures,
-                one.estimate,
-                one.over_systems,
-                one.chance,
-                one.ceiling,
-                one.of_ceiling,
-            ]
-            for one in scores.scores
-            if one.task == task.id
-        ]
-        grid = table(f"{spaced(task.id)}: every score", columns, lines, more="all are in scores.json")
-        parts.append(folded(f"{spaced(task.id)}: {len(lines)} scores ({task.failures})", grid))
+        mine = [row for row in scores.scores if row.task == task.id]
+        grid = table_of(f"{spaced(task.id)}: every score", mine, columns, more="all are in scores.json")
+        parts.append(folded(f"{spaced(task.id)}: {len(mine)} scores ({task.failures})", grid))
     lead = "By item, by system (means per system first, intervals over systems) and within cells of system and intent."
     return Section("scores", "Every score", lead, joined(*parts), "Scores")
 
 
 def coverage(scores: Scores) -> Section:
     """How many items were answered, why not all were, and how predictions were made."""
-    lines: list[list[CellValue]] = [
-        [
-            model,
-            spaced(task),
-            held.items,
-            held.answered,
-            held.without_label,
-            _most_frequent(held.problems),
-            _most_frequent(held.notes),
-        ]
-        for model, tasks in scores.coverage.items()
-        for task, held in tasks.items()
-    ]
-    columns = ("model", "task", "items", "answered", "without label", "why not answered", "how it was made")
-    return Section("coverage", "What was answered", html=table("Coverage", columns, lines), short="Coverage")
+    rows = [(model, task, held) for model, tasks in scores.coverage.items() for task, held in tasks.items()]
+    columns: Columns[tuple[str, str, Coverage]] = {
+        "model": lambda row: row[0],
+        "task": lambda row: spaced(row[1]),
+        "items": lambda row: row[2].items,
+        "answered": lambda row: row[2].answered,
+        "without label": lambda row: row[2].without_label,
+        "why not answered": lambda row: _most_frequent(row[2].problems),
+        "how it was made": lambda row: _most_frequent(row[2].notes),
+    }
+    return Section(
+        "coverage", "What was answered", html=table_of("Coverage", rows, columns), short="Coverage"
+    )
 
 
 def _most_frequent(texts: Mapping[str, int]) -> str:
@@ -185,20 +162,16 @@ def models(scores: Scores) -> Section | None:
     """Which models answered, and which version of heartfelt scored them."""
     if not scores.about:
         return None
-    lines = [
-        [
-            name,
-            one.display_name,
-            one.predictor or "–",
-            one.version or "–",
-            (one.hash or "–")[:16],
-            one.identity or "–",
-        ]
-        for name, one in scores.about.items()
-    ]
-    grid = table("Models", ("asked for as", "name", "predictor", "version", "hash", "identity"), lines)
+    columns: Columns[tuple[str, ModelInfo]] = {
+        "asked for as": lambda row: row[0],
+        "name": lambda row: row[1].display_name,
+        "predictor": lambda row: row[1].predictor,
+        "version": lambda row: row[1].version,
+        "hash": lambda row: row[1].hash[:16] if row[1].hash else None,
+        "identity": lambda row: row[1].identity,
+    }
     lead = f"Scored by heartfelt {scores.version} on source {scores.hash[:12]}."
-    return Section("models", "Models", lead, grid)
+    return Section("models", "Models", lead, table_of("Models", list(scores.about.items()), columns))
 
 
 def method(scores: Scores) -> Section:

@@ -1,17 +1,31 @@
-"""A bench as a folder: predictions, scores and a page."""
+"""A bench as a folder: predictions, scores and a page.
+
+Answers are stored below ``runs/``, so the same bench into the same folder asks only for what is missing. The outputs are
+written when the bench is done; each file is either complete or absent.
+"""
 
 from __future__ import annotations
 
 import io
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace as changed
 from pathlib import Path
 
 import polars as pl
 
+from heartfelt.benchmark import Bench, BenchOptions, bench
+from heartfelt.benchmark.bench import RUNS
+from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
+from heartfelt.labels import Benchmark
+from heartfelt.progress import Progress
 from heartfelt.report.bench.page import bench_page
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
+from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 
@@ -51,3 +65,50 @@ def fill_bench(
     write_text(folder / "scores.csv", csv_text(scores.table()))
     write_text(folder / "ledger.csv", csv_text(scores.ledger))
     write_text(folder / PAGE, render(bench_page(scores, snapshot, page)))
+
+
+def run_bench(
+    source: Snapshot | Benchmark,
+    models: Sequence[str],
+    folder: Path | str,
+    options: BenchOptions | None = None,
+    progress: Progress | None = None,
+) -> Bench:
+    """Run a bench (``heartfelt.benchmark.bench``) and write its outputs to ``folder``."""
+    target = Path(folder)
+    ours = (target / RUNS).is_dir() or (target / FILE).is_file()
+    if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(
+            f"{target} already exists and is not a bench.", "Choose another folder, or remove this one first."
+        )
+    options = changed(options or BenchOptions(), folder=target)
+    result = bench(source, models, options, progress)
+    _write(source, result, target, options)
+    return result
+
+
+def _write(source: Snapshot | Benchmark, result: Bench, target: Path, options: BenchOptions) -> None:
+    """Fill a temporary folder next to the runs, then move its files into place, the page last."""
+    snapshot = source if isinstance(source, Snapshot) else None
+    scratch = Path(tempfile.mkdtemp(prefix=".new.", dir=target))
+    try:
+        if options.layout is not None:
+            own = scratch / "own"
+            own.mkdir()
+            layout = LAYOUTS[options.layout]
+            for made in layout.write_scores(source, result.predictions, result.scores, own, options.score):
+                _move(made, (options.layout_folder or target) / made.relative_to(own))
+            shutil.rmtree(own)
+        fill_bench(result.scores, result.predictions, scratch, target / PAGE, snapshot)
+        for made in sorted(scratch.iterdir(), key=lambda path: path.name == PAGE):
+            _move(made, target / made.name)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _move(made: Path, place: Path) -> None:
+    """Move a file or folder into place, replacing what is there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir():
+        shutil.rmtree(place)
+    made.replace(place)

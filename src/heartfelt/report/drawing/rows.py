@@ -139,7 +139,7 @@ def _brackets(axes: Axes, panel: Intervals) -> None:
 
 
 def _ties(axes: Axes, panel: Intervals) -> None:
-    """Grey bars beside the rows that do not differ, those that overlap in lanes of their own."""
+    """Grey bars next to the rows that do not differ, those that overlap in lanes of their own."""
     free = [-1] * len(panel.ties)
     for first, last in panel.ties:
         lane = next(i for i, end in enumerate(free) if end < first)

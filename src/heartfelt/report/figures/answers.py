@@ -19,12 +19,12 @@ from heartfelt.report.charts import (
     Intervals,
     axis,
     extent,
+    interval_row,
     numbers,
-    row,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import questions, system_names, why_missing
 from heartfelt.report.palette import colour
-from heartfelt.report.reading import questions, system_names, why_missing
 from heartfelt.study import Study
 from heartfelt.wording import number
 
@@ -48,22 +48,22 @@ class Tally:
 def tallies(analysis: Analysis) -> list[Tally]:
     """One tally per question, or per scale where there are very many questions."""
     by_question: dict[str, list[Distribution]] = {}
-    for one in analysis.summary.distributions or ():
-        by_question.setdefault(one.question, []).append(one)
+    for row in analysis.summary.distributions or ():
+        by_question.setdefault(row.question, []).append(row)
     return [_tally(analysis.snapshot.study, question, rows) for question, rows in by_question.items()]
 
 
 def _tally(study: Study, question: str, rows: Sequence[Distribution]) -> Tally:
-    answers = [answer for one in rows for answer in one.answers]
+    answers = [answer for row in rows for answer in row.answers]
     values = sorted({answer.value for answer in answers})
     labels, place = _bins(study, question, values, {a.value: a.answer for a in answers if a.answer})
     counts: dict[str, list[int]] = {}
     means: dict[str, float] = {}
-    for one in rows:
-        own = counts.setdefault(one.system, [0] * len(labels))
-        for answer in one.answers:
+    for row in rows:
+        own = counts.setdefault(row.system, [0] * len(labels))
+        for answer in row.answers:
             own[place[answer.value]] += answer.n
-        means[one.system] = sum(answer.value * answer.n for answer in one.answers) / max(sum(own), 1)
+        means[row.system] = sum(answer.value * answer.n for answer in row.answers) / max(sum(own), 1)
     return Tally(question, tuple(labels), counts, means)
 
 
@@ -71,7 +71,7 @@ def _bins(
     study: Study, question: str, values: Sequence[float], named: Mapping[float, str]
 ) -> tuple[list[str], dict[float, int]]:
     """The bins, and which of them each value falls into."""
-    asked = any(one.id == question for one in study.asked)
+    asked = any(row.id == question for row in study.asked)
     scale = study.scale_of(question) if asked else study.scales.get(question)
     codes = {**(scale.labels() if scale is not None else {}), **named}
     if codes:
@@ -177,35 +177,37 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
     table: list[dict[str, Cell]] = []
     for question in questions(analysis)[:MOST_PANELS]:
         known = [
-            one
-            for one in analysis.summary.systems or ()
-            if one.question == question and one.means.mean.value is not None
+            row
+            for row in analysis.summary.systems or ()
+            if row.question == question and row.means.mean.value is not None
         ]
         if not known:
             continue
         last = len(known)
-        known.sort(key=lambda one: (one.rank or last, one.system))
+        known.sort(key=lambda row: (row.rank or last, row.system))
         made = []
-        for one in known:
-            note = f"rank {one.rank}; {one.means.n_stimuli} stimuli, {one.means.n_ratings} ratings"
-            if one.tied_with:
+        for row in known:
+            note = f"rank {row.rank}; {row.means.n_stimuli} stimuli, {row.means.n_ratings} ratings"
+            if row.tied_with:
                 note += (
-                    f"\nnot told apart from {', '.join(names.get(other, other) for other in one.tied_with)}"
+                    f"\nnot told apart from {', '.join(names.get(other, other) for other in row.tied_with)}"
                 )
-            made.append(row(names.get(one.system, one.system), one.means.mean, colour(len(panels)), note))
-            tied = "; ".join(one.tied_with or ())
+            made.append(
+                interval_row(names.get(row.system, row.system), row.means.mean, colour(len(panels)), note)
+            )
+            tied = "; ".join(row.tied_with or ())
             table.append(
                 {
                     "question": question,
-                    "rank": one.rank,
-                    "system": one.system,
-                    **numbers(one.means.mean, "mean"),
+                    "rank": row.rank,
+                    "system": row.system,
+                    **numbers(row.means.mean, "mean"),
                     "tied_with": tied,
                 }
             )
         bounds = analysis.snapshot.study.scale_of(question).bounds()
         label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
-        ties = tied_runs({one.system: one.tied_with or () for one in known})
+        ties = tied_runs({row.system: row.tied_with or () for row in known})
         panels.append(Intervals(question, tuple(made), axis(label, extent(made)), ties=ties))
     if not panels:
         return Absent("the stimuli have no systems to rank")

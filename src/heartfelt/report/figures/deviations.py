@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.pairwise import ADJUSTED, ONE_WAY
+from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
 from heartfelt.analysis.results import Confusion, QuadrantMeans
 from heartfelt.report.charts import (
     Absent,
@@ -14,18 +14,15 @@ from heartfelt.report.charts import (
     Chart,
     HeatCell,
     Heatmap,
-    Intervals,
+    IntervalFigure,
+    Item,
     Line,
-    axis,
-    extent,
     lettered,
     numbers,
-    row,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import QuadrantLook, quadrant_look, questions, system_names, why_missing
 from heartfelt.report.palette import INK, colour
-from heartfelt.report.quadrants import QuadrantLook, quadrant_look
-from heartfelt.report.reading import questions, system_names, why_missing
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, p_value, plural, spaced, stars
 
@@ -70,46 +67,31 @@ def brackets(
 def deviation_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis)
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    figure = IntervalFigure("deviation")
     for question in questions(analysis):
-        known = {
-            one.system: one.means
-            for one in analysis.summary.systems or ()
-            if one.question == question and one.means.deviation.value is not None
-        }
-        if not known:
-            continue
-        labels = {key: names.get(key, key) for key in known}
-        shade = colour(len(panels))
-        made = tuple(
-            row(
-                labels[key],
-                one.deviation,
-                shade,
-                f"{plural(one.n_stimuli, 'stimulus', 'stimuli')}, {plural(one.n_ratings, 'rating')}",
-            )
-            for key, one in known.items()
-        )
-        panels.append(
-            Intervals(
-                lettered(len(panels), question),
-                made,
-                axis(f"{question} deviation", [*extent(made), 0.0]),
-                lines=(Line(0.0),),
-                brackets=brackets(analysis, question, "signed", "system", labels),
-            )
-        )
-        table += [
-            {"question": question, "system": key, **numbers(one.deviation, "deviation")}
-            for key, one in known.items()
+        known = [
+            row
+            for row in analysis.summary.systems or ()
+            if row.question == question and row.means.deviation.value is not None
         ]
-    if not panels:
-        return Absent("no system has a deviation from a reference")
+        labels = {row.system: names.get(row.system, row.system) for row in known}
+        shade = colour(len(figure.panels))
+        items = [
+            Item(
+                labels[row.system],
+                row.means.deviation,
+                shade,
+                {"question": question, "system": row.system},
+                f"{plural(row.means.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.means.n_ratings, 'rating')}",
+            )
+            for row in known
+        ]
+        marks = brackets(analysis, question, "signed", "system", labels)
+        figure.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
     caption = (
         f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
     )
-    return Chart("Deviation by system", caption, panels, table)
+    return figure.chart("Deviation by system", caption, "no system has a deviation from a reference")
 
 
 @figure(
@@ -120,34 +102,32 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references: which intents are conveyed best."""
     look = quadrant_look(analysis.snapshot.study)
     quadrants = analysis.summary.quadrants
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    figure = IntervalFigure("absolute_deviation")
     for question in questions(analysis):
-        known: dict[str, Estimate] = {
-            one.quadrant: one.absolute_deviation
-            for one in (quadrants.by_quadrant if quadrants else ())
-            if one.question == question and one.absolute_deviation.value is not None
+        known = {
+            row.quadrant: row.absolute_deviation
+            for row in (quadrants.by_quadrant if quadrants else ())
+            if row.question == question and row.absolute_deviation.value is not None
         }
-        if not known:
-            continue
         order = [group for group in look.ids if group in known] + [g for g in known if g not in look.ids]
-        made = tuple(
-            row(look.short(group), known[group], look.colour(group), look.name(group)) for group in order
-        )
-        marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
-        value = axis(f"absolute {question} deviation", extent(made), include=[0.0])
-        panels.append(Intervals(lettered(len(panels), question), made, value, brackets=marks))
-        table += [
-            {"question": question, "quadrant": group, **numbers(known[group], "absolute_deviation")}
+        items = [
+            Item(
+                look.short(group),
+                known[group],
+                look.colour(group),
+                {"question": question, "quadrant": group},
+                look.name(group),
+            )
             for group in order
         ]
-    if not panels:
-        return Absent("the intents have no quadrants with references")
+        marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
+        figure.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
     caption = (
         f"Mean absolute deviation from the reference per quadrant of the intents{_short_names(look)}, with 95%"
         f" intervals. {STARS}"
     )
-    return Chart("Absolute deviation by quadrant", caption, panels, table)
+    why = "the intents have no quadrants with references"
+    return figure.chart("Absolute deviation by quadrant", caption, why)
 
 
 def _short_names(look: QuadrantLook) -> str:
@@ -167,9 +147,9 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     table: list[dict[str, Cell]] = []
     for question in questions(analysis):
         known = {
-            (one.system, one.quadrant): one
-            for one in (quadrants.by_system_quadrant if quadrants else ())
-            if one.question == question and one.absolute_deviation.value is not None
+            (row.system, row.quadrant): row
+            for row in (quadrants.by_system_quadrant if quadrants else ())
+            if row.question == question and row.absolute_deviation.value is not None
         }
         systems = list(dict.fromkeys(system for system, _ in known))
         groups = [name for name in look.ids if any(group == name for _, group in known)]
@@ -192,7 +172,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
                 cells,
                 "",
                 "intended quadrant",
-                high=max(float(one.absolute_deviation) for one in known.values()),
+                high=max(float(row.absolute_deviation) for row in known.values()),
             )
         )
         table += [
@@ -200,10 +180,10 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
                 "question": question,
                 "system": system,
                 "quadrant": group,
-                **numbers(one.absolute_deviation, "absolute_deviation"),
-                "deviation": one.deviation.value,
+                **numbers(row.absolute_deviation, "absolute_deviation"),
+                "deviation": row.deviation.value,
             }
-            for (system, group), one in known.items()
+            for (system, group), row in known.items()
         ]
     if not panels:
         return Absent("there are no two systems and two quadrants with references")
@@ -214,12 +194,12 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     return Chart("Absolute deviation by system and quadrant", caption, panels, table)
 
 
-def _deviation_cell(one: QuadrantMeans | None, title: str) -> HeatCell:
-    if one is None:
+def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
+    if row is None:
         return HeatCell(None, "–", f"{title}\nno stimuli")
-    value = one.absolute_deviation.value
-    words = f"{title}\nabsolute deviation {interval(one.absolute_deviation, 2)}\nsigned {interval(one.deviation, 2)}"
-    return HeatCell(value, number(value, 1), f"{words}\n{one.n_stimuli} stimuli")
+    value = row.absolute_deviation.value
+    words = f"{title}\nabsolute deviation {interval(row.absolute_deviation, 2)}\nsigned {interval(row.deviation, 2)}"
+    return HeatCell(value, number(value, 1), f"{words}\n{row.n_stimuli} stimuli")
 
 
 @figure(
@@ -228,39 +208,27 @@ def _deviation_cell(one: QuadrantMeans | None, title: str) -> HeatCell:
 def slopes(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis)
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    figure = IntervalFigure("slope")
     for question in questions(analysis):
-        known = [
-            one
-            for one in analysis.summary.slopes or ()
-            if one.question == question and one.slope.value is not None
-        ]
-        if not known:
-            continue
-        shade = colour(len(panels))
-        made = tuple(
-            row(
-                names.get(one.system, one.system),
-                one.slope,
-                INK if one.system == "all" else shade,
-                f"intercept {interval(one.intercept, 2)}",
+        shade = colour(len(figure.panels))
+        items = [
+            Item(
+                names.get(row.system, row.system),
+                row.slope,
+                INK if row.system == "all" else shade,
+                {"question": question, "system": row.system},
+                f"intercept {interval(row.intercept, 2)}",
             )
-            for one in known
-        )
-        lines = (Line(1.0, "as intended"), Line(0.0, "no relation"))
-        value = axis("slope", [*extent(made), 0.0, 1.0])
-        panels.append(Intervals(lettered(len(panels), question), made, value, lines=lines))
-        table += [
-            {"question": question, "system": one.system, **numbers(one.slope, "slope")} for one in known
+            for row in analysis.summary.slopes or ()
+            if row.question == question
         ]
-    if not panels:
-        return Absent("no slope of perceived on intended could be fitted")
+        figure.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
     caption = (
         "Slope of perceived on intended values with 95% intervals. At 1, differences between intents come across"
         " in full; below 1, stimuli are perceived as more neutral than intended; at 0, intents make no difference."
     )
-    return Chart("Slopes of perceived on intended", caption, panels, table)
+    why = "no slope of perceived on intended could be fitted"
+    return figure.chart("Slopes of perceived on intended", caption, why)
 
 
 @figure("confusion", "share of the stimuli meant for each quadrant or category that were perceived in each")
@@ -278,10 +246,10 @@ def confusion(analysis: Analysis) -> Chart | Absent:
     panels: list[Heatmap] = []
     table: list[dict[str, Cell]] = []
     by_question = analysis.summary.intent_confusion or ()
-    for one in by_question:
-        panel, own = _confusion_panel(one.question, one.confusion, spaced, spaced)
+    for row in by_question:
+        panel, own = _confusion_panel(row.question, row.confusion, spaced, spaced)
         panels.append(panel)
-        table += [{"question": one.question, **line} for line in own]
+        table += [{"question": row.question, **line} for line in own]
     if not panels:
         return Absent(
             why_missing(analysis, "quadrants", "the study has no quadrants")

@@ -24,9 +24,8 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.charts import axis as axis_for
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import QuadrantLook, quadrant_look, system_names
 from heartfelt.report.palette import SHAPES, SOFT, colour
-from heartfelt.report.quadrants import QuadrantLook, quadrant_look
-from heartfelt.report.reading import system_names
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
@@ -188,9 +187,9 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
     across, up = pair[0].id, pair[1].id
     look, names = quadrant_look(analysis.snapshot.study), system_names(analysis)
     quadrants = analysis.summary.quadrants
-    by_system = ((one.system, one.question, one.means.deviation) for one in analysis.summary.systems or ())
+    by_system = ((row.system, row.question, row.means.deviation) for row in analysis.summary.systems or ())
     by_quadrant = (
-        (one.quadrant, one.question, one.deviation) for one in (quadrants.by_quadrant if quadrants else ())
+        (row.quadrant, row.question, row.deviation) for row in (quadrants.by_quadrant if quadrants else ())
     )
     systems, groups = _deviations(by_system, across, up), _deviations(by_quadrant, across, up)
     parts = {
@@ -263,8 +262,8 @@ def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:
     half = max(x.high - x.low, y.high - y.low) / 2
     middles = ((x.low + x.high) / 2, (y.low + y.high) / 2)
     first, second = (
-        axis_for(one.label, [middle - half, middle + half], pad=0.0, lines=(0.0,))
-        for one, middle in zip((x, y), middles, strict=True)
+        axis_for(row.label, [middle - half, middle + half], pad=0.0, lines=(0.0,))
+        for row, middle in zip((x, y), middles, strict=True)
     )
     return first, second
 

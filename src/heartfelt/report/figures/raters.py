@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.summary import GroupFigures, SensitivityFigure
+from heartfelt.analysis.summary import SensitivityFigure
 from heartfelt.report.charts import (
     Absent,
     Cell,
     Change,
     Chart,
     Dumbbells,
-    Intervals,
+    IntervalFigure,
+    Item,
     Key,
     Plane,
     Point,
-    Row,
     Side,
     axis,
     bounds,
-    extent,
-    lettered,
-    numbers,
-    row,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import coefficient, effect, system_names, why_missing
 from heartfelt.report.palette import COLOURS, FLAGGED, INK, PLAIN
-from heartfelt.report.reading import system_names, why_missing
-from heartfelt.report.terms import coefficient, effect
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, plural
@@ -72,10 +67,10 @@ def raters(analysis: Analysis) -> Chart | Absent:
     flagged: dict[str, list[str]] = dict(zip(rules["rater"].to_list(), rules["rule"].to_list(), strict=True))
     legend = [Key("flagged", FLAGGED, "diamond"), Key("not flagged", PLAIN)]
     points = []
-    for one in known.iter_rows(named=True):
-        name, x, y = one["rater"], one["mean"], one["mean_bias"]
+    for row in known.iter_rows(named=True):
+        name, x, y = row["rater"], row["mean"], row["mean_bias"]
         look = legend[0 if name in flagged else 1]
-        words = f"{name}\ninformation {number(x, 2)}, bias {number(y, 2)}\n{plural(one['n'], 'rating')}"
+        words = f"{name}\ninformation {number(x, 2)}, bias {number(y, 2)}\n{plural(row['n'], 'rating')}"
         words += f"\nflagged by {', '.join(flagged[name])}" if name in flagged else ""
         points.append(Point(round(x, 4), round(y, 4), name, look.colour, look.shape, words))
     shown = sorted(points, key=lambda point: point.label in flagged)[-MOST_RATERS:]
@@ -127,11 +122,11 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
     compared = analysis.summary.sensitivity or ()
     names = system_names(analysis)
     by_unit: dict[str, list[Change]] = {unit: [] for unit in UNITS}
-    for one in compared:
-        before, after = _side(one.with_all), _side(one.without)
-        unit, label = _place(one, names)
+    for row in compared:
+        before, after = _side(row.with_all), _side(row.without)
+        unit, label = _place(row, names)
         if before is not None and after is not None and unit:
-            words = f"{label}\nall raters: {_text(one.with_all)}\nwithout: {_text(one.without)}"
+            words = f"{label}\nall raters: {_text(row.with_all)}\nwithout: {_text(row.without)}"
             by_unit[unit].append(Change(label, before, after, words))
     if by_unit["deviation"]:
         by_unit["mean"] = []
@@ -151,12 +146,12 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
     legend = [Key("all raters", PLAIN), Key("without them", FLAGGED, "diamond")]
     table: list[dict[str, Cell]] = [
         {
-            "figure": one.figure,
-            "question": one.question,
-            **_cells(one.with_all, "with_all"),
-            **_cells(one.without, "without"),
+            "figure": row.figure,
+            "question": row.question,
+            **_cells(row.with_all, "with_all"),
+            **_cells(row.without, "without"),
         }
-        for one in compared
+        for row in compared
     ]
     return Chart("With and without the flagged raters", caption, panels, table, legend)
 
@@ -177,60 +172,52 @@ def _cells(held: Estimate | float | None, name: str) -> dict[str, Cell]:
     return {name: value, f"{name}_low": side.low, f"{name}_high": side.high}
 
 
-def _place(one: SensitivityFigure, names: Mapping[str, str]) -> tuple[str, str]:
+def _place(row: SensitivityFigure, names: Mapping[str, str]) -> tuple[str, str]:
     """Which panel a figure belongs to, if any, and its label there."""
-    after = f", {one.question}" if one.question else ""
-    if one.model:
-        outcome, _, terms = one.model.partition(" ~ ")
-        planned = "*" not in terms and (outcome, one.of) in PLANNED
-        if not (planned or ":" in str(one.of)):
+    after = f", {row.question}" if row.question else ""
+    if row.model:
+        outcome, _, terms = row.model.partition(" ~ ")
+        planned = "*" not in terms and (outcome, row.of) in PLANNED
+        if not (planned or ":" in str(row.of)):
             return "", ""
         about = "mean" if outcome == "value" else outcome
         return (
-            "F" if one.figure.startswith("F ") else "eta"
-        ), f"{effect(str(one.of))}: {about} {one.question}"
-    if one.figure in RELIABILITY:
-        hits = one.figure == "quadrant hit rate"
-        return "reliability", ("Hits of the quadrant" if hits else coefficient(one.figure)) + after
+            "F" if row.figure.startswith("F ") else "eta"
+        ), f"{effect(str(row.of))}: {about} {row.question}"
+    if row.figure in RELIABILITY:
+        hits = row.figure == "quadrant hit rate"
+        return "reliability", ("Hits of the quadrant" if hits else coefficient(row.figure)) + after
     for start, unit in (("slope of", "slope"), ("signed deviation of", "deviation"), ("mean of", "mean")):
-        if one.figure.startswith(start):
-            return unit, names.get(str(one.of), str(one.of)) + after
+        if row.figure.startswith(start):
+            return unit, names.get(str(row.of), str(row.of)) + after
     return "", ""
 
 
 @figure("rater-groups", "mean and reliability of each group of raters (--by), with 95% intervals")
 def rater_groups(analysis: Analysis) -> Chart | Absent:
     """Per question a panel of means and one of reliabilities."""
-    found = analysis.summary.by
-    if not found:
+    groups = analysis.summary.by
+    if not groups:
         return Absent(why_missing(analysis, "by", "no column of the raters was named (--by)"))
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
-    for place, question in enumerate(dict.fromkeys(one.question for one in found.rows)):
-        mine = [one for one in found.rows if one.question == question]
-        for name, title in (("mean", "mean"), ("alpha", "Krippendorff alpha")):
-            held = [one.mean if name == "mean" else one.alpha.estimate for one in mine]
-            known = [(one, value) for one, value in zip(mine, held, strict=True) if value.value is not None]
-            made = _group_rows(known, COLOURS[0] if name == "mean" else INK)
-            if made and place < MOST_QUESTIONS:
-                scale = axis(name, extent(made), include=[0.0] if name == "alpha" else [])
-                panels.append(Intervals(lettered(len(panels), f"{question}: {title}"), made, scale))
-            table += [
-                {"question": question, "group": one.group, "figure": name, **numbers(value)}
-                for one, value in known
+    figure = IntervalFigure()
+    for place, question in enumerate(dict.fromkeys(row.question for row in groups.rows)):
+        mine = [row for row in groups.rows if row.question == question]
+        for name, title, shade in (("mean", "mean", COLOURS[0]), ("alpha", "Krippendorff alpha", INK)):
+            items = [
+                Item(
+                    row.group,
+                    row.mean if name == "mean" else row.alpha.estimate,
+                    shade,
+                    {"question": question, "group": row.group, "figure": name},
+                    f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}",
+                )
+                for row in mine
             ]
-    if not panels:
-        return Absent("no group of raters is large enough")
+            zero, shown = [0.0] if name == "alpha" else [], place < MOST_QUESTIONS
+            figure.add(f"{question}: {title}", name, items, include=zero, drawn=shown)
     caption = (
-        f"Raters by {found.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
+        f"Raters by {groups.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
         " raters and the stimuli as samples. Groups may have rated different stimuli; the table of differences compares"
         " them on the same ones."
     )
-    return Chart("Groups of raters", caption, panels, table)
-
-
-def _group_rows(known: Sequence[tuple[GroupFigures, Estimate]], shade: str) -> tuple[Row, ...]:
-    return tuple(
-        row(one.group, value, shade, f"{plural(one.n_raters, 'rater')}, {plural(one.n_ratings, 'rating')}")
-        for one, value in known
-    )
+    return figure.chart("Groups of raters", caption, "no group of raters is large enough")

@@ -22,13 +22,12 @@ from heartfelt.report.charts import (
     axis,
     bounds,
     extent,
+    interval_row,
     numbers,
-    row,
 )
 from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT, colour
-from heartfelt.report.reading import reliability_parts, system_names, why_missing
-from heartfelt.report.terms import coefficient
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.spearman_brown import stepped_up
 from heartfelt.wording import number, spaced
@@ -52,7 +51,7 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     known = {
         question: part
         for question, part in reliability_parts(analysis).items()
-        if any(one.value is not None for one in part.reliability_with.values())
+        if any(estimate.value is not None for estimate in part.reliability_with.values())
     }
     if not known:
         return Absent("the reliability of a single rater could not be estimated")
@@ -84,9 +83,9 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     if len(known) > len(shown):
         caption += f" The first {len(shown)} of {len(known)} questions."
     table = [
-        {"question": one.label, "raters": p.x, "reliability": p.y, "low": p.low, "high": p.high}
-        for one in series
-        for p in one.points
+        {"question": curve.label, "raters": p.x, "reliability": p.y, "low": p.low, "high": p.high}
+        for curve in series
+        for p in curve.points
     ]
     return Chart("Reliability and number of raters", caption, [panel], table)
 
@@ -110,7 +109,7 @@ def _curve(
     estimates: Mapping[str, Estimate], last: int
 ) -> list[tuple[int, float, float | None, float | None]]:
     """Reliability with its interval at every number of raters where the estimates lie on one curve; else as they are."""
-    given = {int(k): (one.value, bounds(one)) for k, one in estimates.items() if one.value is not None}
+    given = {int(k): (e.value, bounds(e)) for k, e in estimates.items() if e.value is not None}
     single, interval = given.get(1, (0.0, (None, None)))
     if 0 < single < 1 and all(abs(stepped_up(single, k) - y) < 0.005 for k, (y, _) in given.items()):
         low, high = (None if bound is None or not 0 <= bound <= 1 else bound for bound in interval)
@@ -164,27 +163,29 @@ def ceiling(analysis: Analysis) -> Chart | Absent:
     return Chart("Ceiling", caption, panels[:MOST_PANELS], table)
 
 
-def _metric(found: Ceilings) -> str:
-    known = found.accuracy is not None and found.accuracy.value is not None
-    return "accuracy" if found.metric == "accuracy" and known else "correlation"
+def _metric(ceilings: Ceilings) -> str:
+    known = ceilings.accuracy is not None and ceilings.accuracy.value is not None
+    return "accuracy" if ceilings.metric == "accuracy" and known else "correlation"
 
 
-def _ceiling_rows(found: Ceilings, names: Mapping[str, str]) -> tuple[Row, ...]:
-    correlation = _metric(found) == "correlation"
-    by_system = found.by_system or {}
+def _ceiling_rows(ceilings: Ceilings, names: Mapping[str, str]) -> tuple[Row, ...]:
+    correlation = _metric(ceilings) == "correlation"
+    by_system = ceilings.by_system or {}
     entries: list[tuple[str, Estimate | None, str]] = [
-        ("all stimuli", found.correlation if correlation else found.accuracy, PLAIN)
+        ("all stimuli", ceilings.correlation if correlation else ceilings.accuracy, PLAIN)
     ]
     if len(by_system) <= MOST_SYSTEMS:
         keys = sorted(by_system, key=lambda key: names.get(key, key).casefold())
         entries += [(names.get(key, key), by_system[key], COLOURS[5]) for key in keys]
     entries += [
-        ("within cells", found.within_cells, COLOURS[2]),
-        ("cell means", found.cell_means, SOFT),
-        ("one rater", found.human if correlation else found.accuracy_human, SOFT),
+        ("within cells", ceilings.within_cells, COLOURS[2]),
+        ("cell means", ceilings.cell_means, SOFT),
+        ("one rater", ceilings.human if correlation else ceilings.accuracy_human, SOFT),
     ]
     return tuple(
-        row(label, one, shade) for label, one, shade in entries if one is not None and one.value is not None
+        interval_row(label, estimate, shade)
+        for label, estimate, shade in entries
+        if estimate is not None and estimate.value is not None
     )
 
 
@@ -228,27 +229,28 @@ def _bins(counts: Mapping[int, int]) -> list[tuple[str, int]]:
 @figure("agreement", "agreement per question (such as the presence of one emotion): beyond chance, and plain")
 def agreement(analysis: Analysis) -> Chart | Absent:
     """One panel per coefficient, questions in order of the first."""
-    found = analysis.summary.agreement or {}
+    parts = analysis.summary.agreement or {}
     known = [
         name
         for name in COEFFICIENTS
         if any(
-            (one := _coefficient(part, name)) is not None and one.value is not None for part in found.values()
+            (estimate := _coefficient(part, name)) is not None and estimate.value is not None
+            for part in parts.values()
         )
     ][:MOST_COEFFICIENTS]
     if not known:
         return Absent(why_missing(analysis, "agreement", "no question is answered in categories"))
-    first = {question: _coefficient(part, known[0]) for question, part in found.items()}
-    values = {question: one.value if one else None for question, one in first.items()}
-    order = sorted(found, key=lambda question: -(values[question] or -2.0))
+    first = {question: _coefficient(part, known[0]) for question, part in parts.items()}
+    values = {question: estimate.value if estimate else None for question, estimate in first.items()}
+    order = sorted(parts, key=lambda question: -(values[question] or -2.0))
     half = MOST_ROWS // 2
     shown = order if len(order) <= MOST_ROWS else [*order[:half], *order[-half:]]
     panels = []
     for place, name in enumerate(known):
         rows = tuple(
             Row(spaced(q), None, None, None, COLOURS[place], "")
-            if (one := _coefficient(found[q], name)) is None
-            else row(spaced(q), one, COLOURS[place])
+            if (estimate := _coefficient(parts[q], name)) is None
+            else interval_row(spaced(q), estimate, COLOURS[place])
             for q in shown
         )
         value = axis("", [*extent(rows), 0.0], include=[1.0])
@@ -259,7 +261,7 @@ def agreement(analysis: Analysis) -> Chart | Absent:
             **{
                 key: cell
                 for m in known
-                for key, cell in numbers(_coefficient(found[q], m), m, prefix=f"{m}_").items()
+                for key, cell in numbers(_coefficient(parts[q], m), m, prefix=f"{m}_").items()
             },
         }
         for q in order
@@ -271,5 +273,5 @@ def agreement(analysis: Analysis) -> Chart | Absent:
 
 
 def _coefficient(part: Agreement, name: str) -> Estimate | None:
-    one = getattr(part, name)
-    return one if isinstance(one, Estimate) else None
+    estimate = getattr(part, name)
+    return estimate if isinstance(estimate, Estimate) else None

@@ -9,8 +9,8 @@ from heartfelt.analysis import Analysis
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
+from heartfelt.report.naming import questions, system_names
 from heartfelt.report.page import KINDS, Section, bullets, file_links, folded, joined, paragraph
-from heartfelt.report.reading import questions, system_names
 from heartfelt.report.tables import CellValue, Verdict, table
 from heartfelt.wording import number
 
@@ -52,10 +52,10 @@ def published(analysis: Analysis) -> Section | None:
     if not figures:
         return None
     lines = [
-        [one.what, one.printed or _numbers(one.published), _recomputed(one), Verdict(one.agrees)]
-        for one in figures
+        [row.what, row.printed or _numbers(row.published), _recomputed(row), Verdict(row.agrees)]
+        for row in figures
     ]
-    agree = sum(one.agrees for one in figures)
+    agree = sum(row.agrees for row in figures)
     lead = (
         "Every published number is reproduced from the ratings."
         if agree == len(figures)
@@ -74,12 +74,12 @@ def _numbers(value: float | tuple[float | None, ...] | None) -> CellValue:
     return ", ".join(number(part) for part in value) if isinstance(value, tuple) else value
 
 
-def _recomputed(one: PublishedFigure) -> CellValue:
+def _recomputed(row: PublishedFigure) -> CellValue:
     """The recomputed number with as many digits as were printed."""
-    if one.printed is None or one.recomputed is None or isinstance(one.recomputed, tuple):
-        return _numbers(one.recomputed)
-    text = number(float(one.recomputed), len(one.printed.partition(".")[2]))
-    return text.removeprefix("0") if one.printed.startswith(".") else text
+    if row.printed is None or row.recomputed is None or isinstance(row.recomputed, tuple):
+        return _numbers(row.recomputed)
+    text = number(float(row.recomputed), len(row.printed.partition(".")[2]))
+    return text.removeprefix("0") if row.printed.startswith(".") else text
 
 
 def paper(analysis: Analysis) -> Section | None:

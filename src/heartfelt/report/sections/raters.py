@@ -9,13 +9,19 @@ from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.parallel_answers import ParallelAnswers, Trial, parallel_answers
-from heartfelt.analysis.screening import parallel_words
-from heartfelt.analysis.summary import GroupDifference, RaterGroups
+from heartfelt.analysis.raters import parallel_words
+from heartfelt.analysis.summary import (
+    GroupDifference,
+    GroupFigures,
+    RaterGroups,
+    SensitivityFigure,
+    SensitivityPairs,
+)
 from heartfelt.report.charts import Charts
+from heartfelt.report.naming import coefficient, outcome, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph
-from heartfelt.report.reading import system_names, why_missing
-from heartfelt.report.tables import CellValue, PValue, table
-from heartfelt.report.terms import coefficient, outcome
+from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
+from heartfelt.screening.panel import RuleSummary
 from heartfelt.wording import number, plural, spaced
 
 LEAD = (
@@ -63,9 +69,7 @@ def _count(analysis: Analysis) -> Markup:
         together = sum(map(len, screening.collusion))
         words += f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
         words += " about different stimuli"
-        numbers = parallel_words(
-            [{"share": pair.share, "expected_share": pair.expected_share} for pair in screening.parallel]
-        )
+        numbers = parallel_words(screening.parallel)
         words += f": {numbers}." if numbers else "."
     words += f" The default policy would leave out {len(left_out) or 'nobody'}"
     words += f": {', '.join(left_out)}." if 0 < len(left_out) <= MOST_NAMED else "."
@@ -89,32 +93,21 @@ def _flags(analysis: Analysis) -> Markup:
 
 
 def _rules(analysis: Analysis) -> Markup:
-    rules = analysis.summary.screening.rules
+    rules = list(analysis.summary.screening.rules.values())
     if not rules:
         return Markup("")
-    lines: list[list[CellValue]] = [
-        [
-            rule.rule,
-            rule.about,
-            rule.judged,
-            rule.flagged,
-            rule.action,
-            rule.not_judged or None,
-            "; ".join(f"{why} ({number(count)})" for why, count in [*rule.why_not_judged.items()][:3])
-            or None,
-        ]
-        for rule in rules.values()
-    ]
-    columns = [
-        "rule",
-        "looks at",
-        "raters judged",
-        "flagged",
-        "then",
-        "not judged",
-        "not judged because (raters)",
-    ]
-    content = table(f"Rules of the policy '{analysis.panel.policy.name}'", columns, lines)
+    columns: Columns[RuleSummary] = {
+        "rule": lambda rule: rule.rule,
+        "looks at": lambda rule: rule.about,
+        "raters judged": lambda rule: rule.judged,
+        "flagged": lambda rule: rule.flagged,
+        "then": lambda rule: rule.action,
+        "not judged": lambda rule: rule.not_judged or None,
+        "not judged because (raters)": lambda rule: (
+            "; ".join(f"{why} ({number(count)})" for why, count in [*rule.why_not_judged.items()][:3]) or None
+        ),
+    }
+    content = table_of(f"Rules of the policy '{analysis.panel.policy.name}'", rules, columns)
     return folded("The rules that were applied", content, printed=False)
 
 
@@ -200,12 +193,15 @@ def _sides(analysis: Analysis) -> Markup:
 
 
 def _sensitivity(analysis: Analysis) -> Markup:
-    figures = analysis.summary.sensitivity
-    if not figures:
-        return Markup("")
-    lines = [[coefficient(one.figure), one.question, one.with_all, one.without] for one in figures]
-    content = table("Headline figures", ["figure", "question", "all raters", "without them"], lines)
-    return folded("With and without, as a table", content)
+    columns: Columns[SensitivityFigure] = {
+        "figure": lambda row: coefficient(row.figure),
+        "question": lambda row: row.question,
+        "all raters": lambda row: row.with_all,
+        "without them": lambda row: row.without,
+    }
+    rows = analysis.summary.sensitivity
+    content = table_of("Headline figures", rows or (), columns)
+    return folded("With and without, as a table", content) if rows else Markup("")
 
 
 def _held_out(analysis: Analysis) -> Markup:
@@ -213,12 +209,12 @@ def _held_out(analysis: Analysis) -> Markup:
     crossfit = analysis.summary.crossfit
     if crossfit is None or not crossfit.questions:
         return Markup("")
-    here = {(one.question, one.figure): one for one in analysis.summary.sensitivity or ()}
+    here = {(row.question, row.figure): row for row in analysis.summary.sensitivity or ()}
     lines: list[list[CellValue]] = []
-    for one in crossfit.questions:
-        same = here.get((one.question, one.figure))
+    for row in crossfit.questions:
+        same = here.get((row.question, row.figure))
         both = (same.with_all, same.without) if same else (None, None)
-        lines.append([one.question, coefficient(one.figure), *both, one.with_all, one.without])
+        lines.append([row.question, coefficient(row.figure), *both, row.with_all, row.without])
     columns = ["question", "figure", "all raters", "without", "all raters, held out", "without, held out"]
     left_out = " and ".join(map(str, crossfit.left_out))
     caption = (
@@ -230,36 +226,22 @@ def _held_out(analysis: Analysis) -> Markup:
 
 def _changed_pairs(analysis: Analysis) -> Markup:
     """Pairs that differ on one side only."""
-    families = analysis.summary.sensitivity_pairs
-    if not families:
-        return Markup("")
-    lines = [
-        [
-            one.question,
-            outcome(one.deviation),
-            one.factor,
-            one.method,
-            one.model,
-            one.pairs,
-            one.with_all,
-            one.without,
-            "; ".join(" and ".join(pair) for pair in (*one.only_with_all, *one.only_without)) or None,
-        ]
-        for one in families
-    ]
-    columns = [
-        "question",
-        "of",
-        "factor",
-        "method",
-        "model",
-        "pairs",
-        "differ, all raters",
-        "differ, without",
-        "pairs that change",
-    ]
-    content = table("Significant pairs", columns, lines)
-    return folded("Pairs that differ, with and without", content, printed=False)
+    columns: Columns[SensitivityPairs] = {
+        "question": lambda row: row.question,
+        "of": lambda row: outcome(row.deviation),
+        "factor": lambda row: row.factor,
+        "method": lambda row: row.method,
+        "model": lambda row: row.model,
+        "pairs": lambda row: row.pairs,
+        "differ, all raters": lambda row: row.with_all,
+        "differ, without": lambda row: row.without,
+        "pairs that change": lambda row: (
+            "; ".join(" and ".join(pair) for pair in (*row.only_with_all, *row.only_without)) or None
+        ),
+    }
+    rows = analysis.summary.sensitivity_pairs
+    content = table_of("Significant pairs", rows or (), columns)
+    return folded("Pairs that differ, with and without", content, printed=False) if rows else Markup("")
 
 
 def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
@@ -272,7 +254,7 @@ def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
         return Section(
             "rater-groups", "Groups of raters", html=absent(f"No groups: {reason}."), short="Groups"
         )
-    counted = ", ".join(f"{one.group} ({plural(one.raters, 'rater')})" for one in groups.groups)
+    counted = ", ".join(f"{row.group} ({plural(row.raters, 'rater')})" for row in groups.groups)
     words = f"By {spaced(groups.column)}: {counted}."
     if groups.not_stated:
         words += f" {plural(groups.not_stated, 'rater')} did not state it."
@@ -290,47 +272,37 @@ def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
 
 
 def _groups(groups: RaterGroups) -> Markup:
-    lines: list[list[CellValue]] = [
-        [
-            spaced(one.question),
-            one.group,
-            one.n_raters,
-            one.n_ratings,
-            one.mean,
-            one.alpha.estimate,
-            one.icc2,
-            one.icc2k,
-        ]
-        for one in groups.rows
-    ]
-    columns = ["question", "group", "raters", "ratings", "mean", "alpha", "ICC(2,1), one rater", "ICC(2,k)"]
-    return table("Each group by itself, with 95% intervals", columns, lines, more="all are in summary.json")
+    columns: Columns[GroupFigures] = {
+        "question": lambda row: spaced(row.question),
+        "group": lambda row: row.group,
+        "raters": lambda row: row.n_raters,
+        "ratings": lambda row: row.n_ratings,
+        "mean": lambda row: row.mean,
+        "alpha": lambda row: row.alpha.estimate,
+        "ICC(2,1), one rater": lambda row: row.icc2,
+        "ICC(2,k)": lambda row: row.icc2k,
+    }
+    caption = "Each group by itself, with 95% intervals"
+    return table_of(caption, groups.rows, columns, more="all are in summary.json")
 
 
 def _differences(analysis: Analysis, groups: RaterGroups) -> list[Markup]:
     names = system_names(analysis)
-
-    def lines(rows: Sequence[GroupDifference]) -> list[list[CellValue]]:
-        return [
-            [
-                spaced(one.question),
-                names.get(one.system, one.system),
-                one.a,
-                one.b,
-                one.difference,
-                PValue(one.p),
-                one.significant if one.p is not None else None,
-            ]
-            for one in rows
-        ]
-
-    columns = ["question", "stimuli", "a", "b", "a less b", "p (Holm)", "significant"]
-    overall = [one for one in groups.differences if one.system == "all"]
-    by_system = [one for one in groups.differences if one.system != "all"]
+    columns: Columns[GroupDifference] = {
+        "question": lambda row: spaced(row.question),
+        "stimuli": lambda row: names.get(row.system, row.system),
+        "a": lambda row: row.a,
+        "b": lambda row: row.b,
+        "a less b": lambda row: row.difference,
+        "p (Holm)": lambda row: PValue(row.p),
+        "significant": lambda row: row.significant if row.p is not None else None,
+    }
+    overall = [row for row in groups.differences if row.system == "all"]
+    by_system = [row for row in groups.differences if row.system != "all"]
     parts = []
     if overall:
-        parts.append(table("Differences between groups on the same stimuli", columns, lines(overall)))
+        parts.append(table_of("Differences between groups on the same stimuli", overall, columns))
     if by_system:
-        content = table("Differences by system", columns, lines(by_system), more="all are in summary.json")
+        content = table_of("Differences by system", by_system, columns, more="all are in summary.json")
         parts.append(folded("Differences between groups, system by system", content))
     return parts

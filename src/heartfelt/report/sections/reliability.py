@@ -10,10 +10,9 @@ from markupsafe import Markup
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.results import Agreement, Ceilings, Reliability
 from heartfelt.report.charts import Chart, Charts
+from heartfelt.report.naming import MANY_QUESTIONS, coefficient
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, side_by_side
-from heartfelt.report.reading import MANY_QUESTIONS
 from heartfelt.report.tables import CellValue, table
-from heartfelt.report.terms import coefficient
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number, percent, spaced
 
@@ -171,7 +170,10 @@ def _breakdown(analysis: Analysis) -> Markup:
         for row in rows:
             estimates = [_held(row, name) for name in shown]
             counts = [row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single]
-            known = [one if one is not None and one.value is not None else None for one in estimates]
+            known = [
+                estimate if estimate is not None and estimate.value is not None else None
+                for estimate in estimates
+            ]
             lines.append([spaced(row.value), *counts, *known])
         counted = ["items", "ratings", "labels", "ties", "single rater"]
         columns = [spaced(fact), *counted, *(titles[name] for name in shown)]

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.results import Means
+from heartfelt.analysis.results import Effect, IntentMeans, MixedEffect, Overlap, Pair, SystemMeans
 from heartfelt.report.charts import Charts
+from heartfelt.report.naming import effect, outcome, quadrant_look, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, side_by_side
-from heartfelt.report.quadrants import quadrant_look
-from heartfelt.report.reading import system_names, why_missing
-from heartfelt.report.tables import CellValue, PValue, table
-from heartfelt.report.terms import effect, outcome
+from heartfelt.report.tables import Columns, PValue, table_of
 from heartfelt.wording import number
 
 IN_SUMMARY = "all are in summary.json"
@@ -79,27 +77,23 @@ def _anova(analysis: Analysis) -> Markup:
     effects = analysis.summary.anova
     if not effects:
         return absent(f"No analysis of variance: {why_missing(analysis, 'anova', 'nothing to compare')}.")
-    lines = [
-        [
-            one.outcome,
-            outcome(one.deviation),
-            one.model.replace("*", "×"),
-            effect(one.effect),
-            _degrees(one.df),
-            _rounded(one.f, 2),
-            PValue(one.p),
-            _rounded(one.eta_squared, 4),
-            one.partial_eta_squared,
-            _rounded(one.omega_squared, 4),
-        ]
-        for one in effects
-    ]
-    columns = ["question", "of", "model", "effect", "df", "F", "p", "η²", "partial η²", "ω²"]
     caption = (
         "Analyses of variance of stimulus means, type II. η² is the share of the total of the table's sums of squares,"
         " residual included."
     )
-    return table(caption, columns, lines, more=IN_SUMMARY)
+    columns: Columns[Effect] = {
+        "question": lambda row: row.outcome,
+        "of": lambda row: outcome(row.deviation),
+        "model": lambda row: row.model.replace("*", "×"),
+        "effect": lambda row: effect(row.effect),
+        "df": lambda row: _degrees(row.df),
+        "F": lambda row: _rounded(row.f, 2),
+        "p": lambda row: PValue(row.p),
+        "η²": lambda row: _rounded(row.eta_squared, 4),
+        "partial η²": lambda row: row.partial_eta_squared,
+        "ω²": lambda row: _rounded(row.omega_squared, 4),
+    }
+    return table_of(caption, effects, columns, more=IN_SUMMARY)
 
 
 def _rounded(value: float | None, places: int) -> float | None:
@@ -115,24 +109,20 @@ def _pairwise(analysis: Analysis) -> Markup:
     pairs = analysis.summary.pairwise
     if not pairs:
         return Markup("")
-    lines = [
-        [
-            pair.outcome,
-            outcome(pair.deviation),
-            pair.factor,
-            pair.method,
-            pair.model,
-            pair.a,
-            pair.b,
-            pair.difference,
-            PValue(pair.p),
-            pair.significant,
-        ]
-        for pair in pairs
-    ]
-    columns = ["question", "of", "factor", "method", "model", "a", "b", "a less b", "p", "significant"]
-    content = table("Pairwise comparisons", columns, lines, more=IN_SUMMARY)
-    return folded(f"All {number(len(lines))} pairwise comparisons", content, printed=False)
+    columns: Columns[Pair] = {
+        "question": lambda pair: pair.outcome,
+        "of": lambda pair: outcome(pair.deviation),
+        "factor": lambda pair: pair.factor,
+        "method": lambda pair: pair.method,
+        "model": lambda pair: pair.model,
+        "a": lambda pair: pair.a,
+        "b": lambda pair: pair.b,
+        "a less b": lambda pair: pair.difference,
+        "p": lambda pair: PValue(pair.p),
+        "significant": lambda pair: pair.significant,
+    }
+    content = table_of("Pairwise comparisons", pairs, columns, more=IN_SUMMARY)
+    return folded(f"All {number(len(pairs))} pairwise comparisons", content, printed=False)
 
 
 def _mixed(analysis: Analysis) -> Markup:
@@ -140,89 +130,63 @@ def _mixed(analysis: Analysis) -> Markup:
     effects = analysis.summary.mixed
     if not effects:
         return Markup("")
-    lines = [
-        [
-            one.outcome,
-            outcome(one.deviation),
-            one.model,
-            effect(one.effect),
-            _degrees(one.df),
-            _rounded(one.f, 2),
-            PValue(one.p),
-            *(one.variances.get(name) for name in ("stimulus", "rater", "residual")),
-        ]
-        for one in effects
-    ]
-    columns = [
-        "question",
-        "of",
-        "model",
-        "effect",
-        "df",
-        "F",
-        "p",
-        "variance of stimuli",
-        "of raters",
-        "residual",
-    ]
+    columns: Columns[MixedEffect] = {
+        "question": lambda row: row.outcome,
+        "of": lambda row: outcome(row.deviation),
+        "model": lambda row: row.model,
+        "effect": lambda row: effect(row.effect),
+        "df": lambda row: _degrees(row.df),
+        "F": lambda row: _rounded(row.f, 2),
+        "p": lambda row: PValue(row.p),
+        "variance of stimuli": lambda row: row.variances.get("stimulus"),
+        "of raters": lambda row: row.variances.get("rater"),
+        "residual": lambda row: row.variances.get("residual"),
+    }
     caption = "Mixed models on single ratings, with raters and stimuli as crossed random effects"
-    content = table(caption, columns, lines, more=IN_SUMMARY)
+    content = table_of(caption, effects, columns, more=IN_SUMMARY)
     return folded("Mixed models on the single ratings", content, printed=False)
 
 
-def _deviation_cells(means: Means) -> list[CellValue]:
-    return [means.mean, means.deviation, means.absolute_deviation]
-
-
 def _systems(analysis: Analysis) -> Markup:
-    rows = analysis.summary.systems
-    if not rows:
-        return Markup("")
     names = system_names(analysis)
-    lines = [
-        [
-            names.get(one.system, one.system),
-            one.question,
-            *_deviation_cells(one.means),
-            one.means.absolute_deviation_corrected,
-            one.means.n_stimuli,
-            one.means.n_ratings,
-        ]
-        for one in rows
-    ]
-    columns = [
-        "system",
-        "question",
-        "mean",
-        "deviation",
-        "absolute deviation",
-        "without rating noise",
-        "stimuli",
-        "ratings",
-    ]
-    return folded(
-        "Means and deviations of every system", table("Systems, with 95% intervals", columns, lines)
-    )
+    columns: Columns[SystemMeans] = {
+        "system": lambda row: names.get(row.system, row.system),
+        "question": lambda row: row.question,
+        "mean": lambda row: row.means.mean,
+        "deviation": lambda row: row.means.deviation,
+        "absolute deviation": lambda row: row.means.absolute_deviation,
+        "without rating noise": lambda row: row.means.absolute_deviation_corrected,
+        "stimuli": lambda row: row.means.n_stimuli,
+        "ratings": lambda row: row.means.n_ratings,
+    }
+    rows = analysis.summary.systems
+    content = table_of("Systems, with 95% intervals", rows or (), columns)
+    return folded("Means and deviations of every system", content) if rows else Markup("")
 
 
 def _intents(analysis: Analysis) -> Markup:
+    columns: Columns[IntentMeans] = {
+        "intent": lambda row: row.intent,
+        "question": lambda row: row.question,
+        "reference": lambda row: row.reference,
+        "mean": lambda row: row.means.mean,
+        "deviation": lambda row: row.means.deviation,
+        "absolute deviation": lambda row: row.means.absolute_deviation,
+    }
     rows = analysis.summary.intents
-    if not rows:
-        return Markup("")
-    lines = [[one.intent, one.question, one.reference, *_deviation_cells(one.means)] for one in rows]
-    columns = ["intent", "question", "reference", "mean", "deviation", "absolute deviation"]
-    return folded("Every intent", table("Intents, with 95% intervals", columns, lines))
+    content = table_of("Intents, with 95% intervals", rows or (), columns)
+    return folded("Every intent", content) if rows else Markup("")
 
 
 def _overlap(analysis: Analysis) -> Markup:
-    rows = analysis.summary.overlap
-    if not rows:
-        return Markup("")
     names, look = system_names(analysis), quadrant_look(analysis.snapshot.study)
-    lines: list[list[CellValue]] = [
-        [names.get(one.system, one.system), look.short(one.a), look.short(one.b), one.overlap] for one in rows
-    ]
+    columns: Columns[Overlap] = {
+        "system": lambda row: names.get(row.system, row.system),
+        "a": lambda row: look.short(row.a),
+        "b": lambda row: look.short(row.b),
+        "overlap": lambda row: row.overlap,
+    }
+    rows = analysis.summary.overlap
     caption = "Overlap of the 95% ellipses of two quadrants (shared area over joint area)"
-    return folded(
-        "Overlap of the quadrants' ellipses", table(caption, ["system", "a", "b", "overlap"], lines)
-    )
+    content = table_of(caption, rows or (), columns)
+    return folded("Overlap of the quadrants' ellipses", content) if rows else Markup("")

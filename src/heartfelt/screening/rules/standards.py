@@ -16,7 +16,7 @@ import numpy as np
 from heartfelt.screening.rule import Judge, Rule, RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
-from heartfelt.stats.aggregate.screening import OUTLYING
+from heartfelt.stats.aggregate.opinion_scores import OUTLYING
 from heartfelt.wording import number
 
 

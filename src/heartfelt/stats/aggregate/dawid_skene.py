@@ -58,7 +58,7 @@ def dawid_skene(
     if smoothing < 0 or tolerance < 0 or limit < 1:
         raise InputError(
             f"EM cannot run with smoothing={smoothing}, tolerance={tolerance}, limit={limit}.",
-            "Smoothing and tolerance are zero or more, the limit at least one.",
+            "smoothing and tolerance must be at least 0, limit at least 1.",
         )
     s = sorted_categories(rater, item, value, categories=categories, repeats=True)
     k, raters = len(s.categories), len(s.raters)
@@ -69,7 +69,7 @@ def dawid_skene(
         )
     if raters * k * k > TABLE_CELLS:
         raise InputError(
-            f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too much.",
+            f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too large.",
             "Use it for answers in a few categories; group the answers first.",
         )
     em = _Em(s, raters, float(smoothing), kernels.vote_shares(s.starts, s.category, k), tolerance, limit)
@@ -126,8 +126,8 @@ class _Em:
     def unsettled(self) -> str:
         """How far the fit was from its end."""
         gain = self.trace[-1] - self.trace[-2] if len(self.trace) > 1 else 0.0
-        rest = f"; the last one raised the log likelihood by {gain:.2g}" if gain > 0.0 else ""
-        return f"not settled after {len(self.trace)} iterations{rest}"
+        rest = f"; the last raised the log likelihood by {gain:.2g}" if gain > 0.0 else ""
+        return f"not converged after {len(self.trace)} iterations{rest}"
 
     def run(self) -> None:
         """Climb until the rest of the climb is negligible and a nudge leads nowhere higher, or to the limit."""

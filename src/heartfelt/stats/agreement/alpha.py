@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.stats._bounds import bounded, percentile
 from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
 from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, is_whole, plain, same_length
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
@@ -31,7 +32,7 @@ from heartfelt.stats.triples import as_array
 from heartfelt.streams import stream
 
 NO_PAIRS = "no item has two or more ratings"
-ONE_ITEM = "only one item has two or more ratings, so what chance would give is not known"
+ONE_ITEM = "only one item has two or more ratings, so chance agreement is not known"
 NO_DIFFERENCE = "all pairable ratings are the same, so no disagreement could be expected"
 
 
@@ -117,18 +118,18 @@ def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval,
     people = estimate.counts.get("raters", 0)
     both = plan.resample == "both" and people >= 3
     out = _resampled(ratings, level, both, plan.resamples, stream(seed, "agreement", "alpha", level))
-    kept = out[np.isfinite(out)]
+    usable = out[np.isfinite(out)]
     name = "bootstrap of items and raters (pigeonhole)" if both else "bootstrap of items"
     if plan.resample == "both" and not both:
         name += " (raters unknown)" if not ratings.rater.size else f" (only {people} raters)"
-    counts = {**estimate.counts, "resamples": plan.resamples, "resamples_undefined": out.size - kept.size}
-    if kept.size < 0.9 * out.size or np.ptp(kept) == 0:
-        why = "too few resamples have a value" if kept.size < 0.9 * out.size else "all resamples are the same"
-        return Estimate(estimate.value, method=estimate.method, counts=counts, why_no_interval=why)
-    tail = (1 - plan.confidence) / 2
-    low, high = np.quantile(kept, [tail, 1 - tail])
-    found = Estimate(estimate.value, method=estimate.method, counts=counts)
-    return found.with_interval(float(low), float(high), f"{name}, percentile", plan.confidence)
+    counts = {**estimate.counts, "resamples": plan.resamples, "resamples_undefined": out.size - usable.size}
+    plain = Estimate(estimate.value, method=estimate.method, counts=counts)
+    few = usable.size < 0.9 * out.size
+    if few or np.ptp(usable) == 0:
+        why = "too few resamples have a value" if few else "all resamples are the same"
+        return bounded(plain, None, "", plan.confidence, why)
+    bounds = percentile(usable, plan.confidence)
+    return bounded(plain, bounds, f"{name}, percentile", plan.confidence, "")
 
 
 def _resampled(
@@ -164,7 +165,7 @@ def _resampled(
 
 
 def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int], float, float] | None:
-    """Counts and both disagreements straight from whole-number ids, or None where that road is closed."""
+    """Counts and both disagreements straight from whole-number ids, or None where that is not possible."""
     if level == "ratio" or not is_whole(item) or not (rater is None or is_whole(rater)):
         return None
     items, values = plain(as_array(item)), plain(as_array(value))
@@ -210,9 +211,9 @@ def _sums(
     )
     span = int(most - least) + 1 if small else 0
     if level != "interval" and small and width * span <= 16 * values.size + 4096:
-        found = _table_sums(items, low, width, values, (int(least), span), level)
-        if found is not None:
-            return found
+        sums = _table_sums(items, low, width, values, (int(least), span), level)
+        if sums is not None:
+            return sums
     if level == "nominal":
         return None
     table = np.empty(0)
@@ -259,7 +260,7 @@ def _table_sums(
 
 
 def _check_raters(raters: npt.NDArray[Any], items: npt.NDArray[Any], low: int, width: int) -> int | None:
-    """How many raters there are; an error where one rated an item twice; None to find out the long way."""
+    """How many raters there are; an error where one rated an item twice; None where that takes the long way."""
     from heartfelt.stats import _kernels_agreement as kernels
 
     first, people = _reach(raters)

@@ -171,5 +171,5 @@ def _scaling_axes(values: Floats) -> Iterator[Floats]:
     means = squared.mean(axis=0)
     inner = -0.5 * (squared - means[:, None] - means[None, :] + means.mean()) if values.size else squared
     size, axes = np.linalg.eigh(inner)
-    kept = size > 1e-15 * size.max(initial=0.0)
-    yield from np.ascontiguousarray((axes[:, kept] * np.sqrt(size[kept])).T)
+    positive = size > 1e-15 * size.max(initial=0.0)
+    yield from np.ascontiguousarray((axes[:, positive] * np.sqrt(size[positive])).T)

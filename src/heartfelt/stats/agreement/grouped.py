@@ -5,6 +5,10 @@ identities. Ratings without a value (``None``, NaN, infinities) are left out and
 item once: a second rating of the same item by the same rater is an error, because whether to keep the first,
 the last or the mean is a choice about the study. A ``prior`` (one machine value per item) joins as one more
 rater who is not part of the sample of raters.
+
+Without a list, the categories of votes are those that occur, sorted. ``categories=`` gives the full list in order,
+which matters where unused categories count (Gwet) or where words have an order (weights). Distances between
+numbers are distances between the numbers; words are as far apart as their places in the list.
 """
 
 from __future__ import annotations
@@ -17,12 +21,83 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.stats.agreement.categories import Categories, absent, categorise
 from heartfelt.stats.triples import Codes, Ints, as_array, as_floats, code
 
 Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
 
 PRIOR_NAME = "prior"
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """``codes`` index ``names``, -1 for a missing vote; ``given`` when the caller fixed the list."""
+
+    codes: Ints
+    names: list[Any]
+    given: bool
+
+    @property
+    def count(self) -> int:
+        """How many categories there are."""
+        return len(self.names)
+
+    def scores(self) -> npt.NDArray[np.float64]:
+        """Where each category lies, for weights that depend on distance."""
+        if all(_is_number(name) for name in self.names):
+            return np.array([float(name) for name in self.names], dtype=np.float64)
+        if not self.given:
+            raise InputError(
+                "Weights need an order, and these categories are words.",
+                "Pass categories=[...] from lowest to highest, or code the categories as numbers.",
+            )
+        return np.arange(self.count, dtype=np.float64)
+
+
+def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> Categories:
+    """Code votes by category, sorted by value or in the order given."""
+    codes, names = _coded(column)
+    if given is not None:
+        order = {name: at for at, name in enumerate(given)}
+        if len(order) != len(given):
+            raise InputError("The list of categories names one twice.", "Name each category once.")
+        strange = [name for name in names if name not in order]
+        if strange:
+            raise InputError(
+                f"The vote {strange[0]!r} is not among the categories {list(given)!r}.",
+                "Add it to categories=, or leave such votes out first.",
+            )
+        return Categories(_recoded(codes, [order[name] for name in names]), list(given), True)
+    try:
+        order_of = sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:
+        order_of = sorted(range(len(names)), key=lambda at: (str(type(names[at])), str(names[at])))
+    place = [0] * len(names)
+    for to, at in enumerate(order_of):
+        place[at] = to
+    return Categories(_recoded(codes, place), [names[at] for at in order_of], False)
+
+
+def _coded(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:
+    if column.dtype == object:
+        column = _narrowed(column)
+    if column.dtype.kind == "f":
+        finite = np.isfinite(column)
+        whole = np.where(finite, column, 0.0)
+        small = np.abs(whole).max(initial=0.0) < 2**53 and bool((whole == np.floor(whole)).all())
+        coded = code(whole[finite].astype(np.int64) if small else whole[finite])
+        codes = np.full(column.size, -1, dtype=np.int64)
+        codes[finite] = coded.codes
+        return codes, list(coded.names)
+    coded = code(column)
+    names = list(coded.names)
+    missing = [at for at, name in enumerate(names) if absent(name)]
+    if not missing:
+        return coded.codes, [bool(name) for name in names] if column.dtype.kind == "b" else names
+    place = [-1] * len(names)
+    retained = [at for at in range(len(names)) if at not in set(missing)]
+    for to, at in enumerate(retained):
+        place[at] = to
+    return _recoded(coded.codes, place), [names[at] for at in retained]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +117,12 @@ class Grouped:
     left_out: int
     prior: int
     prior_unused: int
+
+    @property
+    def named(self) -> Categories:
+        """The categories of votes."""
+        assert self.categories is not None
+        return self.categories
 
     @property
     def sizes(self) -> Ints:
@@ -96,27 +177,27 @@ def grouped(
     if prior_items:
         value_column = _joined(value_column, prior_values, numbers)
     if numbers:
-        coded, kinds, keep = value_column, None, np.isfinite(value_column)
+        coded, kinds, present = value_column, None, np.isfinite(value_column)
     else:
         kinds = categorise(value_column, categories)
-        coded, keep = kinds.codes, kinds.codes >= 0
-    prior_coded = coded[human:][keep[human:]]
-    prior_items = [name for name, kept in zip(prior_items, keep[human:].tolist(), strict=True) if kept]
-    coded, keep = coded[:human], keep[:human]
-    left_out = int(human - np.count_nonzero(keep))
+        coded, present = kinds.codes, kinds.codes >= 0
+    prior_coded = coded[human:][present[human:]]
+    prior_items = [name for name, known in zip(prior_items, present[human:].tolist(), strict=True) if known]
+    coded, present = coded[:human], present[:human]
+    left_out = int(human - np.count_nonzero(present))
     if left_out:
         # Codes keep their gaps: an item that lost all its ratings stays behind empty.
-        coded, items = coded[keep], Codes(items.codes[keep], items.names)
-        raters = raters if rater is None else Codes(raters.codes[keep], raters.names)
+        coded, items = coded[present], Codes(items.codes[present], items.names)
+        raters = raters if rater is None else Codes(raters.codes[present], raters.names)
     rater_codes, item_codes, names, unused, prior_code = raters.codes, items.codes, raters.names, 0, -1
     if prior_items:
-        at, found = _positions(prior_items, items)
-        unused = len(prior_items) - int(found.sum())
-        item_codes = np.concatenate([item_codes, at[found]])
-        coded = np.concatenate([coded, prior_coded[found]])
+        at, known = _positions(prior_items, items)
+        unused = len(prior_items) - int(known.sum())
+        item_codes = np.concatenate([item_codes, at[known]])
+        coded = np.concatenate([coded, prior_coded[known]])
         if rater is not None:
             prior_code, names = len(names), [*names, PRIOR_NAME]
-            rater_codes = np.concatenate([rater_codes, np.full(int(found.sum()), prior_code)])
+            rater_codes = np.concatenate([rater_codes, np.full(int(known.sum()), prior_code)])
     if by_rater:
         _, order = kernels.order_by(rater_codes, len(names))
         rater_codes, item_codes, coded = rater_codes[order], item_codes[order], coded[order]
@@ -217,3 +298,31 @@ def _positions(names: list[Any], items: Codes) -> tuple[Ints, npt.NDArray[np.boo
     where = {items.names[at]: at for at in np.flatnonzero(present).tolist()}
     at = np.array([where.get(name, -1) for name in names], dtype=np.int64)
     return at, at >= 0
+
+
+def absent(thing: Any) -> bool:
+    """Whether a value is missing: ``None``, NaN, or a table library's own mark."""
+    if thing is None:
+        return True
+    try:
+        return bool(thing != thing)
+    except (TypeError, ValueError):
+        return True
+
+
+def _narrowed(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Numbers and ``None`` as floats; anything else as it is."""
+    if all(item is None or _is_number(item) for item in column):
+        return column.astype(np.float64)
+    return column
+
+
+def _is_number(thing: Any) -> bool:
+    return isinstance(thing, (int, float, np.integer, np.floating, np.bool_))
+
+
+def _recoded(codes: Ints, place: list[int]) -> Ints:
+    if place == list(range(len(place))):
+        return codes
+    lookup = np.array([*place, -1], dtype=np.int64)
+    return lookup[codes]

@@ -6,7 +6,7 @@ leaving out one item, one rater and one rating at a time,
     variance = V_items + (1 + 4 / raters) max(V_raters - V_ratings, 0).
 
 The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
-where the statistic has no walls (inverse hyperbolic tangent for coefficients, logit for shares) with
+where the statistic is unbounded (inverse hyperbolic tangent for coefficients, logit for shares) with
 Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters. For
 coefficients the lower bound also allows for careless raters the panel happened not to contain
 (``stats.two_way_jackknife``, shared with intraclass correlations).
@@ -14,7 +14,7 @@ coefficients the lower bound also allows for careless raters the panel happened 
 In simulations with crossed random effects this covers close to 95 in 100, where leaving out items alone
 covers as few as 78, and resampling raters and items with replacement (the pigeonhole bootstrap) nearly
 always, at up to twice the width; ``docs/stats/agreement.md`` has the table. With fewer than three raters,
-or raters unknown, only items are left out, and the interval's name says so: it then speaks of these raters.
+or raters unknown, only items are left out, and the interval's name says so: it then generalises to other items only.
 
 Sources: Cameron, Gelbach, Miller, Robust inference with multiway clustering, 2011 (the sum of variances);
 Efron, Stein, The jackknife estimate of variance, 1981; Owen, The pigeonhole bootstrap, 2007.
@@ -54,11 +54,9 @@ class Interval:
                     f"There is no interval {name} called {given!r}.", suggestion(str(given), known)
                 )
         if not 0 < self.confidence < 1:
-            raise InputError(
-                f"A confidence of {self.confidence} is not between 0 and 1.", "Pass a share such as 0.95."
-            )
+            raise InputError(f"The confidence must lie between 0 and 1; got {self.confidence}.", "Use 0.95.")
         if self.resamples < 100:
-            raise InputError(f"{self.resamples} resamples give no usable interval.", "Ask for 1,000 or more.")
+            raise InputError(f"resamples must be at least 100; got {self.resamples}.", "Use 1,000 or more.")
 
 
 def wanted(
@@ -137,7 +135,7 @@ def with_bounds(
     if estimate.value is None:
         return estimate
     if isinstance(spread, str):
-        return replace(estimate, counts=dict(estimate.counts), why_no_interval=spread)
+        return replace(estimate, why_no_interval=spread)
     both = plan.resample == "both" and spread.raters is not None
     name = "two-way jackknife over items and raters" if both else "jackknife over items"
     if plan.resample == "both" and not both:
@@ -146,18 +144,18 @@ def with_bounds(
     two_way = TwoWaySpread(spread.items, raters[0], raters[1], spread.item_count, raters[2])
     if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
         why = "leaving out any item or rater changes nothing, which would make an interval without width"
-        return replace(estimate, counts=dict(estimate.counts), why_no_interval=why)
-    kept = attentive_pairs(spread.rater_count) if both and scale == "coefficient" else 1.0
-    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, kept)
+        return replace(estimate, why_no_interval=why)
+    attentive = attentive_pairs(spread.rater_count) if both and scale == "coefficient" else 1.0
+    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, attentive)
     if isinstance(bounds, str):
-        return replace(estimate, counts=dict(estimate.counts), why_no_interval=bounds)
+        return replace(estimate, why_no_interval=bounds)
     return estimate.with_interval(*bounds, f"{name}, Student's t", plan.confidence)
 
 
 def _bounds(
-    value: float, spread: TwoWaySpread, confidence: float, scale: str, kept: float
+    value: float, spread: TwoWaySpread, confidence: float, scale: str, attentive: float
 ) -> tuple[float, float] | str:
-    """Bounds on the logit scale; ``kept`` is what unseen careless raters would leave of the value."""
+    """Bounds on the logit scale; ``attentive`` is the share of the value that unseen careless raters would leave."""
     low, high = (0.0, 1.0) if scale == "share" else (-1.0, 1.0)
     if min(value - low, high - value) < 1e-12:
         return f"the value lies on the edge of its range, {value:g}"
@@ -170,7 +168,7 @@ def _bounds(
     unit = (value - low) / (high - low)
     slope = (high - low) * unit * (1 - unit)
     half = half_width(spread.variance, spread.df, confidence) / slope
-    below = logit(value) - logit(kept * value) if value > 0 else 0.0
+    below = logit(value) - logit(attentive * value) if value > 0 else 0.0
     ends = (logit(value) - math.hypot(half, below), logit(value) + half)
     first, last = (low + (high - low) * _logistic(z) for z in ends)
     return first, last

@@ -1,15 +1,27 @@
-"""Agreement of two raters at a time, over all pairs that share items: what kappa and pairwise accuracy share.
+"""Agreement of two raters at a time, over all pairs that share items: Cohen's kappa, accuracy and balanced accuracy.
 
-Every pair of raters that shares an item is one row of a table: who, how many shared items, the value or the
-reason why there is none. The headline is the plain mean over pairs with a value; beside it stands the mean
-weighted by shared items. A pair without a value is missing: it is never counted as disagreement. Raters who
-share nothing are no pair, and cost nothing.
+Every pair of raters that shares an item is one row of a table: who, how many shared items, the value or the reason why there is
+none. The headline is the plain mean over pairs with a value; next to it the mean weighted by shared items. A pair without a
+value is missing: it is never counted as disagreement. Raters who share nothing are not a pair, and cost nothing.
+
+Kappa is ``1 - observed / expected`` disagreement on the shared items, with chance from each rater's own habits. Range -1 to 1.
+Weights ``"linear"`` and ``"quadratic"`` count by distance: between numbers by value, between words by their place in
+``categories``. It is undefined when both gave one and the same category throughout. On a single shared item kappa is either
+undefined or 0, so pairs with fewer than ``at_least`` shared items (2 by default) are missing, with that reason. Even so, kappa
+of few items leans towards 0; where pairs share fewer than ten at the median, the mean has no interval, and Fleiss' kappa or
+alpha says more. Cohen, A coefficient of agreement for nominal scales, 1960; Weighted kappa, 1968. The mean over pairs: Light,
+Measures of response agreement for qualitative data, 1971.
+
+Accuracy of a pair is the share of shared items on which the two agree: the same whichever is taken as the truth. Balanced
+accuracy is the mean, over the categories used by the rater taken as the truth, of the share on which the other agrees; the two
+directions are averaged. Both lie between 0 and 1. ``pooled`` compares all ordered pairs of votes at once, each vote in turn
+taken as the truth, which stays meaningful where pairs share few items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +30,12 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.representation import ShortRepr
 from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped
-from heartfelt.stats.agreement.interval import Interval, leave_out, with_bounds
+from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.agreement.votes import share
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
+SHARED_FOR_INTERVAL = 10
 _REASONS = {
     1: "too few shared items",
     2: "both gave one and the same category to every shared item",
@@ -59,18 +73,13 @@ class PairTable(ShortRepr):
 
     def to_json(self) -> list[dict[str, Any]]:
         """Rows for strict JSON: ``null`` and a reason where there is no value."""
-        columns = zip(
-            self.rater_a,
-            self.rater_b,
-            self.n_shared.tolist(),
-            self.value.tolist(),
-            self.why_missing,
-            strict=True,
-        )
+        shared, values = self.n_shared.tolist(), self.value.tolist()
         return [
             {"rater_a": a, "rater_b": b, "n_shared": n}
             | ({"value": value} if why is None else {"value": None, "why_missing": why})
-            for a, b, n, value, why in columns
+            for a, b, n, value, why in zip(
+                self.rater_a, self.rater_b, shared, values, self.why_missing, strict=True
+            )
         ]
 
 
@@ -78,46 +87,99 @@ class PairTable(ShortRepr):
 class PairAgreement:
     """Agreement over pairs of raters: plain ``mean``, mean ``weighted`` by shared items, and the ``pairs``.
 
-    ``pooled``, where it is given, is over all ordered pairs of votes at once.
+    ``pooled``, where it is given, is over all ordered pairs of votes at once. As JSON it comes without the table of pairs.
     """
 
     mean: Estimate
     weighted: Estimate
-    pairs: PairTable
-    pooled: Estimate | None = None
-
-    @property
-    def value(self) -> float | None:
-        """The plain mean over pairs with a value."""
-        return self.mean.value
-
-    @property
-    def low(self) -> float | None:
-        """Lower bound of the plain mean."""
-        return self.mean.low
-
-    @property
-    def high(self) -> float | None:
-        """Upper bound of the plain mean."""
-        return self.mean.high
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain object for strict JSON, without the table of pairs (``pairs.to_json()`` has it)."""
-        out = {"mean": self.mean.to_json(), "weighted": self.weighted.to_json()}
-        return out | ({"pooled": self.pooled.to_json()} if self.pooled is not None else {})
+    pairs: PairTable = field(metadata={"skip": True})
+    pooled: Estimate | None = field(default=None, metadata={"omit": True})
 
 
-def pair_votes(rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None) -> Grouped:
+def cohen_kappa(
+    rater: Any,
+    item: Any,
+    value: Any,
+    weights: str | None = None,
+    *,
+    categories: Sequence[Any] | None = None,
+    at_least: int = 2,
+    interval: str | Interval | None = "jackknife",
+    prior: Prior = None,
+) -> PairAgreement:
+    """Cohen's kappa of every pair of raters that shares items, and its mean."""
+    if weights not in (None, "linear", "quadratic"):
+        raise InputError(f"Kappa has no weights called {weights!r}.", "Use None, 'linear' or 'quadratic'.")
+    from heartfelt.stats.agreement import _kernels_pairs as kernels
+
+    votes = _pair_votes(rater, item, value, prior, categories)
+    kinds = {None: kernels.KAPPA, "linear": kernels.KAPPA_LINEAR, "quadratic": kernels.KAPPA_QUADRATIC}
+    name = "Cohen's kappa" if weights is None else f"Cohen's kappa, {weights} weights"
+    scores = np.arange(votes.named.count, dtype=np.float64)
+    if weights is not None:
+        scores = votes.named.scores()
+        scores = scores - scores.mean() if scores.size else scores
+    # On one shared item kappa is 0 or undefined, whatever the two answered.
+    fewest = max(at_least, 2) if at_least >= 1 else at_least
+    plan = wanted(interval, None, "jackknife")
+    return _over_pairs(votes, kinds[weights], scores, name, fewest, plan, "coefficient", SHARED_FOR_INTERVAL)
+
+
+def pairwise_accuracy(
+    rater: Any,
+    item: Any,
+    value: Any,
+    *,
+    at_least: int = 1,
+    interval: str | Interval | None = "jackknife",
+    prior: Prior = None,
+) -> PairAgreement:
+    """The share of shared items on which two raters agree, for every pair that shares any; their mean."""
+    votes = _pair_votes(rater, item, value, prior, None)
+    return _accuracy(votes, at_least, interval, balanced=False)
+
+
+def pairwise_balanced_accuracy(
+    rater: Any,
+    item: Any,
+    value: Any,
+    *,
+    at_least: int = 1,
+    interval: str | Interval | None = "jackknife",
+    prior: Prior = None,
+) -> PairAgreement:
+    """Balanced accuracy of two raters, either taken as the truth, for every pair; their mean."""
+    votes = _pair_votes(rater, item, value, prior, None)
+    return _accuracy(votes, at_least, interval, balanced=True)
+
+
+def _accuracy(
+    votes: Grouped, at_least: int, interval: str | Interval | None, balanced: bool
+) -> PairAgreement:
+    from heartfelt.stats.agreement._kernels_pairs import ACCURACY, BALANCED
+    from heartfelt.stats.agreement._kernels_votes import POOLED_PAIRS
+
+    plan = wanted(interval, None, "jackknife")
+    name = "balanced accuracy" if balanced else "accuracy"
+    scores = np.arange(votes.named.count, dtype=np.float64)
+    kind = BALANCED if balanced else ACCURACY
+    result = _over_pairs(votes, kind, scores, f"pairwise {name}", at_least, plan, "share")
+    method, why = f"{name} over all ordered pairs of votes", "no item has two or more votes"
+    pooled, _ = share(votes, POOLED_PAIRS, method, votes.counts(), plan, why, balanced=balanced)
+    return replace(result, pooled=pooled)
+
+
+def _pair_votes(rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None) -> Grouped:
     """Votes with raters in order within each item."""
     if rater is None:
         raise InputError(
-            "Pairs of raters cannot be told apart without rater ids.",
+            "Pairs of raters need rater ids.",
             "Pass the rater column; for votes without identities use fleiss_kappa or alpha.",
         )
     return grouped(rater, item, value, numbers=False, prior=prior, categories=categories, by_rater=True)
 
 
-def over_pairs(
+def _over_pairs(
     votes: Grouped,
     kind: int,
     scores: Floats,
@@ -135,31 +197,25 @@ def over_pairs(
     from heartfelt.stats.agreement import _kernels_pairs as kernels
 
     if at_least < 1:
-        raise InputError(f"Pairs cannot share at least {at_least} items.", "Pass 1 or more.")
+        raise InputError(f"at_least must be at least 1; got {at_least}.", "Pass 1 or more.")
     item_of = np.repeat(np.arange(votes.start.size - 1), votes.sizes)
     rater_start, order = shared.order_by(votes.rater, len(votes.raters))
-    table, (sums, by_rater, by_item, by_vote) = _room(votes, plan is not None)
-    found = kernels.pair_scores(
-        (votes.start, item_of, votes.rater, votes.value), scores, rater_start, order, kind, at_least,
-        table, (sums, by_rater, by_item, by_vote),
-    )  # fmt: skip
-    whole = sums[0]
-    table = tuple(column[:found] for column in table)
-    pairs = PairTable(votes.raters, *table)
+    table, sums = _allocated(votes, plan is not None)
+    cast = (votes.start, item_of, votes.rater, votes.value)
+    count = kernels.pair_scores(cast, scores, rater_start, order, kind, at_least, table, sums)
+    whole = sums[0][0]
+    pairs = PairTable(votes.raters, *(column[:count] for column in table))
     counts = votes.counts() | {"pairs": int(whole[1]), "pairs_missing": len(pairs) - int(whole[1])}
     means = []
-    for column, method in (
-        (0, f"{name}, mean over pairs"),
-        (2, f"{name}, mean over pairs weighted by shared items"),
-    ):
+    for column, how in ((0, "mean over pairs"), (2, "mean over pairs weighted by shared items")):
+        method = f"{name}, {how}"
         if whole[1] == 0:
-            why = "no two raters share enough items" if not (table[4] == 2).any() else _REASONS[2]
-            means.append(
-                Estimate.missing(why if len(pairs) else "no two raters share an item", method, counts)
-            )
+            why = "no two raters share enough items" if not (pairs.why == 2).any() else _REASONS[2]
+            why = why if len(pairs) else "no two raters share an item"
+            means.append(Estimate.missing(why, method, counts))
             continue
         estimate = Estimate(whole[column] / whole[column + 1], method=method, counts=counts)
-        typical = float(np.median(table[2][table[4] == 0]))
+        typical = float(np.median(pairs.n_shared[pairs.why == 0]))
         if plan is not None and typical < shared_for_interval:
             why = (
                 f"pairs share {typical:g} items at the median; below {shared_for_interval} the mean itself leans towards 0,"
@@ -167,14 +223,13 @@ def over_pairs(
             )
             estimate = replace(estimate, why_no_interval=why)
         elif plan is not None:
-            parts = (by_rater, by_item, by_vote)
-            estimate = _bounded(estimate, votes, whole, parts, column, plan, scale)
+            estimate = _bounded(estimate, votes, sums, column, plan, scale)
         means.append(estimate)
     return PairAgreement(means[0], means[1], pairs)
 
 
-def _room(votes: Grouped, changes: bool) -> tuple[tuple[Any, ...], tuple[Floats, ...]]:
-    """Empty columns for the table of pairs, as many as there could be, and sums to fill."""
+def _allocated(votes: Grouped, changes: bool) -> tuple[tuple[Any, ...], tuple[Floats, ...]]:
+    """Empty columns for the table of pairs, as many as there could be, and sums to fill: overall, by rater, by item, by vote."""
     people, sizes = len(votes.raters), votes.sizes
     most = min(int((sizes * (sizes - 1) // 2).sum()), people * (people - 1) // 2)
     kinds = (np.int32, np.int32, np.int32, np.float64, np.int8)
@@ -183,16 +238,10 @@ def _room(votes: Grouped, changes: bool) -> tuple[tuple[Any, ...], tuple[Floats,
 
 
 def _bounded(
-    estimate: Estimate,
-    votes: Grouped,
-    whole: Floats,
-    parts: tuple[Floats, Floats, Floats],
-    column: int,
-    plan: Interval,
-    scale: str,
+    estimate: Estimate, votes: Grouped, sums: tuple[Floats, ...], column: int, plan: Interval, scale: str
 ) -> Estimate:
     """Bounds from the mean over pairs without each rater, each item and each single vote."""
-    by_rater, by_item, by_vote = parts
+    (whole,), by_rater, by_item, by_vote = sums
     there = by_rater[:, 1] > 0
     if votes.prior >= 0:
         there[votes.prior] = False

@@ -30,8 +30,7 @@ from typing import Literal
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import is_constant
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import (
@@ -49,7 +48,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
-    """One effect. Numbers are None where ``why_missing`` says so."""
+    """One effect; where a number is None, ``why_missing`` gives the reason."""
 
     effect: str
     df: int
@@ -68,7 +67,7 @@ class AnovaRow:
 class AnovaResult:
     """The table. The headline is ``r_squared``, the share of the total all effects together explain.
 
-    ``notes`` tells of empty cells and lost degrees of freedom.
+    ``notes`` lists empty cells and lost degrees of freedom.
     """
 
     rows: tuple[AnovaRow, ...]
@@ -229,7 +228,9 @@ def _nothing(data: ModelData, method: str, why: str) -> AnovaResult:
 def share_bounds(
     f: float, df: float, df_residual: float, rows: int, confidence: float
 ) -> tuple[float, float] | None:
-    """Bounds of the share of variance behind an F statistic, or None where the distribution gives out."""
+    """Bounds of the share of variance behind an F statistic, or None where the distribution cannot be
+    inverted.
+    """
     tail = (1 - confidence) / 2
     ends = []
     for below in (1 - tail, tail):

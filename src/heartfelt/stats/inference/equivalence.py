@@ -1,7 +1,7 @@
 """Differences of means, and equivalence by two one-sided tests: is an effect inside margins set beforehand?
 
-A difference of two means has Welch's t interval (each group with its own variance), the mean of paired differences
-Student's.
+A difference of two means has Welch's t interval (each group with its own variance), the mean of paired
+differences Student's.
 
 ``p`` is the larger of the two one-sided p-values; the two are equivalent at level 1 - alpha when it is
 below alpha, which is when the 1 - 2 alpha interval (the one given) lies inside the margins. Margins are in
@@ -175,5 +175,5 @@ def _check(low: float, high: float, alpha: float, least: float, most: float) -> 
             f"The margins {low} and {high} are not a range.", "Pass low < high, within what is possible."
         )
     if not 0 < alpha < 0.5:
-        raise InputError(f"alpha must lie between 0 and 0.5; got {alpha}.", "Pass 0.05, say.")
+        raise InputError(f"alpha must lie between 0 and 0.5; got {alpha}.", "Pass 0.05 for example.")
     _bounds.check_confidence(1 - 2 * alpha)

@@ -197,7 +197,7 @@ def _dense(code: Ints, size: int) -> tuple[Ints, int]:
 
 
 def holes(data: ModelData) -> dict[Term, int]:
-    """Interactions of factors with cells that hold no row, and how many."""
+    """Interactions of factors with empty cells, and how many."""
     out = {}
     for term in data.terms:
         factors = [data.factors[part] for part in term.parts if part in data.factors]
@@ -287,7 +287,9 @@ def _triangle(
     sums: tuple[float, float],
     coding: Coding,
 ) -> Reduced:
-    """Stack weighted rows block by block; ``within`` holds covariates' and outcome's spread inside cells."""
+    """Stack weighted rows block by block; ``within`` is the covariates' and the outcome's spread inside
+    cells.
+    """
     ends = np.cumsum([0, 1, *(width(term, data) for term in data.terms)])
     total_width = int(ends[-1]) + 1
     triangle = np.zeros((0, total_width)) if within is None else _within_rows(within, data, ends)

@@ -362,7 +362,7 @@ def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inferen
             tilt.append((ends[0].fixed_covariance - ends[1].fixed_covariance) / (2 * h))
     except np.linalg.LinAlgError:
         return _Inference(step.fixed_covariance, fewest), {}
-    # A log ratio is a log variance less the residual's; the score also holds the residual variance outright.
+    # A log ratio is a log variance less the residual's; the score also depends on the residual variance itself.
     slopes = np.array(by_ratio).reshape(-1, len(live))
     hessian = np.vstack([slopes, -slopes.sum(axis=0) - 0.5 * step.squares[live] / step.residual])
     information = -0.5 * (hessian + hessian.T)

@@ -21,11 +21,12 @@ from typing import Any, Literal
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats import _influence, association
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats._paired import Column, coded, pairs
+from heartfelt.stats._paired import Column, coded, mid_ranks, pairs, sort_rows
+from heartfelt.stats.association import Correlation
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.equivalence import independent, paired
+from heartfelt.stats.paired_metrics import metric_estimate
 from heartfelt.stats.triples import Floats, Ints, as_array
 from heartfelt.streams import derived_seed
 
@@ -141,7 +142,7 @@ def permutation_correlation(
     x: Column,
     y: Column,
     *,
-    kind: association.Correlation = "pearson",
+    kind: Correlation = "pearson",
     within: Column | None = None,
     alternative: Alternative = "two-sided",
     resamples: int = 9999,
@@ -152,11 +153,11 @@ def permutation_correlation(
     """
     _check(kind, ("pearson", "spearman", "kendall"), alternative, resamples, 0.95)
     data = pairs(x, y)
-    estimate = getattr(association, kind)(x, y)
+    estimate = metric_estimate(kind, x, y)
     method = f"permutation test of {estimate.method}" + (" within blocks" if within is not None else "")
     if estimate.is_missing:
         return _none(estimate, estimate.why_missing or "", alternative, method)
-    starts, order = _blocks(within, data.kept)
+    starts, order = _blocks(within, data.used)
     if kind == "kendall" and within is not None:
         raise InputError("Kendall's tau is not shuffled within blocks.", "Use kind='spearman' with blocks.")
     exact = within is None and math.factorial(min(data.n, 20)) <= EXACT_LIMIT
@@ -165,7 +166,7 @@ def permutation_correlation(
         own, values = _concordances(data.x, data.y, exact, resamples, seed)
     else:
         ranked = kind == "spearman"
-        first, second = (association.mid_ranks(c) if ranked else c for c in (data.x, data.y))
+        first, second = (mid_ranks(c) if ranked else c for c in (data.x, data.y))
         own, values = _products(first[order], second[order], starts, exact, (resamples, seed))
     if own is None:
         return _none(estimate, "shuffling within blocks changes nothing", alternative, method)
@@ -206,7 +207,7 @@ def _products(
 
 
 def _concordances(x: Floats, y: Floats, exact: bool, resamples: int, seed: int) -> tuple[float, Floats]:
-    first, second = _influence.sort_rows(x), _influence.sort_rows(y)
+    first, second = sort_rows(x), sort_rows(y)
     if exact:
         lower, upper = np.triu_indices(x.size, 1)
         signs = np.sign(first.place[lower] - first.place[upper])

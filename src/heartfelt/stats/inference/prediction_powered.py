@@ -1,7 +1,7 @@
 """Prediction-powered inference: means and slopes from a few ratings and many predictions.
 
 Some items have a rated value and a prediction, many more a prediction only. The many give the estimate its
-precision, the few say how far the predictions are off and take that out again. Nothing is assumed of the
+precision, the few show how far the predictions are off, which is then corrected. Nothing is assumed of the
 predictor: a useless one costs (almost) nothing, because the weight ``tuning`` it is given, between 0 and 1,
 is the one that makes the variance smallest. What is assumed: the rated items are a random sample of the same
 source as the others, and no prediction was made from the value it is compared with (give out-of-fold
@@ -25,15 +25,15 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._metrics import is_constant
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, as_floats, code
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone give.
+    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone
+    give.
 
     ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus
     rated).

@@ -6,7 +6,7 @@ cannot separate two of them (every rater gave one rating, or every item got one)
 quantities that weigh them alike can then be read off; the rest are missing, with the reason.
 
 A quantity is a ratio of two weighted sums of the variances, or one such sum: a variance, a share, an
-intraclass correlation, a squared standard error. Its profile interval holds the values that some set of
+intraclass correlation, a squared standard error. Its profile interval contains the values that some set of
 variances within a deviance of the chi-square quantile (one degree of freedom) of the best attains; the ends
 are found by maximising and minimising the quantity inside that region (Venzon & Moolgavkar, 1988). It reaches
 zero when the data allow zero. The delta interval is symmetric in the log of the quantity (of its odds for a
@@ -258,7 +258,7 @@ class CrossedFit:
 def fit_crossed(d: Ratings, cells: Ints | None = None, *, seed: int = 0) -> CrossedFit | str:
     """Fit the crossed model, with the means of ``cells`` (one per rating) as fixed effects if given.
 
-    A string says why there is no fit. Without cells the fit is computed once per ratings.
+    A string is the reason there is no fit. Without cells the model is fitted once per ``Ratings``.
     """
     if cells is not None:
         return _fitted(d, cells, seed)

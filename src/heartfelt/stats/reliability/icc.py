@@ -291,7 +291,7 @@ def _one_way_icc(t: OneWay, d: Ratings, confidence: float) -> Estimate:
         ratios = [_wald_ratio(t, d.per_item.astype(np.float64), f) for f in (upper, lower)]
         name = "Wald's exact F for unequal counts"
     low, high = (ratio / (1.0 + ratio) for ratio in ratios)
-    # With a handful of unequal items the moment estimate can fall below what any data could have: hold it inside.
+    # With a handful of unequal items the moment estimate can fall outside the interval: extend it.
     return plain.with_interval(min(low, value), max(high, value), name, confidence)
 
 

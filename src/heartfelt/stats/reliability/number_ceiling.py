@@ -115,7 +115,7 @@ def number_ceiling(
     if jackknife.units < 3:
         return plain.without_interval(TOO_FEW)
     (spread,) = jackknife.spreads(lambda sums: [_log_noise(sums, metric, levels / noise, cells is None)])
-    # Beyond e^300 a bound says no more than that there is none; larger powers would overflow.
+    # A bound beyond e^300 is no bound; larger powers would overflow.
     half = min(half_width(spread.plain_variance, jackknife.units - 1, confidence), 300.0)
     if metric == "correlation":
         ends = [1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half)]

@@ -49,11 +49,12 @@ from heartfelt.stats.reliability.vote_mixture import (
     Mixture,
     Quantity,
     VoteMixture,
+    drawn_wins,
     fit_clearness,
     fit_votes,
     panel_chances,
 )
-from heartfelt.stats.reliability.yardsticks import CategoryMetric
+from heartfelt.stats.reliability.yardsticks import CategoryMetric, winners
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 
@@ -108,16 +109,15 @@ def vote_ceiling(
     """
     counts = counts[:, counts.sum(axis=0) > 0]
     votes = counts.sum(axis=1).astype(np.int64)
-    top = counts.max(axis=1, keepdims=True)
-    labelled = (counts == top).sum(axis=1) == 1
-    labels = int(np.count_nonzero(labelled))
+    won = winners(counts)
+    labels = int(np.count_nonzero(won >= 0))
     if counts.shape[1] == 1:
         counts = np.column_stack([counts, np.zeros(counts.shape[0])])
     fitted = fit_votes(counts, seed)
     sizes, shares = _panel_sizes(votes)
     wins = _wins(fitted.points, sizes, shares, seed)
     of_rows = _accuracy(wins)
-    categories = np.unique(counts[labelled].argmax(axis=1)) if labels else np.arange(counts.shape[1])
+    categories = np.unique(won[won >= 0]) if labels else np.arange(counts.shape[1])
     quantity = of_rows if metric == "accuracy" else _by_category(wins, categories, metric)
     rows = fitted.mixture
     drop = critical / 2.0
@@ -233,9 +233,7 @@ def _wins(points: Matrix, sizes: Ints, shares: Floats, seed: int) -> Matrix:
             out += share * kernels.outright_wins(points, n)
             continue
         for g in range(points.shape[0]):
-            drawn = rng.multinomial(n, points[g] / points[g].sum(), DRAWS)
-            best = drawn == drawn.max(axis=1, keepdims=True)
-            out[g] += share * best[best.sum(axis=1) == 1].sum(axis=0) / DRAWS
+            out[g] += share * drawn_wins(rng, n, points[g], DRAWS)
     return out
 
 
@@ -311,7 +309,7 @@ def _halves(counts: Matrix, inflation: float, seed: int) -> HalfPanels | None:
     for _ in range(SPLITS):
         first = _drawn(counts, half, rng)
         second = _drawn(counts - first, half, rng)
-        a, b = _winner(first), _winner(second)
+        a, b = winners(first), winners(second)
         both += (a >= 0) & (b >= 0)
         agree += (a >= 0) & (a == b)
     if both.sum() == 0:
@@ -331,11 +329,6 @@ def _same_winner(fitted: VoteMixture, panels: Panels) -> float:
         met += share * (wins**2).sum(axis=1)
         any_ += share * wins.sum(axis=1) ** 2
     return _ratio(met, any_)(fitted.mixture.weights)[0]
-
-
-def _winner(counts: Matrix) -> Ints:
-    top = counts.max(axis=1, keepdims=True)
-    return np.where((counts == top).sum(axis=1) == 1, counts.argmax(axis=1), -1)
 
 
 def agreement_excess(d: Ratings, counts: Matrix) -> Floats:
@@ -389,10 +382,8 @@ def fixed_panel_gain(d: Ratings, counts: Matrix, seed: int) -> float:
 
 def _share_right(answer: Ints, panel: Ints, k: int) -> float:
     """Share of panels with a winner whose winner is category 0."""
-    votes = np.bincount(panel * k + answer, minlength=PANELS * k).reshape(PANELS, k)
-    top = votes.max(axis=1)
-    alone = (votes == top[:, None]).sum(axis=1) == 1
-    return float(np.mean(votes[alone, 0] == top[alone])) if alone.any() else 0.0
+    won = winners(np.bincount(panel * k + answer, minlength=PANELS * k).reshape(PANELS, k))
+    return float(np.mean(won[won >= 0] == 0)) if (won >= 0).any() else 0.0
 
 
 def _skills(d: Ratings, counts: Matrix) -> Floats:

@@ -34,6 +34,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats.reliability.yardsticks import winners
 from heartfelt.stats.triples import Floats
 from heartfelt.streams import stream
 
@@ -65,7 +66,7 @@ class VoteTable:
 
 
 def vote_table(counts: Matrix, seed: int) -> VoteTable:
-    """Distinct rows of ``counts``; a random sample of the items where there are too many to hold."""
+    """Distinct rows of ``counts``; a random sample of the items where there are too many."""
     weights = np.random.Generator(np.random.PCG64(7)).integers(1, 2**62, counts.shape[1], dtype=np.int64)
     with np.errstate(over="ignore"):
         key = counts.astype(np.int64) @ weights
@@ -356,7 +357,7 @@ def _rounded(*numbers: float) -> tuple[float, ...]:
 @lru_cache(maxsize=128)
 def panel_chances(categories: int, votes: int) -> tuple[Matrix, Floats, Floats, Floats]:
     """Chances of each candidate for a panel of ``votes``: of the two largest counts (in one row), of the
-    long-run leader winning outright, of anyone doing so, and of two panels having the same winner."""
+    long-run leader winning outright, of any category doing so, and of two panels having the same winner."""
     from heartfelt.stats import _kernels_votes as kernels
 
     shares, times = sorted_shares(categories)
@@ -373,12 +374,15 @@ def _simulated(shares: Matrix, times: Matrix, votes: int) -> tuple[Floats, Float
     wins, outright, same = (np.zeros(shares.shape[0]) for _ in range(3))
     for g in range(shares.shape[0]):
         p = np.repeat(shares[g], times[g].astype(np.int64))
-        drawn = rng.multinomial(votes, p / p.sum(), PANEL_DRAWS)
-        top = drawn.max(axis=1)
-        alone = (drawn == top[:, None]).sum(axis=1) == 1
-        each = (drawn[alone] == top[alone, None]).sum(axis=0) / PANEL_DRAWS
+        each = drawn_wins(rng, votes, p, PANEL_DRAWS)
         wins[g], outright[g], same[g] = each[0], each.sum(), (each**2).sum()
     return wins, outright, same
+
+
+def drawn_wins(rng: np.random.Generator, votes: int, shares: Floats, draws: int) -> Floats:
+    """How often each category wins a panel of ``votes`` outright, by drawing panels."""
+    won = winners(rng.multinomial(votes, shares / shares.sum(), draws))
+    return np.bincount(won[won >= 0], minlength=shares.size) / draws
 
 
 def fit_clearness(counts: Matrix) -> Mixture:

@@ -16,7 +16,7 @@ of each. Range 0 to 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -94,11 +94,16 @@ def category_counts(d: Ratings, keep: Keep | None = None) -> Counts:
     return np.bincount(key, minlength=len(d.items) * categories).reshape(-1, categories).astype(np.float64)
 
 
+def winners(counts: npt.NDArray[Any]) -> Ints:
+    """The category of each row that has strictly the most; -1 where several are tied, or none has any."""
+    top = counts.max(axis=1, keepdims=True)
+    alone = ((counts == top).sum(axis=1) == 1) & (top[:, 0] > 0)
+    return np.where(alone, counts.argmax(axis=1), -1)
+
+
 def labels_of(counts: Counts) -> Counts:
     """One for the category that has strictly the most, zero for the rest; all zero where several are tied."""
-    top = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
-    out: Counts = (top & (top.sum(axis=1, keepdims=True) == 1)).astype(np.float64)
-    return out
+    return np.asarray(np.arange(counts.shape[1]) == winners(counts)[:, None], np.float64)
 
 
 def category_score(confusion: Counts, metric: Metric | CategoryMetric) -> float | None:

@@ -15,7 +15,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: lower case, no punctuation, an apostrophe inside a word kept."""
+    """The words of a text: lower case, no punctuation, apostrophes inside words stay."""
     return [word.replace("\u2019", "'") for word in _WORD.findall(text.casefold())]
 
 
@@ -48,7 +48,7 @@ class Corpus:
     vocabulary: int
 
     def grams(self, orders: int) -> Iterator[tuple[Grams, Grams]]:
-        """For n-grams of one word up to ``orders``: how often each stands in each candidate and in each reference."""
+        """For n-grams of one word up to ``orders``: how often each occurs in each candidate and in each reference."""
         sides = (self.candidates, self.references)
         cut = self.candidates.tokens.size
         tokens = np.concatenate([side.tokens for side in sides])
@@ -85,10 +85,10 @@ def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Co
     if len(candidates) != len(references):
         raise InputError(
             f"There are {len(candidates)} candidates and references for {len(references)}.",
-            "Pass one list of references a candidate.",
+            "Pass one list of references per candidate.",
         )
     if any(not own for own in references):
-        raise InputError("A candidate has no reference.", "Leave out items that nobody described.")
+        raise InputError("A candidate has no reference.", "Leave out items without a text.")
     known: dict[str, int] = {}
     first = _texts(candidates, np.arange(len(candidates)), known)
     flat = [text for own in references for text in own]
@@ -99,8 +99,8 @@ def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Co
 def texts(sentences: Sequence[str]) -> tuple[Texts, int]:
     """Texts without references, and how many words they use."""
     known: dict[str, int] = {}
-    made = _texts(sentences, np.arange(len(sentences)), known)
-    return made, len(known)
+    coded = _texts(sentences, np.arange(len(sentences)), known)
+    return coded, len(known)
 
 
 def _texts(sentences: Sequence[str], item: Ints, known: dict[str, int]) -> Texts:

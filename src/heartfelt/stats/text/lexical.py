@@ -2,7 +2,7 @@
 
 MTLD (McCarthy and Jarvis 2010) is the mean number of words over which the share of different words stays above 0.72,
 reading forwards and backwards; ``distinct`` is the share of n-grams that are different (Li et al. 2016), which falls as
-more is said, so compare it between sets of one size only.
+texts get longer, so compare it between sets of one size only.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Lexical:
 
 def mtld(sentences: Sequence[str], threshold: float = THRESHOLD) -> Floats:
     """The MTLD of each text; NaN for a text without words, its length where no word comes twice."""
-    made, kinds = texts(sentences)
-    return _mtld(made, kinds, threshold)
+    coded, kinds = texts(sentences)
+    return _mtld(coded, kinds, threshold)
 
 
 def distinct(sentences: Sequence[str], order: int = 1) -> float | None:
     """The share of n-grams over all texts that are different."""
-    made, kinds = texts(sentences)
-    whole = Corpus(made, _NO_TEXTS, made.size, max(kinds, 1))
+    coded, kinds = texts(sentences)
+    whole = Corpus(coded, _NO_TEXTS, coded.size, max(kinds, 1))
     *_, (grams, _) = whole.grams(order)
     total = int(grams.times.sum())
     return grams.kinds / total if total else None
@@ -50,11 +50,11 @@ def distinct(sentences: Sequence[str], order: int = 1) -> float | None:
 
 def lexical(sentences: Sequence[str]) -> Lexical:
     """All figures; MTLD is that of the texts read one after the other."""
-    made, kinds = texts(sentences)
-    total = int(made.tokens.size)
+    coded, kinds = texts(sentences)
+    total = int(coded.tokens.size)
     if not total:
         return Lexical(len(sentences), 0, 0, None, None, None, None, None)
-    whole = Texts(made.tokens, np.array([0, total]), np.zeros(1, np.int64))
+    whole = Texts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
     return Lexical(
         len(sentences),
         total,
@@ -67,10 +67,12 @@ def lexical(sentences: Sequence[str]) -> Lexical:
     )
 
 
-def _mtld(made: Texts, kinds: int, threshold: float) -> Floats:
+def _mtld(coded: Texts, kinds: int, threshold: float) -> Floats:
     from heartfelt.stats.text._kernels_text import factors
 
-    lengths = made.lengths.astype(np.float64)
-    sides = [factors(made.tokens, made.starts, kinds, threshold, back) for back in (False, True)]
-    found = [np.where(side > 0, lengths / np.where(side > 0, side, 1.0), lengths) for side in sides]
-    return np.asarray(np.where(lengths > 0, (found[0] + found[1]) / 2, np.nan))
+    lengths = coded.lengths.astype(np.float64)
+    sides = [factors(coded.tokens, coded.starts, kinds, threshold, back) for back in (False, True)]
+    forwards, backwards = (
+        np.where(side > 0, lengths / np.where(side > 0, side, 1.0), lengths) for side in sides
+    )
+    return np.asarray(np.where(lengths > 0, (forwards + backwards) / 2, np.nan))

@@ -101,19 +101,19 @@ def flac(data: bytes) -> Iterator[Piece]:
     """Stream information, seek table and frames."""
     at = after_tags(data, 0) + 4
     yield b"fLaC"
-    kept: list[tuple[int, bytes]] = []
+    blocks: list[tuple[int, bytes]] = []
     while True:
         head = data[at]
         size = int.from_bytes(data[at + 1 : at + 4], "big")
         if at + 4 + size > len(data):
             raise ValueError("a block reaches beyond the file")
         if head & 0x7F in _FLAC_SOUND:
-            kept.append((head & 0x7F, data[at + 1 : at + 4 + size]))
+            blocks.append((head & 0x7F, data[at + 1 : at + 4 + size]))
         at += 4 + size
         if head & 0x80:
             break
-    for place, (kind, block) in enumerate(kept):
-        yield bytes([kind | (0x80 if place == len(kept) - 1 else 0)]) + block
+    for place, (kind, block) in enumerate(blocks):
+        yield bytes([kind | (0x80 if place == len(blocks) - 1 else 0)]) + block
     yield Span(at, before_tags(data))
 
 

@@ -49,10 +49,10 @@ def jpeg(data: bytes) -> Iterator[Piece]:
     yield Span(0, 2)
     at = 2
     while at + 2 <= len(data):
-        found = _JPEG_MARKER.match(data, at)
-        if found is None:
+        match = _JPEG_MARKER.match(data, at)
+        if match is None:
             raise ValueError("no marker where one should be")
-        marker, begin = data[found.end() - 1], found.end() - 2
+        marker, begin = data[match.end() - 1], match.end() - 2
         if marker == _EOI:
             yield Span(begin, begin + 2)
             return

@@ -11,7 +11,8 @@ from starlette.routing import Route
 
 from heartfelt.collect.commands import Arrive, Next, Recruiter
 from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
-from heartfelt.web.rater.pages import Pages, language_of
+from heartfelt.web.rater.pages import Pages
+from heartfelt.web.rater.presentation import language_of
 from heartfelt.web.security.signing import (
     EARLIER_COOKIE,
     RATER_COOKIE,

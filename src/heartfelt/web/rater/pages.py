@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -25,7 +24,7 @@ from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
-from heartfelt.web.rater.presentation import demographic, present, step_json
+from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, demographic, language_of, present, step_json
 from heartfelt.web.rater.texts import Texts, check_languages, texts_for
 from heartfelt.web.security.signing import rater_of
 from heartfelt.web.templates import page_environment
@@ -33,7 +32,6 @@ from heartfelt.web.templates import page_environment
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
 
-LANGUAGE_COOKIE = "heartfelt_language"
 _YEAR = 365 * 24 * 3600
 _CACHE_DAY = "private, max-age=86400"
 _CACHE_FOREVER = "public, max-age=31536000, immutable"
@@ -161,35 +159,6 @@ async def picture(request: Request) -> Response:
         raise Refused(404) from error
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return await stripped_file(request, path, kind, request.url.path, _CACHE_DAY)
-
-
-# --- language ---------------------------------------------------------------------------------------------------------
-
-
-def language_of(request: Request, offered: Sequence[str]) -> str:
-    """The language chosen in the address, else the one chosen before, else what the browser asks for, else the first."""
-    for wish in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
-        if wish is not None and wish in offered:
-            return wish
-    for wish in _asked_for(request.headers.get("accept-language", "")):
-        for language in offered:
-            if wish == language.lower() or wish.split("-")[0] == language.lower().split("-")[0]:
-                return language
-    return offered[0]
-
-
-def _asked_for(header: str) -> list[str]:
-    """The tags of an Accept-Language header, most wanted first."""
-    wishes = []
-    for place, part in enumerate(header.split(",")[:20]):
-        tag, _, quality = part.strip().partition(";q=")
-        try:
-            weight = float(quality) if quality else 1.0
-        except ValueError:
-            weight = 0.0
-        if tag:
-            wishes.append((-weight, place, tag.lower()))
-    return [tag for _, _, tag in sorted(wishes)]
 
 
 # --- assets -----------------------------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
+
+from starlette.requests import Request
 
 from heartfelt.collect.commands import (
     AskConsent,
@@ -35,6 +37,7 @@ V = TypeVar("V")
 MOST_BUTTONS = 11
 """A scale of more points is a slider: more buttons do not fit in a row."""
 HEADPHONES = "headphones"
+LANGUAGE_COOKIE = "heartfelt_language"
 _QUESTION_BYTES = 8
 _MEDIA_BYTES = 12
 _REMEMBERED = 10_000
@@ -294,3 +297,32 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
         "words": None if step.words is None else blinding.words(step.words, language),
         "machine": {names[question]: value for question, value in step.machine.items() if question in names},
     }
+
+
+# --- language ---------------------------------------------------------------------------------------------------------
+
+
+def language_of(request: Request, offered: Sequence[str]) -> str:
+    """The language chosen in the address, else the one chosen before, else what the browser asks for, else the first."""
+    for wish in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
+        if wish is not None and wish in offered:
+            return wish
+    for wish in _asked_for(request.headers.get("accept-language", "")):
+        for language in offered:
+            if wish == language.lower() or wish.split("-")[0] == language.lower().split("-")[0]:
+                return language
+    return offered[0]
+
+
+def _asked_for(header: str) -> list[str]:
+    """The tags of an Accept-Language header, most wanted first."""
+    wishes = []
+    for place, part in enumerate(header.split(",")[:20]):
+        tag, _, quality = part.strip().partition(";q=")
+        try:
+            weight = float(quality) if quality else 1.0
+        except ValueError:
+            weight = 0.0
+        if tag:
+            wishes.append((-weight, place, tag.lower()))
+    return [tag for _, _, tag in sorted(wishes)]

@@ -1,34 +1,167 @@
-"""The JSON routes of the rating pages. Who the rater is comes from the signed cookie alone."""
+"""The JSON routes of the rating pages: request models, and the commands they become.
+
+Bodies are read in strict mode: no number from a text, no truth value from a number. Unknown keys of a body are ignored, so
+that an older page still works; what a scale allows is for the collection to say. Who the rater is comes from the signed
+cookie alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import orjson
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Next
+from heartfelt.collect.commands import (
+    Answer,
+    Command,
+    Consent,
+    Demographics,
+    Flag,
+    Headphones,
+    Heartbeat,
+    Leave,
+    MediaProblem,
+    Next,
+    Ready,
+    Step,
+    TrialLog,
+    Verdict,
+)
 from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.web.errors import Refused
-from heartfelt.web.rater import requests
-from heartfelt.web.rater.pages import language_of
-from heartfelt.web.rater.presentation import Blinding, step_json
+from heartfelt.web.rater.presentation import Blinding, language_of, step_json
 from heartfelt.web.security.signing import rater_of
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
-_STEP_REQUESTS: dict[str, type[requests.StepRequest]] = {
-    "consent": requests.ConsentRequest,
-    "demographics": requests.DemographicsRequest,
-    "headphones": requests.HeadphonesRequest,
-    "ready": requests.StepRequest,
-    "flag": requests.FlagRequest,
-    "media-problem": requests.MediaProblemRequest,
-    "leave": requests.LeaveRequest,
+LONGEST_ID = 200
+LONGEST_KEY = 80
+LONGEST_TEXT = 10_000
+MOST_ENTRIES = 500
+MOST_EVENTS = 5_000
+_NO_NULL_BYTE = r"^[^\x00]*$"
+Id: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=_NO_NULL_BYTE)]
+Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, pattern=_NO_NULL_BYTE)]
+_Entry: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=_NO_NULL_BYTE)]
+Value: TypeAlias = bool | int | float | Text | Annotated[list[_Entry], Field(max_length=MOST_ENTRIES)] | None
+Values: TypeAlias = Annotated[dict[str, Value], Field(max_length=MOST_ENTRIES)]
+Tones: TypeAlias = Annotated[list[Annotated[int, Field(ge=1, le=3)]], Field(max_length=MOST_ENTRIES)]
+Seconds: TypeAlias = Annotated[float, Field(ge=0)]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
+Body = TypeVar("Body", bound="RaterRequest")
+
+
+class RaterRequest(BaseModel):
+    """The body of a request of the rating pages; by itself an empty one."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    @classmethod
+    async def of(cls: type[Body], request: Request) -> Body:
+        """The body of a request; no body counts as an empty object."""
+        try:
+            return cls.model_validate_json(await request.body() or b"{}")
+        except ValidationError as error:
+            raise RequestValidationError(error.errors(include_url=False, include_context=False)) from error
+
+
+class ConsentRequest(RaterRequest):
+    """Whether the rater agrees."""
+
+    agreed: bool
+
+
+class DemographicsRequest(RaterRequest):
+    """The rater's answers about themselves."""
+
+    answers: Values | None = None
+
+
+class HeadphonesRequest(RaterRequest):
+    """The answers of a headphone check."""
+
+    probe: Id
+    given: Tones
+    right: Tones
+
+
+class TrialRequest(RaterRequest):
+    """A message about a trial; by itself, that the rater is still there."""
+
+    trial: Id
+
+
+class FlagRequest(TrialRequest):
+    """What is wrong with a stimulus."""
+
+    reason: Id
+    comment: Text | None = None
+    skip: bool = False
+
+
+class MediaProblemRequest(TrialRequest):
+    """Why a stimulus would not play."""
+
+    problem: Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=_NO_NULL_BYTE)]
+
+
+class TrialLogRequest(RaterRequest):
+    """How a trial went: see :class:`heartfelt.collect.commands.TrialLog`. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seconds: Seconds | None = None
+    first_play: Seconds | None = None
+    plays: Count = 0
+    intervals: Annotated[tuple[tuple[float, float], ...], Field(max_length=MOST_EVENTS)] = ()
+    focus_losses: Count = 0
+    changes: Annotated[tuple[tuple[float, str, Text], ...], Field(max_length=MOST_EVENTS)] = ()
+    device: Annotated[str, StringConstraints(max_length=LONGEST_KEY)] | None = None
+    began: Seconds | None = None
+
+
+class AnswerRequest(TrialRequest):
+    """The answers to a trial's questions, by the names they have in that trial."""
+
+    key: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=_NO_NULL_BYTE)]
+    values: Values | None = None
+    verdicts: Annotated[dict[str, Verdict], Field(max_length=MOST_ENTRIES)] | None = None
+    comment: Text | None = None
+    heard: TrialLogRequest | None = None
+    go_on: bool = True
+
+
+# --- routes -----------------------------------------------------------------------------------------------------------
+
+_STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Command[Step]]]] = {
+    "consent": (ConsentRequest, lambda rater, body, _: Consent(rater, body.agreed)),
+    "demographics": (
+        DemographicsRequest,
+        lambda rater, body, _: Demographics(rater, body.answers or {}),
+    ),
+    "headphones": (
+        HeadphonesRequest,
+        lambda rater, body, names: Headphones(rater, names.probe_of(body.probe), body.given, body.right),
+    ),
+    "ready": (RaterRequest, lambda rater, _, __: Ready(rater)),
+    "flag": (
+        FlagRequest,
+        lambda rater, body, _: Flag(rater, body.trial, body.reason, body.comment or None, body.skip),
+    ),
+    "media-problem": (
+        MediaProblemRequest,
+        lambda rater, body, _: MediaProblem(rater, body.trial, body.problem),
+    ),
+    "leave": (RaterRequest, lambda rater, _, __: Leave(rater)),
 }
+"""Requests that lead to the next step."""
 
 
 def routes() -> list[Route]:
@@ -38,8 +171,8 @@ def routes() -> list[Route]:
         Route("/rate/answer", answer, methods=["POST"], name="rater-answer"),
         Route("/rate/beat", heartbeat, methods=["POST"], name="rater-beat"),
         *(
-            Route(f"/rate/{name}", _step_endpoint(model), methods=["POST"], name=f"rater-{name}")
-            for name, model in _STEP_REQUESTS.items()
+            Route(f"/rate/{name}", _step_endpoint(*parts), methods=["POST"], name=f"rater-{name}")
+            for name, parts in _STEPS.items()
         ),
     ]
 
@@ -54,9 +187,9 @@ async def answer(request: Request) -> Response:
     """Store the answers to a trial durably; the next step comes from the same transaction."""
     state, rater = request.app.state, authenticated_rater(request)
     blinding: Blinding = state.blinding
-    body = await requests.AnswerRequest.of(request)
+    body = await AnswerRequest.of(request)
     try:
-        receipt = await state.collection.ask(body.command(rater, blinding))
+        receipt = await state.collection.ask(_answer_command(rater, body, blinding))
     except InvalidAnswer as error:
         raise blinding.readable(error, _language(request)) from error
     following = receipt.next_step
@@ -64,18 +197,30 @@ async def answer(request: Request) -> Response:
     return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
 
 
+def _answer_command(rater: str, body: AnswerRequest, blinding: Blinding) -> Answer:
+    log = TrialLog() if body.heard is None else TrialLog(**body.heard.__dict__)
+    if log.changes:
+        names = {name: blinding.question_of(body.trial, name) or name for _, name, _ in log.changes}
+        log = replace(log, changes=tuple((at, names[name], value) for at, name, value in log.changes))
+    values = blinding.by_question(body.trial, body.values or {})
+    verdicts = blinding.by_question(body.trial, body.verdicts or {})
+    return Answer(rater, body.trial, body.key, values, verdicts, body.comment or None, log, body.go_on)
+
+
 async def heartbeat(request: Request) -> Response:
     """Keep a trial reserved for a rater who is still there."""
     rater = authenticated_rater(request)
-    body = await requests.HeartbeatRequest.of(request)
-    return _json({"seconds": await request.app.state.collection.ask(body.command(rater))})
+    body = await TrialRequest.of(request)
+    return _json({"seconds": await request.app.state.collection.ask(Heartbeat(rater, body.trial))})
 
 
-def _step_endpoint(model: type[requests.StepRequest]) -> Endpoint:
+def _step_endpoint(
+    model: type[RaterRequest], command: Callable[[str, Any, Blinding], Command[Step]]
+) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         state, rater = request.app.state, authenticated_rater(request)
         body = await model.of(request)
-        following = await state.collection.ask(body.command(rater, state.blinding))
+        following = await state.collection.ask(command(rater, body, state.blinding))
         return _json({"step": step_json(following, state.blinding, _language(request))})
 
     return endpoint

@@ -66,8 +66,8 @@ def _same(texts: Texts, english: Texts, before: str = "") -> list[str]:
 
 def _built_in(language: str) -> dict[str, Any]:
     text = files("heartfelt.web.rater").joinpath("texts", f"{language}.yaml").read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    texts: dict[str, Any] = yaml.safe_load(text)
+    return texts
 
 
 def _own(path: Path) -> dict[str, Any]:
@@ -75,12 +75,12 @@ def _own(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _LARGEST:
             raise InputError(f"{path} is larger than any set of texts.", fix)
-        found = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        texts = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path} cannot be read: {error}.", fix) from error
-    if not isinstance(found, dict):
+    if not isinstance(texts, dict):
         raise InputError(f"{path} holds no texts.", fix)
-    return found
+    return texts
 
 
 def _over(below: dict[str, Any], above: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import json
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -24,57 +23,15 @@ from starlette.responses import Response
 from heartfelt.collect import Collection
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.web.errors import Refused
+from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
 from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, Signer, is_password, set_cookie
 
 TOKEN_DAYS = 365
 TOKEN_HEADER = "x-heartfelt-token"
 LOOK_SECONDS = 2.0
-MOST_KEYS = 50_000
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _TOKEN_LIST = "tokens"
 _REVOKED = ""
 _ENDED = "logged out "
-
-
-class RateLimit:
-    """So many per minute for each key, in bursts of up to a minute's worth (token buckets). 0 is no limit.
-
-    Each server process counts for itself; memory is bounded.
-    """
-
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.per_minute = per_minute
-        self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, key: str) -> float:
-        """Take one from the key's bucket: 0.0 if there was one, else the seconds until there will be."""
-        wait = self.wait(key)
-        if self.per_minute:
-            self._add(key, 0.0 if wait else -1.0)
-        return wait
-
-    def wait(self, key: str) -> float:
-        """The seconds until the key's bucket has one again, without taking it; 0.0 if there is one now."""
-        if not self.per_minute:
-            return 0.0
-        return max(0.0, (1.0 - self._left(key, self._clock())) * 60.0 / self.per_minute)
-
-    def give_back(self, key: str) -> None:
-        """Put back what was taken for something that turned out not to count."""
-        if self.per_minute:
-            self._add(key, 1.0)
-
-    def _left(self, key: str, now: float) -> float:
-        left, since = self._buckets.get(key, (float(self.per_minute), now))
-        return min(float(self.per_minute), left + (now - since) * self.per_minute / 60.0)
-
-    def _add(self, key: str, change: float) -> None:
-        now = self._clock()
-        self._buckets[key] = (min(float(self.per_minute), self._left(key, now) + change), now)
-        self._buckets.move_to_end(key)
-        while len(self._buckets) > MOST_KEYS:
-            self._buckets.popitem(last=False)
 
 
 def _refuse_if_limited(limit: RateLimit, address: str, what: str, *, take: bool) -> None:
@@ -195,7 +152,7 @@ def researcher(request: Request) -> str:
     session = login_of(request)
     if session is None:
         raise Refused(401, headers={"www-authenticate": "Bearer"})
-    if request.method not in _SAFE_METHODS:
+    if request.method not in SAFE_METHODS:
         check_form_token(request, session, request.headers.get(TOKEN_HEADER))
     return "researcher"
 

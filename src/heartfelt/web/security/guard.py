@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import OrderedDict
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
@@ -14,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.web.errors import Refused, internal_error, problem_response
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.access import RateLimit
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
 
 CONTENT_POLICY = (
@@ -30,12 +31,54 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+MOST_KEYS = 50_000
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _JSON = b"application/json"
 _FORM = b"application/x-www-form-urlencoded"
 _FORM_PATHS = frozenset({"/study/login", "/study/logout"})
 _RATER = f"{RATER_COOKIE}=".encode()
 _log = logging.getLogger("heartfelt.access")
+
+
+class RateLimit:
+    """So many per minute for each key, in bursts of up to a minute's worth (token buckets). 0 is no limit.
+
+    Each server process counts for itself; memory is bounded.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_minute = per_minute
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str) -> float:
+        """Take one from the key's bucket: 0.0 if there was one, else the seconds until there will be."""
+        wait = self.wait(key)
+        if self.per_minute:
+            self._add(key, 0.0 if wait else -1.0)
+        return wait
+
+    def wait(self, key: str) -> float:
+        """The seconds until the key's bucket has one again, without taking it; 0.0 if there is one now."""
+        if not self.per_minute:
+            return 0.0
+        return max(0.0, (1.0 - self._left(key, self._clock())) * 60.0 / self.per_minute)
+
+    def give_back(self, key: str) -> None:
+        """Put back what was taken for something that turned out not to count."""
+        if self.per_minute:
+            self._add(key, 1.0)
+
+    def _left(self, key: str, now: float) -> float:
+        left, since = self._buckets.get(key, (float(self.per_minute), now))
+        return min(float(self.per_minute), left + (now - since) * self.per_minute / 60.0)
+
+    def _add(self, key: str, change: float) -> None:
+        now = self._clock()
+        self._buckets[key] = (min(float(self.per_minute), self._left(key, now) + change), now)
+        self._buckets.move_to_end(key)
+        while len(self._buckets) > MOST_KEYS:
+            self._buckets.popitem(last=False)
 
 
 class Guard:
@@ -104,7 +147,7 @@ class Guard:
     def _admit(self, scope: Scope, route: str, receive: Receive) -> Receive:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         self._check_rate(scope, headers, route)
-        if scope["method"] in _SAFE_METHODS:
+        if scope["method"] in SAFE_METHODS:
             return receive
         if not headers.get(b"authorization", b"").lower().startswith(b"bearer "):
             self._check_origin(headers)
@@ -147,8 +190,10 @@ class Guard:
         if site is not None:
             same = site in {b"same-origin", b"none"}
         else:
+            # At the public address the whole origin must match below, its scheme included.
             host = headers.get(b"host", b"").decode("latin-1")
-            same = not origin or (host != "" and _network_location(origin) == host)
+            local = host not in {"", _network_location(self._options.origin or "")}
+            same = not origin or (local and _network_location(origin) == host)
         if not same and not (origin and origin == self._options.origin):
             raise Refused(403, "The request comes from another site.", "Reload the page and try again.")
 

@@ -20,7 +20,7 @@ from heartfelt.analysis.live import (
     reliability_so_far,
     system_means,
 )
-from heartfelt.analysis.material import lay_out
+from heartfelt.analysis.material import prepare
 from heartfelt.collect import Collection
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
@@ -89,7 +89,7 @@ def make_board(collection: Collection) -> Board:
     """All figures of the study as it is now."""
     began, change = time.monotonic(), collection.change()
     retained, everybody = snapshots(collection)
-    material = lay_out(_from_first_rating(retained))
+    material = prepare(_from_first_rating(retained))
     panel = screen(everybody)
     return Board(
         change,

@@ -113,7 +113,7 @@ def ranked_raters(collection: Collection, board: Board) -> list[RaterInfo]:
         judged = {name: score[name] for name in ("rank", "score", "flagged_by")}
         reasons = board.flagged.get(row["rater"], [])
         people.append(RaterInfo(**{**row, "trials": row["trials"] or 0}, **judged, reasons=reasons))
-    return sorted(people, key=lambda one: (one.rank is None, one.rank or 0, -one.trials, one.rater))
+    return sorted(people, key=lambda info: (info.rank is None, info.rank or 0, -info.trials, info.rater))
 
 
 def rater_info(collection: Collection, board: Board, rater: str) -> RaterInfo:

@@ -1,4 +1,4 @@
-"""How Alembic reaches the store: over the connection that whoever runs it holds."""
+"""The Alembic environment: migrations run over the connection they are given."""
 
 from __future__ import annotations
 

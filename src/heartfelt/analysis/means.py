@@ -1,0 +1,293 @@
+"""Means, deviations and slopes of questions, systems and intents, with ranks, and how often each answer was given.
+
+Means are taken over stimuli, with intervals that take stimuli and raters as samples (``analysis.two_way``). An absolute
+deviation also contains the noise of the mean rating: a stimulus exactly on its reference still lands next to it. The *corrected*
+deviation takes that out by simulation extrapolation (Cook and Stefanski 1994): the mean absolute deviation with the noise
+variance once and one and a half times as large is known in closed form (folded normal), and a parabola through the three points
+is read off at no noise. The noise variance of a stimulus is the variance of ratings within stimuli, pooled, over its number
+of ratings.
+
+Systems are ranked by absolute deviation (closest to its intents first) where stimuli have references, else by mean rating
+(highest first). A system is tied with those it does not differ from in the same measure by the two-way jackknife with Holm's
+correction.
+
+The slope is that of the least-squares line of mean ratings on the references of the intents. 1 means that what was
+intended is what was perceived; below 1, differences shrink towards ``neutral``, the point where the line meets
+perceived = intended. The interval of ``slope`` takes stimuli and raters as samples and the intents as fixed;
+``slope_for_other_intents`` takes the intents as a sample too (clustered by intent, CR2; Bell and McCaffrey 2002), and
+is wider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.results import (
+    ALL,
+    AnswerCount,
+    Distribution,
+    IntentMeans,
+    Means,
+    Outcome,
+    Pair,
+    QuestionMeans,
+    Slope,
+    SystemMeans,
+)
+from heartfelt.analysis.two_way import (
+    Bools,
+    Changes,
+    Matrix,
+    Stimuli,
+    error_of,
+    estimate,
+    mean_changes,
+    p_value,
+    slope_changes,
+    stimuli_of,
+)
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.regression import shrinkage_slope
+from heartfelt.stats.triples import Floats, Ints
+
+JACKKNIFE = "two-way jackknife, Holm"
+NO_REFERENCE = "the stimuli have no reference to deviate from"
+NO_MEAN = "the answers are categories without an order, which have no mean"
+NO_NOISE = "the noise of the means is unknown: no stimulus has two ratings, or a spread and a count"
+METHODS: Mapping[Outcome, str] = {
+    "value": "mean over stimuli of the mean rating",
+    "signed": "mean over stimuli of the mean rating less its reference",
+    "absolute": "mean over stimuli of the absolute deviation from the reference",
+    "corrected": "mean absolute deviation less the noise of the ratings (simulation extrapolation)",
+}
+SLOPE = "least-squares slope of mean ratings on references"
+EXTRAPOLATION = ((0.0, 6.0), (0.5, -8.0), (1.0, 3.0))
+"""Extra noise, in variances of the noise there is, and its weight in the parabola's value at -1: none at all."""
+MOST_INTENTS = 500
+MOST_VALUES, BINS = 101, 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StimulusScores:
+    """A question's stimuli, their references, and the system, intent and quadrant of each."""
+
+    question: QuestionData
+    data: Stimuli
+    reference: Floats
+    noise: Floats
+    """Variance of each stimulus's mean from the noise of its ratings; NaN where unknown."""
+
+    @property
+    def everything(self) -> Bools:
+        """All stimuli."""
+        return np.ones(len(self.data.names), dtype=np.bool_)
+
+    def where(self, column: str, name: str) -> Bools:
+        """The stimuli of one system, intent or quadrant."""
+        return np.array([value == name for value in self.question.items[column].to_list()], dtype=np.bool_)
+
+    def changes(self, chosen: Bools, outcome: Outcome) -> Changes | str:
+        """The mean of an outcome over the chosen stimuli, or why there is none."""
+        if not self.question.numbers:
+            return NO_MEAN
+        if outcome == "value":
+            return mean_changes(self.data, chosen, lambda mean, _: mean[:, 0])
+        chosen = chosen & np.isfinite(self.reference)
+        if not chosen.any():
+            return NO_REFERENCE
+        if outcome == "corrected" and not np.isfinite(self.noise[chosen]).all():
+            return NO_NOISE
+
+        def deviation(mean: Matrix, at: Ints) -> Floats:
+            apart = mean[:, 0] - self.reference[at]
+            if outcome == "corrected":
+                return without_noise(apart, self.noise[at])
+            return np.abs(apart) if outcome == "absolute" else apart
+
+        return mean_changes(self.data, chosen, deviation)
+
+    def estimate(self, chosen: Bools, outcome: Outcome) -> Estimate:
+        """The mean of an outcome over the chosen stimuli, with its interval."""
+        return estimate(self.changes(chosen, outcome), METHODS[outcome])
+
+    def means(self, chosen: Bools) -> Means:
+        """All figures over the chosen stimuli."""
+        ratings = int(np.count_nonzero(chosen[self.data.stimulus])) if self.data.stimulus.size else 0
+        return Means(
+            int(np.count_nonzero(chosen)),
+            ratings,
+            self.estimate(chosen, "value"),
+            self.estimate(chosen, "signed"),
+            self.estimate(chosen, "absolute"),
+            self.estimate(chosen, "corrected"),
+        )
+
+
+Scores = Mapping[str, StimulusScores]
+
+
+def without_noise(apart: Floats, noise: Floats) -> Floats:
+    """Scores whose mean is the mean absolute deviation without the noise; a single score may be negative."""
+    from scipy.special import ndtr
+
+    out = np.zeros_like(apart)
+    for more, weight in EXTRAPOLATION:
+        spread = np.sqrt(more * noise)
+        wide = spread > 0
+        z = np.divide(apart, spread, out=np.zeros_like(apart), where=wide)
+        folded = spread * np.sqrt(2 / np.pi) * np.exp(-z * z / 2) + apart * (1 - 2 * ndtr(-z))
+        out += weight * np.where(wide, folded, np.abs(apart))
+    return out
+
+
+def stimulus_scores(question: QuestionData) -> StimulusScores:
+    """A question's stimuli with their mean ratings and the noise of these."""
+    items = question.items
+    data = stimuli_of(items, [question.ratings], ["mean"], question.why_no_raters)
+    reference = items["reference"].fill_null(np.nan).to_numpy().astype(np.float64)
+    return StimulusScores(question, data, reference, _noise(question))
+
+
+def _noise(question: QuestionData) -> Floats:
+    """Variance of every item's mean from its ratings' noise, with one variance within items for all of them."""
+    items = question.items
+    n, sd = items.select("n", "sd").cast(pl.Float64).fill_null(np.nan).to_numpy().T
+    usable = np.isfinite(n) & np.isfinite(sd) & (n > 1)
+    if not question.numbers or not usable.any():
+        return np.full(items.height, np.nan)
+    free = n[usable] - 1
+    within = float((free * sd[usable] ** 2).sum()) / float(free.sum())
+    return np.where(n >= 1, within / np.maximum(n, 1.0), np.nan)
+
+
+def question_means(scores: Scores) -> tuple[QuestionMeans, ...]:
+    """Every question over all its stimuli."""
+    out = []
+    for name, score in scores.items():
+        sd = score.question.items["mean"].std() if score.question.numbers else None
+        spread = float(sd) if isinstance(sd, float) else None
+        out.append(QuestionMeans(name, score.question.level, spread, score.means(score.everything)))
+    return tuple(out)
+
+
+def system_means(scores: Scores, pairs: Iterable[Pair]) -> tuple[SystemMeans, ...]:
+    """Every system under every question, with its rank and its ties."""
+    out: list[SystemMeans] = []
+    tests = [pair for pair in pairs if pair.method == JACKKNIFE and pair.factor == "system"]
+    for name, score in scores.items():
+        closest = score.question.referenced
+        ranked_by = "absolute deviation, smallest first" if closest else "mean, highest first"
+        rows = [
+            SystemMeans(system, name, score.means(score.where("system", system)), None, ranked_by, None)
+            for system in score.question.systems
+        ]
+        size = {
+            row.system: value if closest else -value
+            for row in rows
+            if (value := (row.means.absolute_deviation if closest else row.means.mean).value) is not None
+        }
+        place = {system: rank for rank, system in enumerate(sorted(size, key=lambda s: (size[s], s)), 1)}
+        outcome = "absolute" if closest else "value"
+        tested = [pair for pair in tests if (pair.outcome, pair.deviation) == (name, outcome)]
+        tied: dict[str, set[str]] = {row.system: set() for row in rows}
+        for pair in tested:
+            if not pair.significant:
+                tied[pair.a].add(pair.b)
+                tied[pair.b].add(pair.a)
+        out += [
+            replace(
+                row,
+                rank=place.get(row.system),
+                tied_with=tuple(sorted(tied[row.system])) if tested else None,
+            )
+            for row in rows
+        ]
+    return tuple(out)
+
+
+def intent_means(scores: Scores) -> tuple[IntentMeans, ...]:
+    """Every intent under every question, with its reference."""
+    out: list[IntentMeans] = []
+    for name, score in scores.items():
+        facts = score.question.items.select("intent", "quadrant", "reference").drop_nulls("intent")
+        facts = facts.unique("intent").sort("intent")
+        if facts.height <= MOST_INTENTS and score.question.numbers:
+            out += [
+                IntentMeans(intent, name, quadrant, reference, score.means(score.where("intent", intent)))
+                for intent, quadrant, reference in facts.iter_rows()
+            ]
+    return tuple(out)
+
+
+def slopes(scores: Scores) -> tuple[Slope, ...]:
+    """The line of every system, and of all together, under every question with references."""
+    out: list[Slope] = []
+    for score in scores.values():
+        if score.question.referenced and score.question.numbers:
+            out.append(_slope(score, score.everything, ALL))
+            if len(score.question.systems) > 1:
+                out += [_slope(score, score.where("system", name), name) for name in score.question.systems]
+    return tuple(out)
+
+
+def _slope(score: StimulusScores, chosen: Bools, name: str) -> Slope:
+    line = slope_changes(score.data, chosen, score.reference)
+    others = _over_intents(score, chosen)
+    if isinstance(line, str):
+        gone = Estimate.missing(line, SLOPE)
+        return Slope(name, score.question.id, gone, gone, None, None, None, others)
+    slope, intercept = line
+    error, shrinkage = error_of(slope), 1 - slope.value
+    return Slope(
+        name,
+        score.question.id,
+        estimate(slope, SLOPE),
+        estimate(intercept, "intercept of the same line"),
+        intercept.value / shrinkage if abs(shrinkage) > 1e-6 else None,
+        None if isinstance(error, str) else p_value(slope.value, error),
+        None if isinstance(error, str) else p_value(slope.value - 1, error),
+        others,
+    )
+
+
+def _over_intents(score: StimulusScores, chosen: Bools) -> Estimate:
+    mean = score.data.mean[:, 0]
+    known = chosen & np.isfinite(score.reference) & np.isfinite(mean)
+    ids = score.question.items["intent"].fill_null("").to_numpy()[known]
+    if len(set(ids)) < 3:
+        return Estimate.missing(f"{len(set(ids))} intents; at least 3 are needed", SLOPE)
+    return shrinkage_slope(mean[known], score.reference[known], cluster=ids).slope
+
+
+def distributions(material: Material) -> tuple[Distribution, ...]:
+    """How often each answer was given, over all stimuli and by system; long scales in twenty bins."""
+    out: list[Distribution] = []
+    for question in material.blocks:
+        ratings = question.ratings.select("system", "value")
+        if not ratings.height:
+            continue
+        values, edges = _binned(ratings["value"])
+        ratings = ratings.with_columns(values.alias("value"))
+        names = question.systems if len(question.systems) <= MOST_INTENTS else []
+        for name in [ALL, *names]:
+            mine = ratings if name == ALL else ratings.filter(pl.col("system") == name)
+            counted = mine.group_by("value").len("n").sort("value")
+            answers = tuple(
+                AnswerCount(value, question.categories.get(value), n) for value, n in counted.iter_rows()
+            )
+            out.append(Distribution(question.id, name, edges, answers))
+    return tuple(out)
+
+
+def _binned(values: pl.Series) -> tuple[pl.Series, tuple[float, ...] | None]:
+    if values.n_unique() <= MOST_VALUES:
+        return values, None
+    numbers = values.to_numpy()
+    edges = np.linspace(float(numbers.min()), float(numbers.max()), BINS + 1)
+    at = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, BINS - 1)
+    return pl.Series("value", edges[at]), tuple(edges.tolist())

@@ -1,0 +1,332 @@
+"""The two EmoLia subsets as formats.
+
+``emolia-emo``: is a queried emotion present in speech. The stimulus is the file, the question
+``{queried_emotion}/{task_type}``. The items say how each pair was chosen (``task_type``), from which emotion's folder the
+clip came (``source_emotion``, several joined with ``|``) and whether the emotion was meant to be present
+(``intended_present``).
+
+``emolia-dim``: does speech match a written level of a dimension. The same file name stands in every folder, so a stimulus
+is ``{dimension}/{level}/{polarity}/{file_name}``, its place below the media folder; the question is
+``{dimension}/{level}/{polarity}``, with the level's text from ``variables.json`` as its rubric. The items say which answer
+was meant (``intended``) and whether somebody flagged the clip (``flagged``).
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from heartfelt.datasets.emolia.reader import (
+    VARIABLES,
+    Files,
+    Subset,
+    all_values,
+    find_annotations,
+    find_files,
+    header_notes,
+    is_subset,
+    items_of,
+    ledger_of,
+    order_notes,
+    read_annotations,
+    read_flags,
+    read_users,
+    split_last,
+)
+from heartfelt.datasets.emolia.writer import write_files
+from heartfelt.errors import InputError
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import with_line_ends
+from heartfelt.formats.format import Format
+from heartfelt.formats.json_files import read_json
+from heartfelt.media.probe import probe_stimuli
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
+from heartfelt.study import Intent, Question, Study
+from heartfelt.study.model import say
+from heartfelt.study.question import readable
+from heartfelt.study.recipes import recipe_study
+
+AFFIRMATIVE = "affirmative"
+TASK_TYPES = (AFFIRMATIVE, "contrastive_1", "contrastive_2", "penultimate", "ultimate")
+POLARITIES = ("positive", "negative")
+EMO = Subset(
+    "emolia-emo",
+    keys=("queried_emotion", "task_type"),
+    answers=("not_present", "weakly_present", "strongly_present"),
+    words={"task_type": TASK_TYPES},
+    further=("source_emotion",),
+)
+DIM = Subset(
+    "emolia-dim",
+    keys=("dimension", "level", "polarity"),
+    answers=("no", "yes"),
+    words={"polarity": POLARITIES},
+)
+
+
+class EmoliaFormat(Format):
+    """What reading and writing the two subsets have in common; each says how its stimuli, items and study are made."""
+
+    subset: ClassVar[Subset]
+    stimulus: ClassVar[pl.Expr]
+    """The stimulus id of a row."""
+
+    def recognises(self, source: Path) -> bool:
+        """Annotations with the keys of this subset."""
+        path = (
+            find_annotations(source, self.subset)
+            if source.is_dir() or source.suffix.lower() == ".csv"
+            else None
+        )
+        return path is not None and is_subset(path, self.subset)
+
+    def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
+        """Read annotations, users and flags, and find the audio."""
+        subset = self.subset
+        files = find_files(source, subset, options)
+        rows = read_annotations(files.annotations, subset).with_columns(self.stimulus.alias("stimulus"))
+        flags = read_flags(files.flags, subset)
+        flags = None if flags is None else flags.with_columns(self.stimulus.alias("stimulus"))
+        last, left = split_last(rows)
+        items = items_of(last, left, flags, subset)
+        stimuli = self.stimuli(items, last, left, files.media)
+        if files.media is not None:
+            stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), progress)
+        drop = ["_row", "file_name", *subset.keys]
+        layout = {**files.layout(), **header_notes(files), **order_notes(left, items, flags)}
+        return Snapshot.build(
+            self.study(items, stimuli, files),
+            stimuli=stimuli,
+            ratings=last.drop(drop),
+            raters=read_users(files.users, rows["rater"].unique(maintain_order=True).to_list()),
+            items=self.items(items.drop("file_name")),
+            ledger=ledger_of(left.drop(drop)),
+            source=Source(self.name, source.name, dict(options), files.media, layout),
+        )
+
+    @abstractmethod
+    def stimuli(
+        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+    ) -> pl.DataFrame:
+        """The stimuli with their paths."""
+
+    @abstractmethod
+    def items(self, items: pl.DataFrame) -> pl.DataFrame:
+        """The items with what they were chosen to show."""
+
+    @abstractmethod
+    def study(self, items: pl.DataFrame, stimuli: pl.DataFrame, files: Files) -> Study:
+        """The recipe with what the data ask about."""
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write ``annotations.csv`` and ``users.csv``, and ``flags.csv`` where there are flags."""
+        write_files(snapshot, target, self.subset)
+
+
+class EmoliaEmo(EmoliaFormat):
+    """The emotion subset of EmoLia."""
+
+    name: ClassVar[str] = EMO.name
+    about: ClassVar[str] = (
+        "is a queried emotion present in speech: not, weakly, strongly (annotations.csv, users.csv)"
+    )
+    options: ClassVar[Mapping[str, str]] = {
+        "media": "folder of the <Emotion>_best folders; dataset/emolia-emo/data near the files if left out",
+    }
+    prediction_keys = (("file_name",), EMO.keys)
+    example_data: ClassVar[str] = "example/emo/emolia-bench"
+    subset: ClassVar[Subset] = EMO
+    stimulus: ClassVar[pl.Expr] = pl.col("file_name")
+
+    def stimuli(
+        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+    ) -> pl.DataFrame:
+        """Each file once, with the emotions it was chosen for."""
+        return _emo_stimuli(items, last, left, media)
+
+    def items(self, items: pl.DataFrame) -> pl.DataFrame:
+        """An affirmative item was chosen to show the emotion."""
+        return items.with_columns((pl.col("task_type") == AFFIRMATIVE).alias("intended_present"))
+
+    def study(self, items: pl.DataFrame, stimuli: pl.DataFrame, files: Files) -> Study:
+        """The recipe with the emotions and task types of the data."""
+        del files
+        return _emo_study(items, stimuli)
+
+
+class EmoliaDim(EmoliaFormat):
+    """The dimension subset of EmoLia."""
+
+    name: ClassVar[str] = DIM.name
+    about: ClassVar[str] = (
+        "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
+    )
+    options: ClassVar[Mapping[str, str]] = {
+        "media": "folder of the <DIM>/<level>/<polarity> folders; dataset/emolia-dim/data near the files if left out",
+        "variables": "the file with the written levels; variables.json beside or near the files if left out",
+    }
+    prediction_keys = ((*DIM.keys, "file_name"), DIM.keys)
+    example_data: ClassVar[str] = "example/dim/emolia-bench"
+    subset: ClassVar[Subset] = DIM
+    stimulus: ClassVar[pl.Expr] = pl.concat_str(*DIM.keys, "file_name", separator="/")
+
+    def stimuli(
+        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+    ) -> pl.DataFrame:
+        """Each item has a file of its own."""
+        del last, left, media
+        return items.select(
+            "stimulus",
+            pl.col("dimension").alias("intent"),
+            pl.col("stimulus").alias("path"),
+            *DIM.keys,
+            "file_name",
+        )
+
+    def items(self, items: pl.DataFrame) -> pl.DataFrame:
+        """A clip of positive polarity was chosen to match its level."""
+        intended = pl.when(pl.col("polarity") == "positive").then(pl.lit("yes")).otherwise(pl.lit("no"))
+        flagged = pl.col("flagged") if "flagged" in items.columns else pl.lit(False).alias("flagged")
+        return items.with_columns(intended.alias("intended"), flagged)
+
+    def study(self, items: pl.DataFrame, stimuli: pl.DataFrame, files: Files) -> Study:
+        """The recipe with the dimensions and written levels of the data."""
+        del stimuli
+        return _dim_study(items, None if files.variables is None else _variables(files.variables))
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write the files of both subsets, and ``variables.json`` where there are written levels."""
+        super().write(snapshot, target)
+        variables = _levels(snapshot.study)
+        if variables:
+            text = json.dumps(variables, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+            write_text(target / VARIABLES, with_line_ends(text, snapshot.source.layout.get(VARIABLES, "lf")))
+
+
+def _emo_stimuli(
+    items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+) -> pl.DataFrame:
+    stimuli = items.select("stimulus").unique(maintain_order=True)
+    stimuli = stimuli.join(
+        all_values(last, left, ["stimulus"], "source_emotion"),
+        on="stimulus",
+        how="left",
+        maintain_order="left",
+    )
+    paths: list[str | None] = []
+    for name, sources in stimuli.select("stimulus", "source_emotion").iter_rows():
+        candidates = [f"{source}_best/{name}" for source in (sources or "").split("|") if source]
+        there = [path for path in candidates if media is not None and (media / path).is_file()]
+        paths.append(next(iter(there or candidates), None))
+    intent = pl.when(~pl.col("source_emotion").str.contains("|", literal=True)).then(pl.col("source_emotion"))
+    return stimuli.with_columns(intent.alias("intent"), pl.Series("path", paths, pl.String))
+
+
+def _emo_study(items: pl.DataFrame, stimuli: pl.DataFrame) -> Study:
+    """The recipe with the emotions and task types the data ask about, those it does not know last."""
+    base = recipe_study(EMO.name)
+    known = {
+        emotion: question for question in base.questions for emotion in question.for_each["queried_emotion"]
+    }
+    asked = items.group_by("queried_emotion").agg(pl.col("task_type").unique())
+    tasks = {emotion: sorted(types, key=TASK_TYPES.index) for emotion, types in asked.iter_rows()}
+    order = [emotion for emotion in known if emotion in tasks] + sorted(set(tasks) - set(known))
+    questions = [
+        (known.get(emotion) or _emo_question(emotion, base.questions[0])).model_copy(
+            update={"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
+        )
+        for emotion in order
+    ]
+    sources = {source for text in stimuli["source_emotion"].drop_nulls() for source in text.split("|")}
+    intents = [intent for intent in base.intents if intent.id in sources]
+    intents += [Intent(id=name) for name in sorted(sources - {intent.id for intent in base.intents})]
+    return base.changed(questions=questions, intents=intents)
+
+
+def _emo_question(emotion: str, like: Question) -> Question:
+    return like.model_copy(update={"text": f"Does the speaker express {readable(emotion)}?"})
+
+
+def _variables(path: Path) -> dict[str, dict[str, Any]]:
+    """The written levels: dimension to descriptions and levels."""
+    content = read_json(path)
+    fix = 'It must look like {"TEMP": {"short_description": "Tempo", "levels": {"0": "very slow"}}}.'
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds no dimensions.", fix)
+    for name, dimension in content.items():
+        if not isinstance(dimension, dict) or not isinstance(dimension.get("levels"), dict):
+            raise InputError(f"{path}: the dimension '{name}' has no levels.", fix)
+        for level, text in {
+            **dimension["levels"],
+            "short_description": dimension.get("short_description", ""),
+        }.items():
+            if not isinstance(text, str):
+                raise InputError(f"{path}: '{level}' of '{name}' is no text.", fix)
+        for key in dimension:
+            if key in Intent.model_fields:
+                raise InputError(
+                    f"{path}: '{name}' has a key '{key}', which is kept for something else here.",
+                    "Rename the key.",
+                )
+    return content
+
+
+def _dim_study(items: pl.DataFrame, variables: dict[str, dict[str, Any]] | None) -> Study:
+    """The recipe with the dimensions and levels of the data.
+
+    The recipe's own level texts are never used: they are not what these raters read.
+    """
+    base = recipe_study(DIM.name)
+    like = base.questions[0]
+    texts = {
+        (name, level): text
+        for name, facts in (variables or {}).items()
+        for level, text in facts["levels"].items()
+    }
+    seen = {
+        (row[0], row[1]): None
+        for row in items.select("dimension", "level").unique().sort("dimension", "level").iter_rows()
+    }
+    questions = [_dim_question(like, *pair, texts.get(pair)) for pair in {**texts, **seen}]
+    named = dict.fromkeys([*(variables or {}), *(pair[0] for pair in seen)])
+    intents = []
+    for name in named:
+        facts = (variables or {}).get(name, {})
+        more = {key: value for key, value in facts.items() if key not in ("short_description", "levels")}
+        intents.append(Intent(id=name, text=facts.get("short_description"), **more))
+    return base.changed(questions=questions, intents=intents)
+
+
+def _dim_question(like: Question, dimension: str, level: str, rubric: str | None) -> Question:
+    return like.model_copy(
+        update={
+            "rubric": rubric,
+            "shows": like.shows if rubric else [],
+            "text": like.text if rubric else f"Does this voice match level {level} of {dimension}?",
+            "for_each": {"dimension": [dimension], "level": [level], "polarity": list(POLARITIES)},
+        }
+    )
+
+
+def _levels(study: Study) -> dict[str, dict[str, Any]]:
+    """The written levels a study holds, as ``variables.json`` has them."""
+    facts = {intent.id: intent for intent in study.intents}
+    out: dict[str, dict[str, Any]] = {}
+    for question in study.questions:
+        if question.rubric is None or not {"dimension", "level"} <= question.for_each.keys():
+            continue
+        for dimension in question.for_each["dimension"]:
+            intent = facts.get(dimension)
+            more = dict((intent.model_extra or {}) if intent else {})
+            short = {"short_description": say(intent.text)} if intent and intent.text is not None else {}
+            entry = out.setdefault(dimension, {**short, **more, "levels": {}})
+            for level in question.for_each["level"]:
+                entry["levels"][level] = say(question.rubric)
+    return out

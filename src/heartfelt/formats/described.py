@@ -1,0 +1,318 @@
+"""Describing the study behind a plain table: its scales, references, anchors and media, stated by options or read off it.
+
+Anchors are stimuli with a known answer, which screening uses and nothing else counts. ``--map anchors=`` takes stimuli with
+commas between them, each with the limits of its answer where there are any (``clip7=0-2, clip9=7-``), or the name of a
+column of the stimuli that holds the limits (or yes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.columns import ids, numbers, read_table
+from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
+from heartfelt.media.probe import AUDIO, IMAGES, find_media, probe_stimuli
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source, Spooled
+from heartfelt.study import Intent, Question, Study, System
+from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+
+UNSTATED = Numeric(type="numeric")
+"""The scale of a question whose scale nobody stated: numbers without limits."""
+COMMON_OPTIONS: Mapping[str, str] = {
+    "scale": "the scale of every question: 1-9, numeric:0-1, yes-no, ordered:low|mid|high, categories:a|b, tags, text;"
+    " scale.QUESTION for one question",
+    "rename": "a new name for a question: rename.Q1=valence",
+    "reference": "where an intent lies on the questions' axes: reference.happy=valence:7.5,arousal:6",
+    "references": "a table of references with a column 'intent' and one column per axis",
+    "media": "folder of the media files, searched below the source if left out",
+    "kind": "audio, speech or image; detected from the media if left out",
+    "name": "the study's name",
+    "anchors": "stimuli with a known answer, used for screening only: clip7=0-2, clip9=7- with commas,"
+    " or the column of the stimuli that holds such limits (or yes)",
+    "anchor_question": "the question the anchors' limits are about; required where several are asked",
+    **OPTIONS,
+}
+_RANGE = r"(-?\d+(?:\.\d+)?)\s*(?:-|\.\.)\s*(-?\d+(?:\.\d+)?)"
+_LIMITS = re.compile(r"(-?\d+(?:\.\d+)?)?\s*(?:\.\.|-)\s*(-?\d+(?:\.\d+)?)?")
+_YES = {"yes", "true", "1", "1.0", "x", "anchor"}
+_NO = {"", "no", "false", "0", "0.0"}
+Limits = tuple[float | None, float | None]
+
+
+def build(
+    format: str,
+    table: SourceTable,
+    source: Path,
+    options: Mapping[str, str],
+    progress: Progress | None,
+    *,
+    stimuli: pl.DataFrame,
+    scales: Mapping[str, AnyScale],
+    notes: Iterable[str] = (),
+    known: Study | None = None,
+    ratings: pl.DataFrame | Spooled | None = None,
+    **others: pl.DataFrame | None,
+) -> Snapshot:
+    """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data."""
+    path = table.path
+    stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
+    if known is None:
+        name = options.get("name") or path.stem
+        known = _described(name, scales, stimuli, kind, stated_references(options, path.parent))
+    return Snapshot.build(
+        _with_anchors(known, stimuli, options, str(path)),
+        stimuli=stimuli,
+        ratings=ratings,
+        source=Source(format, path.name, dict(options), root, notes=(*table.notes, *notes)),
+        ledger=table.ledger,
+        **others,
+    )
+
+
+def parse_scale(text: str) -> AnyScale:
+    """A scale in one word: ``1-9``, ``numeric:0-1``, ``yes-no``, ``ordered:a|b|c``, ``categories:a|b``, ``tags``, ``text``."""
+    kind, _, rest = text.strip().partition(":")
+    names = [name.strip() for name in rest.split("|") if name.strip()]
+    if kind == "yes-no":
+        return YesNo(type="yes-no")
+    if kind == "text":
+        return FreeText(type="text")
+    if kind == "tags":
+        return Tags(type="tags", tags=names, open=not names)
+    if kind == "ordered" and "|" in rest:
+        return Ordered(type="ordered", categories=names)
+    if kind == "categories" and "|" in rest:
+        return Categories(type="categories", categories=names)
+    if text.strip() == "numeric":
+        return UNSTATED
+    limits = re.fullmatch(rf"\s*{_RANGE}\s*", rest if kind == "numeric" else text)
+    if limits:
+        low, high = float(limits[1]), float(limits[2])
+        if kind == "numeric" and low < high:
+            return Numeric(type="numeric", low=low, high=high)
+        if low.is_integer() and high.is_integer() and 1 <= high - low <= 100:
+            return Points(type="points", points=int(high - low) + 1, first=int(low))
+    raise InputError(
+        f"'{text}' does not state a scale.",
+        "Write 1-9, numeric, numeric:0-1, yes-no, ordered:low|mid|high, categories:happy|sad, tags, or text.",
+    )
+
+
+def stated_scale(question: str, options: Mapping[str, str]) -> AnyScale | None:
+    """The scale the options state for a question, if they do."""
+    text = options.get(f"scale.{question}", options.get("scale"))
+    return None if text is None else parse_scale(text)
+
+
+def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[str, float]]:
+    """Where the options place intents: ``reference.INTENT`` one by one, ``references`` from a table."""
+    out: dict[str, dict[str, float]] = {}
+    if "references" in options:
+        frame = read_table(base / options["references"])
+        column = pick(frame.columns, "intent", {}, options["references"])
+        axes = [name for name in frame.columns if name != column]
+        values = {axis: numbers(frame, axis, options["references"]) for axis in axes}
+        for row, intent in enumerate(ids(frame[column])):
+            out[intent] = {axis: values[axis][row] for axis in axes if values[axis][row] is not None}
+    for intent, text in _keyed(options, "reference").items():
+        out[intent] = {}
+        for part in text.split(","):
+            axis, _, number = part.partition(":")
+            try:
+                out[intent][axis.strip()] = float(number)
+            except ValueError as error:
+                raise InputError(
+                    f"'{text}' does not place the intent '{intent}'.",
+                    f"Write for example --map reference.{intent or 'happy'}=valence:7.5,arousal:6.",
+                ) from error
+    return out
+
+
+def new_names(options: Mapping[str, str], questions: Iterable[str]) -> dict[str, str]:
+    """The new name of each question that the options rename."""
+    known, renamed = list(questions), _keyed(options, "rename")
+    for old in renamed:
+        if old not in known:
+            raise InputError(f"There is no question '{old}' to rename.", suggestion(old, known, "Questions"))
+    return renamed
+
+
+def _keyed(options: Mapping[str, str], family: str) -> dict[str, str]:
+    """The options ``family.KEY`` by their keys."""
+    split = {option.partition("."): value for option, value in options.items()}
+    return {key: value for (name, dot, key), value in split.items() if name == family and dot}
+
+
+def _described(
+    name: str,
+    scales: Mapping[str, AnyScale],
+    stimuli: pl.DataFrame,
+    kind: str | None,
+    references: Mapping[str, Mapping[str, float]],
+) -> Study:
+    """A study for data that came without one: a question per column or name, systems and intents as they occur.
+
+    ``references`` place intents on axes; a question with the name of an axis measures it.
+    """
+    systems, intents = (
+        stimuli[column].drop_nulls().unique(maintain_order=True).to_list()
+        if column in stimuli.columns
+        else []
+        for column in ("system", "intent")
+    )
+    for intent in references:
+        if intent not in intents:
+            raise InputError(
+                f"No stimulus has the intent '{intent}'.", suggestion(intent, intents, "Intents")
+            )
+    axes = {axis for reference in references.values() for axis in reference}
+    if axes and not axes & set(scales):
+        raise InputError(
+            f"No question is called like an axis of the references ({', '.join(sorted(axes))}).",
+            f"Questions: {', '.join(scales)}. Rename one with --map rename.OLD=NEW.",
+        )
+    shared = {scale.model_dump_json(): scale for scale in scales.values()}
+    names = {text: f"scale{place}" if len(shared) > 1 else "scale" for place, text in enumerate(shared, 1)}
+    questions = [
+        Question(
+            id=question,
+            text=question,
+            scale=names[scale.model_dump_json()],
+            axis=question if question in axes else None,
+        )
+        for question, scale in scales.items()
+    ]
+    return Study(
+        name=name,
+        description="Described from the data; texts and scales are those the data show.",
+        media=kind or "audio",
+        systems=[System(id=system) for system in systems],
+        intents=[Intent(id=intent, reference=dict(references.get(intent, {}))) for intent in intents],
+        scales={names[text]: scale for text, scale in shared.items()},
+        questions=questions,
+    )
+
+
+def _with_media(
+    stimuli: pl.DataFrame, source: Path, table: Path, options: Mapping[str, str], progress: Progress | None
+) -> tuple[pl.DataFrame, Path | None, str | None]:
+    """The stimuli with their media found and probed, the media root, and the kind of media.
+
+    ``source`` is what was to be read, ``table`` the file in it that was: a folder given as source, or named as media,
+    holds this data's media, while a file may lie anywhere.
+    """
+    base = table.parent
+    root = base / options.get("media", "")
+    if "media" in options and not root.is_dir():
+        raise InputError(
+            f"There is no media folder {root}.", "Check --map media=FOLDER; it is relative to the table."
+        )
+    kind = options.get("kind")
+    if kind not in {None, "audio", "speech", "image"}:
+        raise InputError(
+            f"'{kind}' is not a kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds")
+        )
+    if "path" not in stimuli.columns:
+        near = any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
+        files = find_media(root) if "media" in options or source.is_dir() or near else {}
+        by_name = {Path(path).name: path for path in files.values()}
+        paths = [
+            by_name.get(name) or files.get(name) or files.get(Path(name).stem)
+            for name in (stimuli["stimulus"].to_list() if files else ())
+        ]
+        if not any(paths):
+            return stimuli, None, kind or _kind(stimuli["stimulus"])
+        stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
+    stimuli = probe_stimuli(stimuli, root, str(base), progress)
+    return stimuli, root, kind or _kind(stimuli["path"].drop_nulls())
+
+
+def _kind(names: pl.Series) -> str | None:
+    endings = {Path(name).suffix.lower() for name in names.head(20)}
+    if endings & IMAGES and not endings & AUDIO:
+        return "image"
+    return "audio" if endings & AUDIO else None
+
+
+def _with_anchors(study: Study, stimuli: pl.DataFrame, options: Mapping[str, str], where: str) -> Study:
+    """The study with an anchor probe for every distinct pair of limits that the options name."""
+    if "anchors" not in options:
+        return study
+    groups: dict[Limits, list[str]] = {}
+    for name, limits in _marked(options["anchors"].strip(), stimuli, where).items():
+        groups.setdefault(limits, []).append(name)
+    question = _anchor_question(
+        study, options.get("anchor_question"), limited=any(limits != (None, None) for limits in groups)
+    )
+    taken = {probe.id for probe in study.probes}
+    free = (name for number in range(1, 10**6) if (name := f"anchor{number}") not in taken)
+    made = [
+        AnchorProbe(
+            type="anchor", id=next(free), stimuli=names, question=question, at_least=low, at_most=high
+        )
+        for (low, high), names in groups.items()
+    ]
+    return study.changed(probes=[*study.probes, *made])
+
+
+def _marked(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, Limits]:
+    if text in stimuli.columns and text != "stimulus":
+        column = stimuli.select("stimulus", pl.col(text).cast(pl.String)).fill_null("")
+        given = {name: limits for name, limits in column.iter_rows() if limits.strip().casefold() not in _NO}
+    else:
+        known = set(stimuli["stimulus"])
+        given = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            name, _, limits = part.rpartition("=") if part not in known and "=" in part else (part, "", "yes")
+            given[name.strip()] = limits
+        for name in given:
+            if name not in known:
+                raise InputError(
+                    f"{where}: the anchor '{name}' is not among the stimuli, nor is '{text}' a column of them.",
+                    suggestion(name, sorted(known)[:200], "Stimuli"),
+                )
+    if not given:
+        raise InputError(
+            f"{where}: no stimulus is marked as an anchor by '{text}'.",
+            "Name stimuli (--map anchors=clip7=0-2), or a column of the stimuli with limits or yes.",
+        )
+    return {name: _limits(limits, where) for name, limits in given.items()}
+
+
+def _limits(text: str, where: str) -> Limits:
+    if text.strip().casefold() in _YES:
+        return None, None
+    match = _LIMITS.fullmatch(text.strip())
+    if match is None or match.groups() == (None, None):
+        raise InputError(
+            f"{where}: '{text}' does not say within which limits an anchor's answer must lie.",
+            "Write LOW-HIGH, LOW-, -HIGH, or yes for an anchor without limits.",
+        )
+    low, high = (None if end is None else float(end) for end in match.groups())
+    if low is not None and high is not None and low > high:
+        raise InputError(
+            f"{where}: the limits '{text}' of an anchor are the wrong way round.", "Write LOW-HIGH."
+        )
+    return low, high
+
+
+def _anchor_question(study: Study, named: str | None, *, limited: bool) -> str:
+    asked = [question.id for question in study.asked]
+    if named is not None and named not in asked:
+        raise InputError(
+            f"There is no question '{named}' for anchors.", suggestion(named, asked, "Questions")
+        )
+    if named is None and limited and len(asked) > 1:
+        raise InputError(
+            "The anchors have limits, and several questions are asked.",
+            f"Say which question they are about: --map anchor_question=NAME ({', '.join(asked[:12])}).",
+        )
+    return named or asked[0]

@@ -1,0 +1,161 @@
+"""JSON, JSON Lines and other text read line by line, in the encodings people really save them in."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+import polars as pl
+
+from heartfelt.errors import InputError
+
+JSON = {".json", ".jsonl", ".ndjson"}
+
+
+def text_of(path: Path, encoding: str | None = None) -> str:
+    """The text of a file with LF line ends: in ``encoding``, else UTF-8, UTF-16 with its mark, or Windows-1252."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {path}.", "Check the path.") from error
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
+        ) from error
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\0" in content and not wide and encoding is None:
+        raise InputError(
+            f"{path} is not a text file (it holds zero bytes).", "Save it as UTF-8 text, and try again."
+        )
+    for name in (encoding,) if encoding else ("utf-16",) if wide else ("utf-8-sig", "cp1252", "latin-1"):
+        try:
+            return content.decode(name).replace("\r\n", "\n").replace("\r", "\n")
+        except (UnicodeDecodeError, LookupError):
+            continue
+    raise InputError(
+        f"{path} cannot be read as {encoding or 'text'}.", "Save it as UTF-8 text, or state its encoding."
+    )
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank, each with its number from 1."""
+    for number, line in enumerate(text_of(path).split("\n"), 1):
+        if line.strip():
+            yield number, line
+
+
+def _no_such_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def parse_json(text: str) -> Any:
+    """Strict JSON: NaN and infinities are an error."""
+    return json.loads(text, parse_constant=_no_such_number)
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file, or an error with the line."""
+    try:
+        return parse_json(text_of(path))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {error.lineno}: this is not valid JSON ({error.msg}).",
+            "Correct that line, or get a complete copy of the file.",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: this is not valid JSON ({error}).", "Write null where there is no number."
+        ) from error
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON Lines file, each with its line; a line cut off or no object is an error."""
+    lines = list(numbered_lines(path))
+    if not lines:
+        raise InputError(f"{path} is empty.", "Point to a file with one JSON object per line.")
+    for number, line in lines:
+        try:
+            record = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            cut = number == lines[-1][0]
+            raise InputError(
+                f"{path}, line {number}: this is not valid JSON ({why})."
+                + (" It is the last line: the file seems to be cut off." if cut else ""),
+                "Get a complete copy of the file." if cut else "Write one complete JSON object on each line.",
+            ) from error
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{path}, line {number}: this is {type(record).__name__}, not an object.",
+                'Write one JSON object per line, such as {"image": "0001.png"}.',
+            )
+        yield number, record
+
+
+def json_table(path: Path, encoding: str | None = None) -> pl.DataFrame:
+    """The records of a JSON or JSON Lines file; a list of records inside each record becomes rows, an object columns."""
+    status = path.stat() if path.is_file() else None
+    return _json_table(path, encoding, status and (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=1)
+def _json_table(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
+    """Parsed once where a file is first recognised and then read; ``_`` tells two states of a file apart."""
+    records = _records(text_of(path, encoding), path)
+    if not records or not all(isinstance(record, dict) for record in records):
+        raise InputError(
+            f"{path} holds no list of records.",
+            'Write one object per row, such as [{"rater": "p1", "stimulus": "a", "value": 5}].',
+        )
+    frame = pl.DataFrame([_flat(record) for record in records], infer_schema_length=None, strict=False)
+    for name, dtype in frame.schema.items():
+        if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
+            inner = frame.select(pl.exclude(name), pl.col(name)).explode(name)
+            fields = [field.name for field in dtype.inner.fields]
+            taken = {field: field if field not in frame.columns else f"{name}.{field}" for field in fields}
+            return inner.with_columns(
+                pl.col(name).struct.field(field).alias(new) for field, new in taken.items()
+            ).drop(name)
+    return frame
+
+
+def _records(text: str, path: Path) -> list[Any]:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return _lines(text, path)
+    if isinstance(content, dict):
+        lists = [value for value in content.values() if isinstance(value, list)]
+        by_column = len(lists) == len(content) and len({len(column) for column in lists}) == 1
+        if by_column and not any(isinstance(cell, dict) for column in lists for cell in column):
+            return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
+        records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
+        return records[0] if len(records) == 1 else [content]
+    return content if isinstance(content, list) else []
+
+
+def _lines(text: str, path: Path) -> list[Any]:
+    records = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                records.append(json.loads(line))
+            except ValueError as error:
+                raise InputError(
+                    f"{path}, line {number}: this is not valid JSON ({error}).", "Correct the line."
+                ) from error
+    return records
+
+
+def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            out.update(_flat(value, f"{prefix}{name}."))
+        else:
+            out[f"{prefix}{name}"] = value
+    return out

@@ -1,0 +1,145 @@
+"""How figures and sections name and choose what an analysis holds: questions, systems, coefficients and quadrants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.material import find_plane
+from heartfelt.analysis.results import Reliability
+from heartfelt.report.charts import Key
+from heartfelt.report.palette import SOFT, colour
+from heartfelt.study import Study
+from heartfelt.wording import spaced
+
+MANY_QUESTIONS = 12
+
+
+def why_missing(analysis: Analysis, part: str, otherwise: str) -> str:
+    """Why a part of the results is absent."""
+    return analysis.summary.why_missing.get(part) or otherwise
+
+
+def questions(analysis: Analysis) -> list[str]:
+    """The questions with ratings or labels, in the study's order."""
+    labelled = set(analysis.labels["question"].unique().to_list()) if analysis.labels.height else set()
+    return [question.id for question in analysis.snapshot.study.asked if question.id in labelled]
+
+
+def system_names(analysis: Analysis) -> dict[str, str]:
+    """What each system is called, by id; ``all`` is all systems."""
+    named = {system.id: system.name or system.id for system in analysis.snapshot.study.systems}
+    stimuli = analysis.snapshot.stimuli
+    seen = stimuli["system"].drop_nulls().unique().sort().to_list() if "system" in stimuli.columns else []
+    return {"all": "all systems", **{name: name for name in seen}, **named}
+
+
+def reliability_parts(analysis: Analysis) -> Mapping[str, Reliability]:
+    """The reliability of each question; of all questions on one scale together where there are very many."""
+    single, pooled = analysis.summary.reliability or {}, analysis.summary.reliability_pooled
+    return pooled if pooled and len(single) > MANY_QUESTIONS else single
+
+
+COEFFICIENTS = {
+    "alpha_interval": "Krippendorff's alpha (interval)",
+    "alpha_ordinal": "Krippendorff's alpha (ordinal)",
+    "alpha_nominal": "Krippendorff's alpha (nominal)",
+    "icc1": "ICC(1), one rater",
+    "icc1k": "ICC(1,k), mean of the raters",
+    "icc2": "ICC(2,1), one rater",
+    "icc2k": "ICC(2,k), mean of the raters",
+    "icc3": "ICC(3,1), one rater",
+    "icc3k": "ICC(3,k), mean of the raters",
+    "split_half": "Split-half (Spearman-Brown)",
+    "fleiss_kappa": "Fleiss' kappa",
+    "cohen_kappa": "Cohen's kappa, mean of pairs",
+    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
+    "gwet_ac1": "Gwet's AC1",
+    "gwet_ac2": "Gwet's AC2",
+    "exact_agreement": "All raters agree",
+    "pairwise_accuracy": "Accuracy between two raters",
+    "pairwise_balanced_accuracy": "Balanced accuracy between two raters",
+    "leave_one_out": "One rater against the majority of the others",
+    "ceiling": "Ceiling of correlation",
+    "correlation": "Ceiling of correlation",
+    "accuracy": "Ceiling of accuracy",
+    "rmse": "Floor of the error (RMSE)",
+}
+
+
+def coefficient(name: str) -> str:
+    """A coefficient by its usual name."""
+    return COEFFICIENTS.get(name, spaced(name))
+
+
+def effect(name: str) -> str:
+    """An effect of a model: interactions with a cross."""
+    return name.replace(":", " × ")
+
+
+def outcome(name: str) -> str:
+    """What is compared: the mean rating or a deviation from the reference."""
+    return {"signed": "signed deviation", "absolute": "absolute deviation", "value": "mean rating"}.get(
+        name, spaced(name)
+    )
+
+
+# Warm above, cool below; neighbours differ in hue and in lightness.
+SIDE_COLOURS = {(1, 1): "#e69f00", (-1, 1): "#d55e00", (-1, -1): "#0072b2", (1, -1): "#009e73"}
+
+
+@dataclass(frozen=True, slots=True)
+class QuadrantLook:
+    """How quadrants, or other groups of intents, are shown: in which order, and with which colours and names."""
+
+    ids: tuple[str, ...]
+    of_intent: Mapping[str, str]
+    colours: Mapping[str, str]
+    short_names: Mapping[str, str]
+    names: Mapping[str, str]
+
+    def colour(self, group: str | None) -> str:
+        """The colour of a quadrant; grey for what lies in none."""
+        return self.colours.get(group or "", SOFT)
+
+    def short(self, group: str) -> str:
+        """A quadrant in a few letters."""
+        return self.short_names.get(group, spaced(group))
+
+    def name(self, group: str) -> str:
+        """A quadrant in words."""
+        return self.names.get(group, spaced(group))
+
+    def legend(self) -> list[Key]:
+        """One entry per quadrant."""
+        return [Key(self.name(group), self.colour(group), "circle", group) for group in self.ids]
+
+
+def quadrant_look(study: Study) -> QuadrantLook:
+    """The quadrants of the first two axes; the groups of the intents where there are no quadrants."""
+    quadrants = find_plane(study)
+    if isinstance(quadrants, str) or not quadrants.of_intent:
+        of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
+        groups = tuple(dict.fromkeys(of_intent.values()))
+        return QuadrantLook(
+            groups, of_intent, {name: colour(place) for place, name in enumerate(groups)}, {}, {}
+        )
+    first, second = quadrants.axes
+    used = set(quadrants.of_intent.values())
+    end = {1: "high", -1: "low"}
+    short = {
+        name: f"{end[x][0]}{first[0]}{end[y][0]}{second[0]}".upper()
+        for name, (x, y) in quadrants.sides.items()
+        if first[0] != second[0]
+    }
+    return QuadrantLook(
+        tuple(name for name in quadrants.names if name in used),
+        quadrants.of_intent,
+        {name: SIDE_COLOURS[side] for name, side in quadrants.sides.items()},
+        short,
+        {
+            name: f"{end[x]} {spaced(first)}, {end[y]} {spaced(second)}"
+            for name, (x, y) in quadrants.sides.items()
+        },
+    )

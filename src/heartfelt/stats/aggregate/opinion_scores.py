@@ -1,0 +1,146 @@
+"""Mean opinion scores after rater screening: Recommendations ITU-R BT.500 and ITU-T P.913 (clause 12.4).
+
+BT.500 screening, per item: kurtosis (fourth over squared second moment, both with divisor n) between 2 and 4 sets the limits
+at 2 standard deviations from the mean, otherwise sqrt(20). P and Q count a rater's ratings at or above the upper and at or
+below the lower limit. A rater with N ratings is rejected if (P + Q) / N > 0.05 and |P - Q| / (P + Q) < 0.3. If that rejected
+everybody, nobody is. Two points the Recommendation leaves open or states otherwise than the usual software: the standard
+deviation has divisor n by default, as in sureal ("sample" gives n - 1, as printed in the Recommendation); an item rated alike
+by all has no outlying ratings (sureal counts all of them as both above and below). N is the rater's own number of ratings;
+sureal uses the number of items, the same on complete data (``of="all"``).
+
+P.913 removes rater bias first, then screens as in BT.500. A rater's bias is the mean difference of their ratings from the
+items' means; it is subtracted from their ratings, the raters are screened on the result, and the items' means are taken over
+those retained. Biases are in points of the scale and are not forced to average zero. The published standard error is the
+sample standard deviation of an item's ratings after removing bias, over the square root of their number. It ignores that
+the biases were estimated from the same ratings and that the panel's own mean bias is random. ``standard_errors`` include both:
+the variance of the ratings is divided by the degrees of freedom that items and biases leave, and the variance of the biases
+over the number of raters is added. ``published_standard_errors`` has the plain one. Degrees of freedom are the item's ratings
+less one.
+
+A rater may rate an item more than once; repeats count as further ratings of that rater, as in the Recommendations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats.aggregate.result import EQUAL, Aggregate, Bools
+from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_ratings
+from heartfelt.stats.triples import Floats, Ids, Values
+
+Deviation: TypeAlias = Literal["population", "sample"]
+Share: TypeAlias = Literal["own", "all"]
+OUTLYING = 0.05
+BALANCE = 0.3
+
+
+def bt500(
+    rater: Ids, item: Ids, value: Values, *, sd: Deviation = "population", of: Share = "own"
+) -> Aggregate:
+    """Mean per item over the raters that pass BT.500 screening; ``rejected`` says which did not."""
+    s = sorted_ratings(rater, item, value, repeats=True)
+    return _means_of_retained(s, s.value, _screen(s, s.value, sd, of), "ITU-R BT.500")
+
+
+def p913(
+    rater: Ids, item: Ids, value: Values, *, sd: Deviation = "population", of: Share = "own"
+) -> Aggregate:
+    """Mean per item after bias removal and screening; ``bias`` and ``rejected`` are per rater."""
+    from heartfelt.stats import _kernels_aggregate as kernels
+
+    s = sorted_ratings(rater, item, value, repeats=True)
+    quality, _ = kernels.item_means(s.starts, s.value)
+    bias, _ = kernels.rater_bias(s.starts, s.rater, s.value, quality, len(s.raters))
+    unbiased = s.value - bias[s.rater]
+    plain = _means_of_retained(s, unbiased, _screen(s, unbiased, sd, of), "ITU-T P.913", bias)
+    assert plain.rejected is not None
+    rejected = plain.rejected
+    raters = int(np.count_nonzero(~rejected))
+    within = float(plain.counts.sum() - np.count_nonzero(plain.counts))
+    left = within - max(raters - 1, 0)
+    if left < 1 or raters < 2:
+        why = "too few ratings are left after items and raters' biases are fitted"
+        return replace(plain, published_standard_errors=plain.standard_errors, why_no_interval=why)
+    own = float(bias[~rejected].var(ddof=1)) / raters
+    errors = np.sqrt(plain.standard_errors**2 * (within / left) + own)
+    errors = np.where(plain.standard_errors > EQUAL, errors, plain.standard_errors)
+    return replace(plain, standard_errors=errors, published_standard_errors=plain.standard_errors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Screening:
+    """``outlying`` is (P + Q) / N per rater, ``balance`` |P - Q| / (P + Q), NaN where P + Q is zero."""
+
+    rejected: Bools
+    outlying: Floats
+    balance: Floats
+    notes: tuple[str, ...]
+
+
+def _screen(s: SortedRatings, value: Floats, sd: Deviation, of: Share) -> _Screening:
+    """Screen the raters of sorted ratings whose values are ``value``."""
+    from heartfelt.stats import _kernels_aggregate as kernels
+
+    if sd not in ("population", "sample"):
+        raise InputError(
+            f"There is no standard deviation '{sd}'.", "Use 'population' (divisor n) or 'sample' (n - 1)."
+        )
+    if of not in ("own", "all"):
+        raise InputError(f"The share of outlying ratings cannot be of '{of}'.", "Use 'own' or 'all'.")
+    raters = len(s.raters)
+    above, below = kernels.outlying(s.starts, s.rater, value, raters, sd == "sample")
+    own = np.bincount(s.rater, minlength=raters).astype(np.float64)
+    number = own if of == "own" else np.full(raters, float(len(s.items)) * _most_repeats(s))
+    out = above + below
+    share = out / np.maximum(number, 1.0)
+    balance = np.divide(np.abs(above - below), out, out=np.full(raters, np.nan), where=out > 0)
+    rejected = (share > OUTLYING) & (np.nan_to_num(balance, nan=1.0) < BALANCE)
+    notes: tuple[str, ...] = ()
+    if raters and rejected.all():
+        rejected = np.zeros(raters, np.bool_)
+        notes = ("the rule would reject every rater, so none was rejected",)
+    return _Screening(rejected, share, balance, notes)
+
+
+def _means_of_retained(
+    s: SortedRatings, value: Floats, screening: _Screening, method: str, bias: Floats | None = None
+) -> Aggregate:
+    """Mean per item over the raters not rejected."""
+    from heartfelt.stats import _kernels_aggregate as kernels
+
+    retained = ~screening.rejected[s.rater] if len(s.raters) else np.ones(0, np.bool_)
+    counts = s.counts
+    if len(s.items):
+        counts = np.add.reduceat(np.append(retained, False).astype(np.int64), s.starts[:-1])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    means, sds = kernels.item_means(starts, value[retained])
+    errors = np.divide(sds, np.sqrt(counts), out=np.full(sds.size, np.nan), where=counts > 1)
+    return Aggregate(
+        s.items,
+        means,
+        errors,
+        counts,
+        method,
+        raters=s.raters,
+        bias=bias,
+        rejected=screening.rejected,
+        outlying=screening.outlying,
+        balance=screening.balance,
+        left_out=s.left_out,
+        notes=screening.notes,
+        why_missing="all its raters were rejected",
+        why_no_error="one rating is left, which has no spread",
+    )
+
+
+def _most_repeats(s: SortedRatings) -> float:
+    """The largest number of times a rater rated one item."""
+    if s.rater.size == 0:
+        return 1.0
+    item = np.repeat(np.arange(len(s.items)), s.counts)
+    _, times = np.unique(item * len(s.raters) + s.rater, return_counts=True)
+    return float(times.max())

@@ -1,0 +1,173 @@
+"""Where the verdict changes its wording: p-values, intervals and ceilings on both sides of each limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from heartfelt.analysis import AnalyzeOptions, Summary, analyze
+from heartfelt.analysis.highlights import covered, covers_pools, f_test, information, main_effects
+from heartfelt.analysis.results import Chance, CountTest, CountTests, Reliability
+from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
+from heartfelt.analysis.verdict import bottom_line, reliability_sentences
+from heartfelt.analysis.verdict_raters import sentences as rater_sentences
+from heartfelt.analysis.verdict_systems import sentences as system_sentences
+from heartfelt.stats.estimate import Estimate
+from tests.analysis.made import answers, snapshot, stimuli
+
+
+@pytest.fixture(scope="module")
+def summary() -> Summary:
+    table = stimuli(24)
+    return analyze(
+        snapshot("conveyance", table, answers("conveyance", table)), AnalyzeOptions(resamples=100)
+    ).summary
+
+
+def trust_of(summary: Summary) -> Reliability:
+    return (summary.reliability or {})["valence"]
+
+
+def with_p(summary: Summary, anova: float, mixed: float | None) -> Summary:
+    """The same summary with other p-values of the systems."""
+    return replace(
+        summary,
+        anova=tuple(replace(row, p=anova) if row.effect == "system" else row for row in summary.anova or ()),
+        mixed=tuple(replace(row, p=mixed) if row.effect == "system" else row for row in summary.mixed or ()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("anova", "mixed", "words"),
+    [
+        (0.049, 0.049, "Systems differ in valence and arousal,"),
+        (0.05, 0.001, "No difference between systems is shown"),
+        (0.049, 0.05, "for these raters, which is not shown for other raters"),
+        (0.049, None, "Systems differ in valence and arousal,"),
+    ],
+)
+def test_five_percent_is_where_systems_differ(
+    summary: Summary, anova: float, mixed: float | None, words: str
+) -> None:
+    changed = with_p(summary, anova, mixed)
+    assert words in bottom_line(changed)
+    text = " ".join(system_sentences(changed))
+    assert ("Systems differ in valence (signed deviation)" in text) == (anova < 0.05)
+    assert ("that is not evidence that they are equal" in text) == (anova >= 0.05)
+    assert ("(systems differ, p = .049)" in text) == (mixed == 0.049)
+
+
+@pytest.mark.parametrize(("low", "shown"), [(1e-9, "not shown"), (1.1e-9, "shown"), (None, "unknown")])
+def test_information_is_an_interval_above_zero(summary: Summary, low: float | None, shown: str) -> None:
+    high = None if low is None else 0.9
+    trust = replace(trust_of(summary), icc2=Estimate(0.4, low, high, why_no_interval="x"))
+    assert information(trust) == shown
+
+
+def test_without_information_the_bottom_line_says_so(summary: Summary) -> None:
+    empty = replace(trust_of(summary), icc2=Estimate(0.01, -0.1, 0.1))
+    both = replace(summary, reliability={"valence": empty, "arousal": empty})
+    assert bottom_line(both).startswith("The ratings carry no detectable information about the stimuli")
+    assert "valence: reliability of one rating .01 [\u2212.10, .10]" in bottom_line(both)
+    single = replace(summary, reliability={"valence": empty, "arousal": trust_of(summary)})
+    assert "the ratings of valence carry no detectable information" in bottom_line(single)
+    flat = replace(summary.checks, constant_questions=("valence", "arousal")) if summary.checks else None
+    assert bottom_line(replace(both, checks=flat)).startswith(
+        "All answers on valence and arousal are the same"
+    )
+
+
+def test_questions_of_different_reliability_share_a_plain_clause(summary: Summary) -> None:
+    good = replace(trust_of(summary), icc2k=Estimate(0.93, 0.85, 0.97))
+    weak = replace(trust_of(summary), icc2k=Estimate(0.62, 0.5, 0.7))
+    mixed = replace(summary, reliability={"valence": good, "arousal": weak})
+    assert (
+        "how far the labels can be trusted depends on the question (reliability .62 to .93)"
+        in bottom_line(mixed)
+    )
+    same = replace(summary, reliability={"valence": good, "arousal": good})
+    assert "the labels are good enough to tell single stimuli apart (reliability .93)" in bottom_line(same)
+
+
+@pytest.mark.parametrize(("top", "words"), [(0.05, "correlate above .05"), (0.0499, "show no difference")])
+def test_a_ceiling_near_zero_leaves_nothing_to_find(summary: Summary, top: float, words: str) -> None:
+    trust = trust_of(summary)
+    trust = replace(trust, ceiling=replace(trust.ceiling, correlation=Estimate(top)))
+    assert words in " ".join(reliability_sentences(replace(summary, reliability={"valence": trust})))
+
+
+@pytest.mark.parametrize(("questions", "pools"), [(12, False), (13, True)])
+def test_thirteen_questions_are_many(summary: Summary, questions: int, pools: bool) -> None:
+    trust = trust_of(summary)
+    every = {f"q{k}": trust for k in range(questions)}
+    pooled = {"s": replace(trust, n_questions=questions)}
+    many = replace(summary, reliability=every, reliability_pooled=pooled)
+    assert covers_pools(many) == pools
+    text = " ".join(reliability_sentences(many))
+    assert (f"the {questions} questions on the scale s" in text) == pools
+    assert covered(many)[0] == ["q0", "q1", "q2", "q3"]
+
+
+def test_effects_with_covariates_or_interactions_do_not_lead(summary: Summary) -> None:
+    row = main_effects(summary)["valence"]
+    assert row.model == "system + intent"
+    loud = replace(row, model="system + intent + loud", f=99.0)
+    held = replace(summary, covariates=("loud",), anova=(loud, replace(row, model="system * quadrant"), row))
+    assert main_effects(held)["valence"] == row
+    assert f_test(replace(row, df=(5, None), f=2.0, p=0.03, eta_squared=0.1)) == (
+        "F(5, inf) = 2.00, p = .030, eta squared = .100"
+    )
+
+
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [(0.049, "(more than chance, p = .049"), (0.05, "(not shown to be more than chance, p = .050")],
+)
+def test_hits_are_compared_with_chance(summary: Summary, p: float, words: str) -> None:
+    assert summary.quadrants is not None
+    quadrants = replace(
+        summary.quadrants, hit_rate=Estimate(0.52, 0.49, 0.55), hit_rate_by_chance=Chance(0.25, p, "m")
+    )
+    text = " ".join(system_sentences(replace(summary, quadrants=quadrants)))
+    assert "52% [49, 55] of the stimuli are perceived in the quadrant they were meant for; 25%" in text
+    assert words in text
+
+
+def test_a_slope_shrinks_only_where_its_interval_lies_below_one(summary: Summary) -> None:
+    lines = [line for line in summary.slopes or () if line.system == "all" and line.question == "valence"]
+    for high, shrinks in ((0.99, True), (1.0, False)):
+        line = replace(lines[0], slope=Estimate(0.8, 0.6, high))
+        text = " ".join(system_sentences(replace(summary, slopes=(line,))))
+        assert ("intended differences shrink" in text) == shrinks
+
+
+def test_selected_samples_are_named_with_their_direction(summary: Summary) -> None:
+    quiet = CountTest(0.5, 1.0, False, Estimate(0.1))
+    for change, side in ((0.2, "higher"), (-0.2, "lower")):
+        loud = CountTest(0.001, 0.004, True, Estimate(change))
+        tests = {"valence": CountTests(loud, quiet), "arousal": CountTests(quiet, loud)}
+        checks = replace(summary.checks, ratings_per_item=tests) if summary.checks else None
+        text = next(iter(reliability_sentences(replace(summary, checks=checks))))
+        assert f"stimuli with more ratings have {side} answers on valence" in text
+        assert (
+            f"raters disagree {'more' if change > 0 else 'less'} on stimuli with more ratings (arousal)"
+            in text
+        )
+        assert "p = .004 after Holm's correction" in text
+
+
+def test_the_rise_in_alpha_is_given_in_sample_and_held_out(summary: Summary) -> None:
+    changed = replace(
+        summary,
+        screening=replace(summary.screening, dropped_by_default=("r1",)),
+        sensitivity=(
+            SensitivityFigure("alpha_interval", "valence", None, None, Estimate(0.28), Estimate(0.38)),
+            SensitivityFigure("icc1", "valence", None, None, Estimate(0.3), Estimate(0.4)),
+        ),
+        crossfit=Crossfit(
+            (1, 2), (HeldOutAlpha("valence", "alpha_interval", 0.27, 0.36, 0.09, (HalfAlpha(0.2, 0.3),)),)
+        ),
+    )
+    text = " ".join(rater_sentences(changed))
+    assert "valence from .28 to .38, and on held-out stimuli from .27 to .36" in text

@@ -1,0 +1,84 @@
+"""Numbers in words: every form, at its limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import (
+    interval,
+    listed,
+    number,
+    p_value,
+    percent,
+    percent_interval,
+    plural,
+    sentence,
+    share,
+    spaced,
+    stars,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (number(1234), "1,234"),
+        (number(-7), "\u22127"),
+        (number(0.12345), "0.123"),
+        (number(0.9999), "1.000"),
+        (number(1.0), "1.00"),
+        (number(999.994), "999.99"),
+        (number(1000.4), "1,000"),
+        (number(-0.0004), "0.000"),
+        (number(-0.04, 1), "0.0"),
+        (number(-0.05, 1), "\u22120.1"),
+        (number(None), "\u2013"),
+        (number(float("nan")), "\u2013"),
+        (share(0.5), ".50"),
+        (share(-0.5), "\u2212.50"),
+        (share(1.0), "1.00"),
+        (share(10.5), "10.50"),
+        (percent(0.524), "52%"),
+        (percent(-0.1), "\u221210%"),
+        (percent(0.1234, 1), "12.3%"),
+        (percent(None), "\u2013"),
+        (p_value(0.001), "p = .001"),
+        (p_value(0.00099), "p < .001"),
+        (p_value(0.9994), "p = .999"),
+        (p_value(0.9995), "p = 1"),
+        (p_value(float("nan")), "p not available"),
+        (p_value(0.032, bare=True), ".032"),
+        (p_value(0.0001, bare=True), "< .001"),
+        (p_value(None, bare=True), "\u2013"),
+        (stars(0.05), ""),
+        (stars(0.0499), "*"),
+        (stars(0.01), "*"),
+        (stars(0.0099), "**"),
+        (stars(0.001), "**"),
+        (stars(0.0009), "***"),
+        (stars(None), ""),
+        (interval(None), "\u2013"),
+        (interval(Estimate(0.71, 0.68, 0.74)), "0.710 [0.680, 0.740]"),
+        (interval(Estimate(0.71, 0.68, 1.0)), "0.71 [0.68, 1.00]"),
+        (interval(Estimate(0.71)), "0.710"),
+        (interval(Estimate(2.5, -1.0, 6.0), 1), "2.5 [\u22121.0, 6.0]"),
+        (interval(Estimate(0.985, 0.98, 0.99), bare=True), ".985 [.980, .990]"),
+        (interval(Estimate(0.9849, 0.98, 0.99), bare=True), ".98 [.98, .99]"),
+        (interval(Estimate(5.0, 4.9991, 5.0012), 2), "5.000 [4.999, 5.001]"),
+        (interval(Estimate(5.0, 5.0, 5.0), 2), "5.00 [5.00, 5.00]"),
+        (percent_interval(Estimate(0.52, 0.494, 0.551)), "52% [49, 55]"),
+        (percent_interval(Estimate(0.52)), "52%"),
+        (plural(1, "rater"), "1 rater"),
+        (plural(0, "rater"), "0 raters"),
+        (plural(1200, "stimulus", "stimuli"), "1,200 stimuli"),
+        (listed(["a", "b"]), "a and b"),
+        (listed(["a", "b", "c"], 3), "a, b and c"),
+        (listed(["a", "b", "c", "d"], 3), "a, b and 2 more"),
+        (sentence([]), ""),
+        (sentence(["one", "two"]), "One; two."),
+        (spaced("high_valence___low_arousal"), "high valence / low arousal"),
+    ],
+)
+def test_wording(text: str, expected: str) -> None:
+    assert text == expected
