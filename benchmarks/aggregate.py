@@ -108,12 +108,12 @@ def categories(count: int, items: int, raters: int) -> Columns:
 
 def best(call: Callable[[], Any], runs: int = 5) -> float:
     call()
-    found = []
+    results = []
     for _ in range(runs):
         begun = time.process_time()
         call()
-        found.append(time.process_time() - begun)
-    return min(found)
+        results.append(time.process_time() - begun)
+    return min(results)
 
 
 def peer(code: str, columns: Columns, option: str, runs: int) -> float | None:

@@ -55,12 +55,12 @@ def ratings(size: tuple[int, int, int], points: int = 9) -> Columns:
 def best(call: Callable[[], Any], runs: int = 7) -> float:
     """Least CPU seconds of several runs after one to warm up."""
     call()
-    found = []
+    results = []
     for _ in range(runs):
         begun = time.process_time()
         call()
-        found.append(time.process_time() - begun)
-    return min(found)
+        results.append(time.process_time() - begun)
+    return min(results)
 
 
 def line(what: str, ours: float, peer: float | None = None, note: str = "") -> None:

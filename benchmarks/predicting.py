@@ -98,11 +98,11 @@ def slow_server(seconds: float, *, batches: bool) -> Iterator[str]:
         process.stdout.close()
 
 
-def clips(room: Path, count: int, rate: int = 16_000, seconds: float = 2.0) -> list[Path]:
+def clips(space: Path, count: int, rate: int = 16_000, seconds: float = 2.0) -> list[Path]:
     rng = np.random.default_rng(1)
     paths = []
     for place in range(count):
-        path = room / f"clip_{place:04}.wav"
+        path = space / f"clip_{place:04}.wav"
         soundfile.write(path, np.clip(rng.normal(0, 0.1, round(seconds * rate)), -1, 1), rate)
         paths.append(path)
     return paths
@@ -128,12 +128,12 @@ def asked(paths: list[Path]) -> list[Case]:
     return [Case(path.name, asks, ReadOnce(path)) for path in paths]
 
 
-def ours(url: str, paths: list[Path], room: Path, batch: str) -> tuple[float, float]:
+def ours(url: str, paths: list[Path], path: Path, batch: str) -> tuple[float, float]:
     """Wall and CPU seconds of a whole run, journal and tables on disk included."""
     ReadOnce.reads = ReadOnce.encodings = 0
     with predictor_from(f"endpoint[batch={batch}]:{url}") as predictor:
         begun = time.perf_counter(), time.process_time()
-        done = run(predictor, asked(paths), room, RunOptions(at_once=AT_ONCE))
+        done = run(predictor, asked(paths), path, RunOptions(at_once=AT_ONCE))
         spent = time.perf_counter() - begun[0], time.process_time() - begun[1]
     assert done.counts["answered"] == len(paths) * TEXTS, done.counts
     return spent
@@ -142,11 +142,11 @@ def ours(url: str, paths: list[Path], room: Path, batch: str) -> tuple[float, fl
 def asking() -> None:
     print(f"{ITEMS:,} items (200 clips of 2 s, {TEXTS} texts each), a server that takes {SLOW * 1000:.0f} ms")
     with tempfile.TemporaryDirectory() as folder:
-        room = Path(folder)
-        paths = clips(room, ITEMS // TEXTS)
+        space = Path(folder)
+        paths = clips(space, ITEMS // TEXTS)
         with slow_server(SLOW, batches=False) as url:
             each = sequential(url, paths, 50)
-            wall, cpu = ours(url, paths, room / "one by one", "never")
+            wall, cpu = ours(url, paths, space / "one by one", "never")
         print(f"  sequential client: {each * ITEMS:.1f} s (from 50 items)")
         print(
             f"  heartfelt, at once {AT_ONCE}, one text a request: {wall:.2f} s, "
@@ -157,24 +157,24 @@ def asking() -> None:
             f"encoded {ReadOnce.encodings}, for {len(paths)} stimuli"
         )
         with slow_server(SLOW, batches=True) as url:
-            wall, cpu = ours(url, paths, room / "together", "auto")
+            wall, cpu = ours(url, paths, space / "together", "auto")
         print(
             f"  the same, all texts of a clip in one request: {wall:.2f} s, {each * ITEMS / wall:.0f}x, "
             f"{1000 * cpu / ITEMS:.2f} ms of CPU an item"
         )
         with slow_server(0.0, batches=False) as url:
-            wall, cpu = ours(url, paths, room / "at once", "never")
+            wall, cpu = ours(url, paths, space / "at once", "never")
         print(f"  a server that takes no time: {1000 * wall / ITEMS:.2f} ms an item, server included")
 
 
 def best(call: Callable[[], Any], runs: int = 9) -> float:
     call()
-    found = []
+    results = []
     for _ in range(runs):
         begun = time.process_time()
         call()
-        found.append(time.process_time() - begun)
-    return min(found)
+        results.append(time.process_time() - begun)
+    return min(results)
 
 
 def decoding() -> None:
@@ -238,21 +238,21 @@ def on_ray(folder: str) -> None:
     cluster: Any = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     second = cluster.add_node(**node)
     try:
-        said = _on_nodes(cluster, second, Path(folder))
+        answer = _on_nodes(cluster, second, Path(folder))
     finally:
         cluster.shutdown()
-    (Path(folder) / "figures").write_text("\n".join(said))
+    (Path(folder) / "figures").write_text("\n".join(answer))
 
 
 def _on_nodes(cluster: Any, second: Any, folder: Path, items: int = 150, rounds: int = 2) -> list[str]:
-    one, two = [], []
+    each, two = [], []
     for place in range(rounds):
-        one.append(timed(cluster, items, folder / f"one {place}", workers=1)[0])
+        each.append(timed(cluster, items, folder / f"one {place}", workers=1)[0])
         two.append(timed(cluster, items, folder / f"two {place}", workers=2)[0])
     lost, twice = timed(cluster, items, folder / "lost", workers=2, kill=second)
     return [
         f"Ray, {items} items of 50 ms of CPU each, from the first answer to the last, best of {rounds} in turn",
-        f"  one node: {min(one):.1f} s   two nodes: {min(two):.1f} s   {min(one) / min(two):.2f}x "
+        f"  one node: {min(each):.1f} s   two nodes: {min(two):.1f} s   {min(each) / min(two):.2f}x "
         "(wanted: at least 1.6x)",
         f"  one of two killed at half: {lost:.1f} s; every item answered, {twice} written twice",
     ]

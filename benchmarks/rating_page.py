@@ -32,8 +32,8 @@ def main() -> None:
     except ImportError:
         print("left out: Playwright is not installed")
         return
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
+    result = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if result is None:
         print("left out: there is no Chromium")
         return
     from heartfelt.collect import Collection
@@ -42,8 +42,8 @@ def main() -> None:
     from heartfelt.web.options import WebOptions
     from heartfelt.web.serve import serve_in_thread
 
-    with tempfile.TemporaryDirectory() as room:
-        folder = Path(room) / "study"
+    with tempfile.TemporaryDirectory() as space:
+        folder = Path(space) / "study"
         start_study("aimoclips", folder, StarterOptions(design={"practice": 0}))
         options = WebOptions(b"a secret that is only for a benchmark", rater_per_minute=0, access_log=False)
         with (
@@ -51,7 +51,7 @@ def main() -> None:
             serve_in_thread(create_app(collection, options)) as url,
             sync_playwright() as driver,
         ):
-            browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+            browser = driver.chromium.launch(executable_path=result, args=ARGUMENTS)
             context = browser.new_context(viewport={"width": 1280, "height": 720})
             page = context.new_page()
             page.goto(url + "/")

@@ -52,8 +52,8 @@ def import_milliseconds() -> float:
             text=True,
             check=True,
         )
-        found = re.findall(r"\|\s+(\d+) \|\s+heartfelt$", done.stderr, re.MULTILINE)
-        return int(found[-1]) / 1000
+        result = re.findall(r"\|\s+(\d+) \|\s+heartfelt$", done.stderr, re.MULTILINE)
+        return int(result[-1]) / 1000
 
     return statistics.median(once() for _ in range(5))
 
@@ -62,16 +62,16 @@ def main() -> None:
     from heartfelt.simulate import long_csv
 
     print(f"import heartfelt: {import_milliseconds():.0f} ms (median of 5, -X importtime)")
-    with tempfile.TemporaryDirectory() as room:
-        source = Path(room) / "ratings.csv"
+    with tempfile.TemporaryDirectory() as space:
+        source = Path(space) / "ratings.csv"
         long_csv(source, ROWS, per_rater=1000, per_stimulus=30, seed=1)
         print(
             f"{ROWS:,} rows, {source.stat().st_size / 2**20:,.0f} MiB of CSV; best of {ROUNDS} rounds, in turn"
         )
         bare, ours = [], []
         for place in range(ROUNDS):
-            bare.append(measured(_BARE, source, Path(room) / f"bare{place}.parquet"))
-            ours.append(measured(_OURS, source, Path(room) / f"ours{place}"))
+            bare.append(measured(_BARE, source, Path(space) / f"bare{place}.parquet"))
+            ours.append(measured(_OURS, source, Path(space) / f"ours{place}"))
         (slow, _), (quick, held) = min(bare), min(ours)
         print(f"bare scan_csv.sink_parquet: {slow:.2f} s   heartfelt.read(...).write(...): {quick:.2f} s")
         print(f"speed against the bare copy: {slow / quick:.2f} (wanted: at least 0.50)")

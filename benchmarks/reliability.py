@@ -57,12 +57,12 @@ def sparse(ratings: int, items: int, raters: int) -> Columns:
 
 def best(call: Callable[[], Any], runs: int = 5) -> float:
     call()
-    found = []
+    results = []
     for _ in range(runs):
         begun = time.process_time()
         call()
-        found.append(time.process_time() - begun)
-    return min(found)
+        results.append(time.process_time() - begun)
+    return min(results)
 
 
 def once(call: Callable[[], Any]) -> float:

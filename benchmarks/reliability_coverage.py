@@ -126,13 +126,13 @@ def correlations(people: People, design: Design, columns: Columns) -> Measured:
 def components(people: People, _design: Design, columns: Columns) -> Measured:
     item, rater, residual = people.components
     total = item + rater + residual
-    found = variance_components(*columns)
-    yield "item", found.item, item
-    yield "rater", found.rater, rater
-    yield "residual", found.residual, residual
-    yield "error", found.error, rater + residual
-    yield "rater share", found.rater_share, rater / total
-    yield "residual share", found.residual_share, residual / total
+    result = variance_components(*columns)
+    yield "item", result.item, item
+    yield "rater", result.rater, rater
+    yield "residual", result.residual, residual
+    yield "error", result.error, rater + residual
+    yield "rater share", result.rater_share, rater / total
+    yield "residual share", result.residual_share, residual / total
 
 
 def halves(people: People, design: Design, columns: Columns) -> Measured:
@@ -181,23 +181,23 @@ def _truth_of_votes(people: People) -> list[float]:
     if people not in _TRUTHS:
         rng = np.random.default_rng(0)
         many = Design(1500, 300, 40)
-        found = []
+        results = []
         for _ in range(4):
             rater, item, value = draw(people, many, rng)
-            found.append([float(e) for e in _agreement(rater, item, value > 0)])
-        _TRUTHS[people] = list(np.mean(found, axis=0))
+            results.append([float(e) for e in _agreement(rater, item, value > 0)])
+        _TRUTHS[people] = list(np.mean(results, axis=0))
     return _TRUTHS[people]
 
 
 def mixed(people: People, _design: Design, columns: Columns) -> Measured:
     item, rater, residual = people.components
     system = np.array(["a", "b", "c"])[columns[1] % 3]
-    found = mixed_model(columns[2], {"system": system}, {"rater": columns[0], "item": columns[1]})
-    if found.why_missing is not None:
+    result = mixed_model(columns[2], {"system": system}, {"rater": columns[0], "item": columns[1]})
+    if result.why_missing is not None:
         return
     for name, true in (("item", item), ("rater", rater), ("residual", residual)):
-        yield f"variance of {name}", found.variances[name], true
-    yield "system b against a", found.coefficient("system[b]").estimate, 0.0
+        yield f"variance of {name}", result.variances[name], true
+    yield "system b against a", result.coefficient("system[b]").estimate, 0.0
 
 
 PARTS: dict[str, Callable[[People, Design, Columns], Measured]] = {
@@ -233,10 +233,10 @@ def main() -> None:
         print(f"\n{part}: coverage, mean width (share refused)")
         for label, people in PEOPLE.items():
             for design in DESIGNS:
-                found = measure(part, people, design)
+                result = measure(part, people, design)
                 text = "  ".join(
                     f"{name} {share:.2f}, {width:.2f}{f' ({gone:.2f})' if gone else ''}"
-                    for name, (share, width, gone) in found.items()
+                    for name, (share, width, gone) in result.items()
                 )
                 print(f"{label:27s} {design!s:28s} {text}", flush=True)
 

@@ -76,9 +76,9 @@ def systems(
     return x, ys, of
 
 
-def covers(found: Any, true: float) -> bool | None:
+def covers(result: Any, true: float) -> bool | None:
     """Whether the interval holds the truth; None where there is none."""
-    return None if found.low is None else bool(found.low - 1e-12 <= true <= found.high + 1e-12)
+    return None if result.low is None else bool(result.low - 1e-12 <= true <= result.high + 1e-12)
 
 
 def shown(hits: list[bool | None]) -> str:
@@ -146,14 +146,14 @@ def of_equals(runs: int) -> None:
         draw = stream(3, "equal", metric)
         line = []
         for n in (15, 30, 60):
-            found = [_difference(metric, *items(draw, n, "skewed", 2)) for _ in range(runs)]
-            line.append(_rejected(found))
+            results = [_difference(metric, *items(draw, n, "skewed", 2)) for _ in range(runs)]
+            line.append(_rejected(results))
         plain = ""
         for count in (4, 6, 12, 30):
             made = [systems(draw, count, "normal", models=2, uneven=True) for _ in range(runs)]
-            line.append(_rejected([_difference(metric, *one) for one in made]))
+            line.append(_rejected([_difference(metric, *each) for each in made]))
             if count == 12:
-                plain = _rejected([_difference(metric, *one[:2]) for one in made])
+                plain = _rejected([_difference(metric, *each[:2]) for each in made])
         print(f"| {metric} | {' | '.join(line)} | {plain} |", flush=True)
 
 
@@ -167,14 +167,14 @@ def _difference(metric: str, x: Any, ys: list[Any], of: Any = None) -> Any:
     return metric_difference(metric, a, b[0], b[1], group=of)
 
 
-def _rejected(found: list[Any]) -> str:
+def _rejected(results: list[Any]) -> str:
     """Share of p below .05; interval and p must agree in every single case."""
-    tested = [one for one in found if one.p.value is not None]
-    for one in tested:
-        out = not one.estimate.low <= 0 <= one.estimate.high
-        if out != (one.p.value < 0.05):
-            raise AssertionError(f"p {one.p.value} but interval {one.estimate}")
-    return f"{np.mean([one.p.value < 0.05 for one in tested]):.3f}" if tested else "–"
+    tested = [entry for entry in results if entry.p.value is not None]
+    for each in tested:
+        out = not each.estimate.low <= 0 <= each.estimate.high
+        if out != (each.p.value < 0.05):
+            raise AssertionError(f"p {each.p.value} but interval {each.estimate}")
+    return f"{np.mean([entry.p.value < 0.05 for entry in tested]):.3f}" if tested else "–"
 
 
 def main() -> None:

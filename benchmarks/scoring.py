@@ -30,32 +30,32 @@ RESAMPLES = 10_000
 
 def timed(name: str, call: Callable[[], Any]) -> Any:
     wall, cpu = time.perf_counter(), time.process_time()
-    found = call()
+    result = call()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{name:52s} {wall:8.2f} s  {cpu:8.2f} s CPU  peak {peak:6.0f} MB", flush=True)
-    return found
+    return result
 
 
 def metrics(items: int) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=items)
     y = x + rng.normal(size=items)
-    label, said = (x > 0.5).astype(int), (y > 0.3).astype(int)
+    label, answer = (x > 0.5).astype(int), (y > 0.3).astype(int)
     system = rng.integers(0, 100, items)
     columns: list[tuple[str, Any, Any, Any]] = [
         ("pearson", x, y, None),
         ("spearman", x, y, None),
         ("mse", x, y, None),
-        ("balanced_accuracy", label, said, None),
+        ("balanced_accuracy", label, answer, None),
         ("auroc", label, y, None),
         ("pearson", x, y, system),
     ]
     for name, a, b, group in columns:
         bootstrap_metric(name, a[:2000], b[:2000], resamples=100)
         what = f"{name}{' by system' if group is not None else ''}, {items:,} x {RESAMPLES:,}"
-        found = timed(what, partial(bootstrap_metric, name, a, b, group=group, resamples=RESAMPLES))
-        print(f"    {found:.5f}, {found.interval}")
+        result = timed(what, partial(bootstrap_metric, name, a, b, group=group, resamples=RESAMPLES))
+        print(f"    {result:.5f}, {result.interval}")
 
 
 def whole(items: int) -> None:
@@ -92,18 +92,18 @@ def captions() -> None:
     def sentence() -> str:
         return " ".join(known[int(3000 * u**3)] for u in rng.random(28))
 
-    said = [sentence() for _ in range(10_000)]
+    answers = [sentence() for _ in range(10_000)]
     for n in (1, 5):
-        heard = [[sentence() for _ in range(n)] for _ in said]
-        cider(said[:9], heard[:9])
-        rouge_l(said[:9], heard[:9])
-        timed(f"BLEU, 10,000 of 28 words, {n} references", partial(_bleu, said, heard))
-        timed(f"CIDEr-D, {n} references", partial(cider, said, heard))
-        timed(f"ROUGE-L, {n} references", partial(rouge_l, said, heard))
+        heard = [[sentence() for _ in range(n)] for _ in answers]
+        cider(answers[:9], heard[:9])
+        rouge_l(answers[:9], heard[:9])
+        timed(f"BLEU, 10,000 of 28 words, {n} references", partial(_bleu, answers, heard))
+        timed(f"CIDEr-D, {n} references", partial(cider, answers, heard))
+        timed(f"ROUGE-L, {n} references", partial(rouge_l, answers, heard))
 
 
-def _bleu(said: list[str], heard: list[list[str]]) -> float:
-    return float(bleu_value(bleu_counts(corpus(said, heard)).sum(axis=0)[None])[0])
+def _bleu(answers: list[str], heard: list[list[str]]) -> float:
+    return float(bleu_value(bleu_counts(corpus(answers, heard)).sum(axis=0)[None])[0])
 
 
 def main() -> None:

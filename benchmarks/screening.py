@@ -60,9 +60,9 @@ def lines_found(design: Design, constant: int) -> tuple[float, float]:
     """The shares of straight-liners and of honest raters flagged by the rule for straight-lining."""
     hits = wrong = 0
     for seed in range(STUDIES):
-        found = flagged("straight-lining", RatingsView.of(constant_study(design, seed, constant)), seed)
+        result = flagged("straight-lining", RatingsView.of(constant_study(design, seed, constant)), seed)
         right = {f"r{rater:03d}" for rater in range(constant)}
-        hits, wrong = hits + len(found & right), wrong + len(found - right)
+        hits, wrong = hits + len(result & right), wrong + len(result - right)
     return hits / (STUDIES * constant), wrong / (STUDIES * max(design.raters - constant, 1))
 
 
@@ -109,8 +109,8 @@ def _changes() -> None:
     ):
         rates = [seen(Design(24, 60, 6), how, at, late=late) for how in CARELESS]
         print(f" {words}: " + " / ".join(f"{r:.2f}" for r in rates), flush=True)
-    one = [seen(Design(24, 60, 6, questions=1), how, 0.5) for how in CARELESS]
-    print(" one question: " + " / ".join(f"{r:.2f}" for r in one), flush=True)
+    entries = [seen(Design(24, 60, 6, questions=1), how, 0.5) for how in CARELESS]
+    print(" one question: " + " / ".join(f"{r:.2f}" for r in entries), flush=True)
 
 
 def _lines() -> None:

@@ -142,8 +142,8 @@ def _told(what: str, took: list[float]) -> None:
 
 def main() -> None:
     stimuli, raters, seconds = _size("STIMULI", 2000), _size("RATERS", 50), _size("SECONDS", 10)
-    with tempfile.TemporaryDirectory() as room:
-        folder = Path(room) / "study"
+    with tempfile.TemporaryDirectory() as space:
+        folder = Path(space) / "study"
         folder.mkdir()
         write_study(folder, stimuli)
         server = Server(folder)
@@ -152,14 +152,14 @@ def main() -> None:
             [sys.executable, "-m", "heartfelt", "token", str(folder), "--name", "benchmark"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        found = re.search(r"hf_\S+", made.stdout)
-        assert found is not None
+        result = re.search(r"hf_\S+", made.stdout)
+        assert result is not None
         asyncio.run(answers(server.port, raters, min(5, seconds)))
         _told("alone", asyncio.run(answers(server.port, raters, seconds)))
         stop = threading.Event()
         watchers = [
-            threading.Thread(target=watch, args=(server.port, found[0], stop, POLLED, 0.7)),
-            threading.Thread(target=watch, args=(server.port, found[0], stop, EXPORTED, 0.7)),
+            threading.Thread(target=watch, args=(server.port, result[0], stop, POLLED, 0.7)),
+            threading.Thread(target=watch, args=(server.port, result[0], stop, EXPORTED, 0.7)),
         ]
         for thread in watchers:
             thread.start()

@@ -48,8 +48,8 @@ def shared_data() -> Path:
 def browser() -> Iterator[Browser]:
     """A real Chromium, gone after the module: as long as it is there, an event loop runs in the main thread."""
     playwright = pytest.importorskip("playwright.sync_api")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
+    result = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if result is None:
         pytest.skip("no Chromium on the path")
     arguments = [
         "--no-sandbox",
@@ -59,7 +59,7 @@ def browser() -> Iterator[Browser]:
     ]
     arguments += ["--disable-sync", "--autoplay-policy=no-user-gesture-required"]
     with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=found, args=arguments)
+        running = driver.chromium.launch(executable_path=result, args=arguments)
         yield running
         running.close()
 

@@ -1,10 +1,13 @@
-"""The rooms of the house and the one way imports may point, lazy imports included."""
+"""The packages, the one way imports may point (lazy imports included), and what may pass between packages."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,10 +51,17 @@ ORDER = (
     "report",
     "publish",
     "web",
+    "api",
     "cli",
 )
 NEVER = {package: {"collect", "web"} for package in ORDER[ORDER.index("screening") : ORDER.index("web")]}
-BANNED_NAMES = {"utils", "helpers", "manager", "misc", "common"}
+# The only module that may import upwards: snapshot.analyze() and the like, for notebooks.
+SHORTCUTS = ("snapshot/shortcuts.py", "heartfelt.api")
+BANNED_MODULES = {"utils", "helpers", "manager", "misc", "common"}
+DIALECT = {
+    "found", "one", "said", "told", "laid", "kept", "beside", "weather", "hands", "prints", "rooms", "books",
+    "Room", "Books", "Told", "Said", "Kept",
+}  # fmt: skip
 HEAVY = {
     "torch",
     "transformers",
@@ -64,72 +74,180 @@ HEAVY = {
     "fastapi",
     "soundfile",
 }
+UNTYPED = ("dict[str, Any]", "Mapping[str, Any]", "dict[Any, Any]")
 
 
-def modules() -> list[Path]:
-    return sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module of heartfelt by its path below the package."""
+    paths = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def room(dotted: list[str]) -> str:
-    return "base" if dotted[0] in BASE else "cli" if dotted[0] == "__main__" else dotted[0]
+def dotted(path: str) -> str:
+    return ".".join(["heartfelt", *Path(path).with_suffix("").parts]).removesuffix(".__init__")
 
 
-def imported(path: Path) -> list[tuple[int, list[str]]]:
-    """Every heartfelt module a file imports, at the top or inside a function, with its line."""
-    found: list[tuple[int, list[str]]] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names: list[str] = []
-        if not isinstance(node, ast.Import | ast.ImportFrom):
+def package(name: str) -> str:
+    first = name.split(".")[1]
+    return "base" if first in BASE else "cli" if first == "__main__" else first
+
+
+def imported(tree: ast.Module, *, types_too: bool = True) -> Iterator[tuple[int, str, str]]:
+    """Every heartfelt module and name a file imports, at the top or inside a function, with its line."""
+    skipped: set[int] = set()
+    if not types_too:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                skipped |= {id(inner) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
             continue
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            assert node.level == 0, f"{path}:{node.lineno}: write imports in full"
-            if node.module == "heartfelt":
-                names = [f"heartfelt.{alias.name}" for alias in node.names if not alias.name.startswith("__")]
-            else:
-                names = [node.module or ""]
-        found += [(node.lineno, name.split(".")[1:]) for name in names if name.startswith("heartfelt.")]
-    return found
+            for alias in node.names:
+                if alias.name.startswith("heartfelt."):
+                    yield node.lineno, alias.name, ""
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write imports in full"
+            module = node.module or ""
+            for alias in node.names:
+                if module == "heartfelt" and not alias.name.startswith("__"):
+                    yield node.lineno, f"heartfelt.{alias.name}", ""
+                elif module.startswith("heartfelt."):
+                    yield node.lineno, module, alias.name
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_one_way(path: Path) -> None:
-    here = room(list(path.relative_to(ROOT).with_suffix("").parts))
-    assert here in ORDER, f"{here} has no place in the order of rooms"
-    for line, target in imported(path):
-        there = room(target)
-        assert there in ORDER, (
-            f"{path.name}:{line} imports heartfelt.{'.'.join(target)}, which has no place in the order"
-        )
-        assert ORDER.index(there) <= ORDER.index(here), f"{path.name}:{line}: {here} may not import {there}"
-        assert there not in NEVER.get(here, set()), f"{path.name}:{line}: {here} never imports {there}"
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for path, tree in trees().items():
+        here = package(dotted(path))
+        assert here in ORDER, f"{here} has no place in the order of packages"
+        for line, target, _ in imported(tree):
+            there = package(target)
+            if path == SHORTCUTS[0] and target == SHORTCUTS[1]:
+                continue
+            if there not in ORDER or ORDER.index(there) > ORDER.index(here):
+                wrong.append(f"{path}:{line}: {here} may not import {there}")
+            if there in NEVER.get(here, set()):
+                wrong.append(f"{path}:{line}: {here} never imports {there}")
+    assert not wrong, "\n".join(wrong)
 
 
-def test_no_room_is_called_by_a_word_that_says_nothing() -> None:
-    for path in modules():
-        assert not BANNED_NAMES & set(path.relative_to(ROOT).with_suffix("").parts), path
+def test_no_module_imports_itself_through_others() -> None:
+    known = {dotted(path) for path in trees()}
+    graph: dict[str, set[str]] = {}
+    for path, tree in trees().items():
+        if path == SHORTCUTS[0]:
+            continue
+        targets = {
+            f"{module}.{name}" if f"{module}.{name}" in known else module
+            for _, module, name in imported(tree, types_too=False)
+        }
+        graph[dotted(path)] = targets & known - {dotted(path)}
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, "a cycle: " + " -> ".join([*trail[trail.index(module) :], module])
+        if module not in done:
+            for target in sorted(graph.get(module, ())):
+                visit(target, (*trail, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_heavy_libraries_are_imported_late(path: Path) -> None:
-    if path.name.startswith("_kernels"):
-        return
-    # FastAPI reads the annotations of a route where its module is loaded; nothing loads the web room before it is wanted.
-    # What draws with Matplotlib is a package of its own, which is loaded only where something is drawn.
-    parts = path.relative_to(ROOT).parts
-    heavy = HEAVY - ({"fastapi"} if parts[0] == "web" else set())
-    heavy -= {"matplotlib"} if parts[:2] == ("report", "drawing") else set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        assert not heavy & {name.split(".")[0] for name in names}, (
-            f"{path}: import {names} where it is needed"
-        )
+def test_no_module_is_called_by_a_word_that_says_nothing() -> None:
+    for path in trees():
+        assert not (BANNED_MODULES | DIALECT) & set(Path(path).with_suffix("").parts), path
 
 
-def test_importing_heartfelt_loads_nothing_heavy() -> None:
-    code = "import sys, heartfelt; from heartfelt import stats; print(' '.join(sorted({m.split('.')[0] for m in sys.modules})))"
+def names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Attribute):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+
+
+def test_names_are_those_people_in_the_field_would_search_for() -> None:
+    wrong = [
+        f"{path}:{line}: {name}"
+        for path, tree in trees().items()
+        for line, name in names_in(tree)
+        if name in DIALECT and (path, name) != ("media/probe.py", "found")  # a column of stimuli.parquet
+    ]
+    assert not wrong, f"{len(wrong)} names of a private dialect:\n" + "\n".join(wrong[:40])
+
+
+def test_modules_finish_a_thought() -> None:
+    """Long enough to be worth opening, short enough to be read: one-line packages and huge modules are neither."""
+    sizes = {
+        path: len((ROOT / path).read_text(encoding="utf-8").splitlines())
+        for path in trees()
+        if not path.endswith("__init__.py")
+    }
+    assert not {path: size for path, size in sizes.items() if size > 500}
+    small = [path for path, size in sizes.items() if size < 40 and "migrations/" not in path]
+    assert len(small) <= 0.05 * len(sizes), f"{len(small)} modules under 40 lines: {small}"
+
+
+def test_results_that_leave_a_package_are_typed() -> None:
+    """No function or class that another package imports has a ``dict[str, Any]`` in its signature or its fields."""
+    exported: dict[str, set[str]] = defaultdict(set)
+    for path, tree in trees().items():
+        for _, module, name in imported(tree):
+            if name and package(module) != package(dotted(path)):
+                exported[module].add(name)
+    wrong = []
+    for path, tree in trees().items():
+        for node in tree.body:
+            if getattr(node, "name", None) in exported.get(dotted(path), set()):
+                wrong += [f"{path}:{line}: {text}" for line, text in annotations(node) if untyped(text)]
+    assert not wrong, f"{len(wrong)} untyped results:\n" + "\n".join(wrong[:40])
+
+
+def annotations(node: ast.AST) -> Iterator[tuple[int, str]]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if node.returns is not None:
+            yield node.lineno, ast.unparse(node.returns)
+        for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+            if argument.annotation is not None:
+                yield node.lineno, ast.unparse(argument.annotation)
+    elif isinstance(node, ast.ClassDef):
+        for part in node.body:
+            if isinstance(part, ast.AnnAssign):
+                yield part.lineno, ast.unparse(part.annotation)
+            elif isinstance(part, ast.FunctionDef) and not part.name.startswith("_"):
+                yield from annotations(part)
+
+
+def untyped(annotation: str) -> bool:
+    return any(text in annotation for text in UNTYPED)
+
+
+def test_heavy_libraries_are_imported_late() -> None:
+    wrong = []
+    for path, tree in trees().items():
+        if Path(path).name.startswith("_kernels"):
+            continue
+        # FastAPI reads the annotations of a route where its module is loaded; nothing loads the web package before it is wanted.
+        heavy = HEAVY - ({"fastapi"} if path.startswith("web/") else set())
+        heavy -= {"matplotlib"} if path.startswith("report/drawing/") else set()
+        for node in tree.body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            wrong += [f"{path}:{node.lineno}: {name}" for name in names if name.split(".")[0] in heavy]
+    assert not wrong, "import these where they are needed:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("statement", ["import heartfelt", "from heartfelt import stats"])
+def test_importing_heartfelt_loads_nothing_heavy(statement: str) -> None:
+    code = f"import sys; {statement}; print(' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"
     loaded = set(
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -42,7 +42,7 @@ def test_every_extra_is_known_with_the_packages_it_brings() -> None:
     declared = {extra: packages(PROJECT["optional-dependencies"][extra]) - base - UNSEEN for extra in EXTRAS}
     assert {extra: set(modules) - {"starlette"} for extra, modules in EXTRAS.items()} == {
         "serve": declared["serve"] - declared["predict"],
-        **{extra: found for extra, found in declared.items() if extra != "serve"},
+        **{extra: result for extra, result in declared.items() if extra != "serve"},
     }
 
 

@@ -55,8 +55,8 @@ class TestContracts:
         assert made["rater"].to_list() == ["1", "2.5"]
         assert made["stimulus"].to_list() == ["3", "4"]
         assert made.schema["value"] == pl.Float64
-        found = STIMULI.check(pl.DataFrame({"stimulus": ["a", "b"], "found": ["TRUE", "false"]}), "f")
-        assert found["found"].to_list() == [True, False]
+        result = STIMULI.check(pl.DataFrame({"stimulus": ["a", "b"], "found": ["TRUE", "false"]}), "f")
+        assert result["found"].to_list() == [True, False]
 
 
 class TestNumbers:

@@ -157,7 +157,9 @@ def analyze(
     """
     from heartfelt.analysis import AnalyzeOptions, analyze
 
-    options = AnalyzeOptions(policy=policy, by=by, covariates=tuple(covariates), resamples=resamples, seed=seed)
+    options = AnalyzeOptions(
+        policy=policy, by=by, covariates=tuple(covariates), resamples=resamples, seed=seed
+    )
     return analyze(snapshot_of(source), options, progress)
 
 
@@ -278,10 +280,10 @@ def _predict_items(
 def _predict_files(source: Any, model: str, progress: Progress | None) -> pl.DataFrame:
     import polars as pl
 
+    from heartfelt.predictors.trained.model import load_trained
     from heartfelt.predictors.valence_arousal import predict, shipped
-    from heartfelt.predictors.trained.model import load_model
 
-    chosen = shipped() if model == "valence-arousal" else load_model(Path(model))
+    chosen = shipped() if model == "valence-arousal" else load_trained(model)
     predicted = predict(source, model=chosen, progress=progress)
     rows = [
         {"file": each.file, "question": name, **value}
@@ -331,9 +333,7 @@ def train(
     """
     from heartfelt.training import TrainOptions, train
 
-    options = TrainOptions(
-        recipe, policy, tuple(heads), seed=seed, confidence=confidence, group=group
-    )
+    options = TrainOptions(recipe, policy, tuple(heads), seed=seed, confidence=confidence, group=group)
     return train(snapshot_of(source), options, progress)
 
 

@@ -47,8 +47,8 @@ class DamagedError(HeartfeltError):
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name closest to ``name``, or None when nothing is close."""
     choices = {str(k).casefold(): str(k) for k in known}
-    found = difflib.get_close_matches(name.casefold(), choices, n=1, cutoff=0.6)
-    return choices[found[0]] if found else None
+    result = difflib.get_close_matches(name.casefold(), choices, n=1, cutoff=0.6)
+    return choices[result[0]] if result else None
 
 
 def suggestion(name: str, known: Iterable[str], what: str = "Known names") -> str:

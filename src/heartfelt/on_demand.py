@@ -18,8 +18,8 @@ def on_demand(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str
     def load(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        found = getattr(import_module(f"{package}.{home_of[name]}"), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        result = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        setattr(sys.modules[package], name, result)
+        return result
 
     return load

@@ -98,8 +98,8 @@ def conveyance_study(systems: Iterable[str] = simulate.SYSTEMS) -> Study:
 
 
 def simulated(sim: simulate.Simulated, table: pl.DataFrame) -> Snapshot:
-    kept = table.select("stimulus", "system", "intent")
-    return Snapshot.build(conveyance_study(), stimuli=kept, ratings=sim.ratings)
+    retained = table.select("stimulus", "system", "intent")
+    return Snapshot.build(conveyance_study(), stimuli=retained, ratings=sim.ratings)
 
 
 def summary_of(analysis: Analysis) -> dict[str, Any]:

@@ -111,8 +111,10 @@ def test_pairs_of_the_model_equal_emmeans(
     (test,) = [test for test in pairs if (test.a, test.b) == pair]
     numbers = [test.difference.value, test.difference.low, test.difference.high, test.p]
     assert numbers == pytest.approx(list(printed), rel=1e-7)
-    said = [s for s in summary_of(clips)["verdict"] if s.startswith(f"Systems differ in {question} (signed")]
-    assert f"{differ} of 15 pairs of systems differ (Tukey, adjusted for intent)" in said[0]
+    answers = [
+        s for s in summary_of(clips)["verdict"] if s.startswith(f"Systems differ in {question} (signed")
+    ]
+    assert f"{differ} of 15 pairs of systems differ (Tukey, adjusted for intent)" in answers[0]
 
 
 def test_the_published_pairs_are_labelled_as_published(clips: Analysis) -> None:
@@ -146,22 +148,22 @@ def test_the_interaction_the_paper_left_out_is_the_largest_effect_on_distance(cl
 
 def test_ceilings(clips: Analysis) -> None:
     trust = summary_of(clips)["reliability"]
-    found = {q: trust[q]["ceiling"] for q in ("valence", "arousal")}
-    assert found["valence"]["correlation"]["value"] == pytest.approx(0.84, abs=0.01)
-    assert found["arousal"]["correlation"]["value"] == pytest.approx(0.86, abs=0.01)
-    assert found["valence"]["within_cells"]["value"] == pytest.approx(0.53, abs=0.015)
-    assert found["arousal"]["within_cells"]["value"] == pytest.approx(0.51, abs=0.015)
-    for one in found.values():
-        assert set(one["by_system"]) == {"AudioLDM2", "MusicGen", "Mustango", "StableAudio", "Suno", "Udio"}
-        assert one["cell_means"]["low"] < one["cell_means"]["value"] < one["correlation"]["value"]
+    results = {q: trust[q]["ceiling"] for q in ("valence", "arousal")}
+    assert results["valence"]["correlation"]["value"] == pytest.approx(0.84, abs=0.01)
+    assert results["arousal"]["correlation"]["value"] == pytest.approx(0.86, abs=0.01)
+    assert results["valence"]["within_cells"]["value"] == pytest.approx(0.53, abs=0.015)
+    assert results["arousal"]["within_cells"]["value"] == pytest.approx(0.51, abs=0.015)
+    for each in results.values():
+        assert set(each["by_system"]) == {"AudioLDM2", "MusicGen", "Mustango", "StableAudio", "Suno", "Udio"}
+        assert each["cell_means"]["low"] < each["cell_means"]["value"] < each["correlation"]["value"]
 
 
 def test_uninformative_raters_are_flagged_and_near_copies_grouped(clips: Analysis) -> None:
-    found = summary_of(clips)["screening"]
-    assert 10 <= len(found["flagged"]) <= 40
-    assert found["collusion"]
-    assert set(found["dropped_by_default"]) <= set(found["flagged"])
-    assert found["dropped"] == []
+    result = summary_of(clips)["screening"]
+    assert 10 <= len(result["flagged"]) <= 40
+    assert result["collusion"]
+    assert set(result["dropped_by_default"]) <= set(result["flagged"])
+    assert result["dropped"] == []
 
 
 def test_headlines_with_and_without(clips: Analysis) -> None:
@@ -187,10 +189,10 @@ def test_the_default_policy_gives_the_other_side(aimoclips: Snapshot, clips: Ana
         for side in ("with_all", "without"):
             assert _value(right[key][side]) == pytest.approx(_value(row[side]), rel=1e-9), (key, side)
     assert all(row["agrees"] for row in summary_of(other)["published"])
-    kept = summary_of(other)["counts"]
-    assert kept["raters"] == 111
-    assert kept["raters_kept"] == other.snapshot.raters.height < 111
-    assert other.ledger.filter(pl.col("what") == "rater").height == 111 - kept["raters_kept"]
+    retained = summary_of(other)["counts"]
+    assert retained["raters"] == 111
+    assert retained["raters_kept"] == other.snapshot.raters.height < 111
+    assert other.ledger.filter(pl.col("what") == "rater").height == 111 - retained["raters_kept"]
 
 
 def _value(found: Any) -> float:

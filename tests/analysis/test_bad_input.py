@@ -72,10 +72,10 @@ PARAMETERS = [
 
 @pytest.mark.parametrize(("kind", "table", "rows"), PARAMETERS)
 def test_numbers_or_reasons(kind: str, table: pl.DataFrame, rows: list[Row]) -> None:
-    found = analyze(snapshot(kind, table, rows), QUICK)
-    json.dumps(summary_of(found), allow_nan=False)
-    check_reasons(summary_of(found))
-    check_parts(found)
+    result = analyze(snapshot(kind, table, rows), QUICK)
+    json.dumps(summary_of(result), allow_nan=False)
+    check_reasons(summary_of(result))
+    check_parts(result)
 
 
 def check_reasons(tree: Any, path: str = "") -> None:
@@ -109,29 +109,29 @@ def test_ten_thousand_raters_with_one_rating_each(kind: str) -> None:
         (f"r{i}", f"s{i % 24}", asked[i % len(asked)], float(rng.integers(low, high + 1)))
         for i in range(10_000)
     ]
-    found = analyze(snapshot(kind, stimuli(), rows), QUICK)
-    check_reasons(summary_of(found))
-    check_parts(found)
-    assert summary_of(found)["counts"]["raters"] == 10_000
+    result = analyze(snapshot(kind, stimuli(), rows), QUICK)
+    check_reasons(summary_of(result))
+    check_parts(result)
+    assert summary_of(result)["counts"]["raters"] == 10_000
     if kind == "conveyance":
-        shares = summary_of(found)["reliability"]["valence"]["variance_components"]
+        shares = summary_of(result)["reliability"]["valence"]["variance_components"]
         assert "every rater gave one rating" in shares["rater"]["why_missing"]
 
 
 def test_everyone_agrees_is_said() -> None:
     rows = full("opinion", 5, 12, lambda _r, i: 1 + i % 5)
-    found = summary_of(analyze(snapshot("opinion", stimuli(12), rows), QUICK))["reliability"]["quality"]
-    assert found["alpha_interval"]["value"] == pytest.approx(1.0)
-    assert found["icc1"]["value"] == pytest.approx(1.0)
-    assert found["icc1"]["low"] is None
+    result = summary_of(analyze(snapshot("opinion", stimuli(12), rows), QUICK))["reliability"]["quality"]
+    assert result["alpha_interval"]["value"] == pytest.approx(1.0)
+    assert result["icc1"]["value"] == pytest.approx(1.0)
+    assert result["icc1"]["low"] is None
 
 
 def test_agreement_that_hangs_on_one_rating() -> None:
     votes = {"r1": {"s0": 4, "s1": 5, "s2": 2}, "r2": {"s0": 3, "s3": 3}, "r3": {"s4": 4, "s2": 2}}
     rows: list[Row] = [(r, s, "quality", float(v)) for r, given in votes.items() for s, v in given.items()]
-    found = analyze(snapshot("opinion", stimuli(5), rows), QUICK)
-    check_reasons(summary_of(found))
-    assert summary_of(found)["reliability"]["quality"]["icc1"]["value"] is not None
+    result = analyze(snapshot("opinion", stimuli(5), rows), QUICK)
+    check_reasons(summary_of(result))
+    assert summary_of(result)["reliability"]["quality"]["icc1"]["value"] is not None
 
 
 def test_infinite_answers_are_left_out() -> None:

@@ -62,17 +62,17 @@ def test_a_failing_part_is_missing_with_the_reason(
 ) -> None:
     target = "_both_sides" if function == "sensitivity" else function
     monkeypatch.setattr(MODULE, target, broken)
-    found = analyze(made(), QUICK)
-    reason = summary_of(found)["why_missing"][part]
+    result = analyze(made(), QUICK)
+    reason = summary_of(result)["why_missing"][part]
     assert "ZeroDivisionError" in reason
     assert "float division by zero" in reason
-    assert "Traceback" not in json.dumps(summary_of(found))
-    assert any(part in note and "ZeroDivisionError" in note for note in summary_of(found)["notes"])
-    check_reasons(summary_of(found))
-    check_parts(found)
-    kept = {"reliability", "anova", "systems", "slopes"} - {part}
-    assert all(summary_of(found)[name] for name in kept)
-    page = render(analysis_page(found, charts_of(found), Path("report.html")))
+    assert "Traceback" not in json.dumps(summary_of(result))
+    assert any(part in note and "ZeroDivisionError" in note for note in summary_of(result)["notes"])
+    check_reasons(summary_of(result))
+    check_parts(result)
+    retained = {"reliability", "anova", "systems", "slopes"} - {part}
+    assert all(summary_of(result)[name] for name in retained)
+    page = render(analysis_page(result, charts_of(result), Path("report.html")))
     assert "ZeroDivisionError" in page
     assert "This section is missing" not in page
 
@@ -81,12 +81,12 @@ def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> Non
     from heartfelt.screening.rules import RULES
 
     monkeypatch.setattr(type(RULES["informativeness"]), "apply", broken)
-    found = analyze(made(), AnalyzeOptions(policy="default", resamples=100))
-    assert summary_of(found)["screening"]["flagged"] == {}
-    assert any("screening" in note and "ZeroDivisionError" in note for note in summary_of(found)["notes"])
-    assert not any("No rater is flagged" in sentence for sentence in summary_of(found)["verdict"])
-    assert any("Raters were not screened" in sentence for sentence in summary_of(found)["verdict"])
-    assert summary_of(found)["anova"]
+    result = analyze(made(), AnalyzeOptions(policy="default", resamples=100))
+    assert summary_of(result)["screening"]["flagged"] == {}
+    assert any("screening" in note and "ZeroDivisionError" in note for note in summary_of(result)["notes"])
+    assert not any("No rater is flagged" in sentence for sentence in summary_of(result)["verdict"])
+    assert any("Raters were not screened" in sentence for sentence in summary_of(result)["verdict"])
+    assert summary_of(result)["anova"]
 
 
 def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,32 +117,32 @@ def test_a_failing_reliability_costs_its_question_only(monkeypatch: pytest.Monke
         return broken() if len(calls) == 1 else real(*args, **options)
 
     monkeypatch.setattr(heartfelt.analysis.reliability, "ceiling", sometimes)
-    found = analyze(made(), QUICK)
-    trust = summary_of(found)["reliability"]
+    result = analyze(made(), QUICK)
+    trust = summary_of(result)["reliability"]
     assert "ZeroDivisionError" in trust["valence"]["icc2"]["why_missing"]
     assert trust["arousal"]["icc2"]["value"] is not None
-    check_reasons(summary_of(found))
-    check_parts(found)
+    check_reasons(summary_of(result))
+    check_parts(result)
     assert any(
-        "The reliability of valence is unknown" in sentence for sentence in summary_of(found)["verdict"]
+        "The reliability of valence is unknown" in sentence for sentence in summary_of(result)["verdict"]
     )
 
 
 def test_a_failing_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict_systems, "sentences", broken)
-    found = summary_of(analyze(made(), QUICK))
-    assert any("verdict on the systems is missing" in sentence for sentence in found["verdict"])
-    assert found["verdict_groups"]["reliability"]
+    result = summary_of(analyze(made(), QUICK))
+    assert any("verdict on the systems is missing" in sentence for sentence in result["verdict"])
+    assert result["verdict_groups"]["reliability"]
 
 
 def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = analyze(made(), QUICK)
+    result = analyze(made(), QUICK)
     monkeypatch.setitem(FIGURES._things, "slopes", replace(FIGURES["slopes"], chart=broken))
     monkeypatch.setattr("heartfelt.report.sections.reliability.trust", broken)
-    charts = charts_of(found)
+    charts = charts_of(result)
     assert isinstance(charts["slopes"], Absent)
     assert "ZeroDivisionError" in charts["slopes"].why
-    folder = write_analysis(found, tmp_path / "out")
+    folder = write_analysis(result, tmp_path / "out")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert (
         "This section is missing: its computation failed (ZeroDivisionError: float division by zero)." in page

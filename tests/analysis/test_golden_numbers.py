@@ -110,7 +110,7 @@ def numbers(tree: Any) -> Iterator[float]:
 def computed(name: str) -> dict[str, list[float]]:
     make, options = STUDIES[name]
     made = analyze(make(), options)
-    parts = {part: list(numbers(found)) for part, found in summary_of(made).items() if part not in WORDS}
+    parts = {part: list(numbers(result)) for part, result in summary_of(made).items() if part not in WORDS}
     tables = {"table of labels": made.labels, "table of raters": made.raters}
     parts |= {part: list(numbers(table.to_dicts())) for part, table in tables.items()}
     return {part: values for part, values in parts.items() if values}

@@ -122,10 +122,10 @@ def test_the_error_of_both_ways_by_hand() -> None:
     assert error.value == pytest.approx(math.sqrt(0.04 + extra))
     below = 0.04**2 / 10 + max(extra, min(raters, 0.04)) ** 2 / 3
     assert error.df == pytest.approx((0.04 + extra) ** 2 / below)
-    found = estimate(changes(0.6, moves), "m")
+    result = estimate(changes(0.6, moves), "m")
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value
-    assert [found.low, found.high] == pytest.approx([0.6 - reach, 0.6 + reach])
-    assert found.to_json()["level"] == 0.95
+    assert [result.low, result.high] == pytest.approx([0.6 - reach, 0.6 + reach])
+    assert result.to_json()["level"] == 0.95
     assert p_value(0.6, error) == pytest.approx(2 * float(scipy_stats.t.sf(0.6 / error.value, error.df)))
 
 
@@ -142,11 +142,11 @@ def test_a_share_has_its_interval_on_the_logit_scale() -> None:
     moves = [0.02, -0.01, -0.03, 0.02]
     error = error_of(changes(0.8, moves, 0.004, 0.0001))
     assert isinstance(error, Error)
-    found = estimate(changes(0.8, moves, 0.004, 0.0001), "m", "share")
+    result = estimate(changes(0.8, moves, 0.004, 0.0001), "m", "share")
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value / (0.8 * 0.2)
-    for bound, side in ((found.low, -1), (found.high, 1)):
+    for bound, side in ((result.low, -1), (result.high, 1)):
         assert bound == pytest.approx(1 / (1 + math.exp(-(math.log(4) + side * reach))))
-    assert found.interval.endswith("logit scale")
+    assert result.interval.endswith("logit scale")
     edge = estimate(changes(1.0, moves), "m", "share")
     assert (edge.value, edge.low) == (1.0, None)
     assert "edge of its range" in str(edge.why_no_interval)
@@ -171,13 +171,13 @@ def test_one_stimulus_and_no_width_have_no_error() -> None:
 
 def test_a_difference_adds_variances_and_subtracts_what_raters_share() -> None:
     a, b = changes(0.6, [0.3, -0.1, -0.2]), changes(0.2, [0.1, 0.1, -0.2], 0.09)
-    found = difference(a, b)
-    assert found.value == pytest.approx(0.4)
-    assert found.stimuli.variance == pytest.approx(0.13)
-    assert found.stimuli.df == pytest.approx(0.13**2 / (0.04**2 / 10 + 0.09**2 / 10))
-    assert (found.stimuli.units, found.ratings.units) == (24, 120)
-    assert found.ratings.variance == pytest.approx(0.02)
-    assert found.by_rater.tolist() == pytest.approx([0.2, -0.2, 0.0])
+    result = difference(a, b)
+    assert result.value == pytest.approx(0.4)
+    assert result.stimuli.variance == pytest.approx(0.13)
+    assert result.stimuli.df == pytest.approx(0.13**2 / (0.04**2 / 10 + 0.09**2 / 10))
+    assert (result.stimuli.units, result.ratings.units) == (24, 120)
+    assert result.ratings.variance == pytest.approx(0.02)
+    assert result.by_rater.tolist() == pytest.approx([0.2, -0.2, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -200,18 +200,18 @@ def test_raters_needed_by_hand() -> None:
     single = Estimate(0.4, 0.25, 0.5, "single", "x")
     gone = Estimate.missing("x")
     bare = Reliability(gone, gone, gone, gone, gone, gone, gone, gone, gone, gone, Ceilings(gone))
-    found = with_more_raters(bare, single)
-    assert found.single_rating == "single"
-    assert list(found.reliability_with) == ["1", "3", "5", "10"]
-    assert found.reliability_with["5"].value == pytest.approx(5 * 0.4 / (1 + 4 * 0.4))
-    assert found.reliability_with["5"].low == pytest.approx(5 * 0.25 / (1 + 4 * 0.25))
+    result = with_more_raters(bare, single)
+    assert result.single_rating == "single"
+    assert list(result.reliability_with) == ["1", "3", "5", "10"]
+    assert result.reliability_with["5"].value == pytest.approx(5 * 0.4 / (1 + 4 * 0.4))
+    assert result.reliability_with["5"].low == pytest.approx(5 * 0.25 / (1 + 4 * 0.25))
 
     def raters(target: float, rho: float) -> int:
         return math.ceil(target * (1 - rho) / (rho * (1 - target)) - 1e-9)
 
     for target in (0.7, 0.8, 0.9):
-        assert found.raters_needed[f"{target:g}"] == raters(target, 0.4)
-        assert list(found.raters_needed_between[f"{target:g}"]) == [
+        assert result.raters_needed[f"{target:g}"] == raters(target, 0.4)
+        assert list(result.raters_needed_between[f"{target:g}"]) == [
             raters(target, 0.5),
             raters(target, 0.25),
         ]
@@ -219,19 +219,19 @@ def test_raters_needed_by_hand() -> None:
 
 def test_one_way_from_means_by_hand() -> None:
     mean, sd, n = [2.0, 3.5, 5.0, 4.0], [1.0, 0.8, 1.2, 0.9], [5, 5, 5, 5]
-    found = one_way_from_means(pl.Series(mean), pl.Series(sd), pl.Series(n))
+    result = one_way_from_means(pl.Series(mean), pl.Series(sd), pl.Series(n))
     within = np.mean(np.square(sd))
     f = 5 * np.var(mean, ddof=1) / within
     low, high = (float(f / scipy_stats.f.ppf(q, 3, 16)) for q in (0.975, 0.025))
     for ratio, single, several in (
-        (f, found.icc1.value, found.icc1k.value),
-        (low, found.icc1.low, found.icc1k.low),
-        (high, found.icc1.high, found.icc1k.high),
+        (f, result.icc1.value, result.icc1k.value),
+        (low, result.icc1.low, result.icc1k.low),
+        (high, result.icc1.high, result.icc1k.high),
     ):
         assert single == pytest.approx((ratio - 1) / (ratio + 4))
         assert several == pytest.approx((ratio - 1) / ratio)
-    assert found.icc1.interval == "F"
-    assert found.icc1.counts == {"items": 4, "ratings": 20}
+    assert result.icc1.interval == "F"
+    assert result.icc1.counts == {"items": 4, "ratings": 20}
     uneven = one_way_from_means(pl.Series(mean), pl.Series(sd), pl.Series([5, 5, 4, 6]))
     assert uneven.icc1.interval == "F with n0 for unequal counts"
     lone = one_way_from_means(pl.Series([1.0, 2.0]), pl.Series([1.0, 1.0]), pl.Series([1, 5]))
@@ -248,58 +248,58 @@ class TestChance:
 
     def test_share_and_variance_are_those_of_all_deals(self) -> None:
         every = [self.hits(order) for order in itertools.permutations(range(5))]
-        found = chance_of_hits(self.INTENDED, self.PERCEIVED, ["x"] * 5, 0)
-        assert found is not None
-        assert found.share == pytest.approx(np.mean(every) / 5)
+        result = chance_of_hits(self.INTENDED, self.PERCEIVED, ["x"] * 5, 0)
+        assert result is not None
+        assert result.share == pytest.approx(np.mean(every) / 5)
         a, b = np.array([0, 0, 1, 2, 1]), np.array([0, 1, 1, -1, 0])
         mean, variance = chance_module._moments(a, b, np.zeros(5, np.int64), 3)
         assert [mean, variance] == pytest.approx([float(np.mean(every)), float(np.var(every))])
 
     def test_the_p_value_is_close_to_that_of_all_deals_and_counts_ties(self) -> None:
         every = [self.hits(order) >= 2 for order in itertools.permutations(range(5))]
-        found = chance_of_hits(self.INTENDED, self.PERCEIVED, ["x"] * 5, 0)
-        assert found is not None
-        assert found.p == pytest.approx(np.mean(every), abs=0.035)
-        assert found.p is not None
-        assert round(found.p * 2000) == pytest.approx(found.p * 2000)
+        result = chance_of_hits(self.INTENDED, self.PERCEIVED, ["x"] * 5, 0)
+        assert result is not None
+        assert result.p == pytest.approx(np.mean(every), abs=0.035)
+        assert result.p is not None
+        assert round(result.p * 2000) == pytest.approx(result.p * 2000)
 
     def test_many_stimuli_get_the_normal_distribution(self) -> None:
         for size, normal in ((2000, False), (2001, True)):
             intended = ["a", "b"] * 1001
             perceived = ["a", "b", "b", "a"] * 501
-            found = chance_of_hits(intended[:size], perceived[:size], ["x"] * size, 0)
-            assert found is not None
-            assert found.method.endswith("normal") == normal
-        assert found is not None
+            result = chance_of_hits(intended[:size], perceived[:size], ["x"] * size, 0)
+            assert result is not None
+            assert result.method.endswith("normal") == normal
+        assert result is not None
         hits = sum(a == b for a, b in zip(intended[:2001], perceived[:2001], strict=True))
         a, b = (np.array([["a", "b"].index(n) for n in names[:2001]]) for names in (intended, perceived))
         mean, variance = chance_module._moments(a, b, np.zeros(2001, np.int64), 2)
-        assert found.p == pytest.approx(scipy_stats.norm.sf((hits - 0.5 - mean) / math.sqrt(variance)))
+        assert result.p == pytest.approx(scipy_stats.norm.sf((hits - 0.5 - mean) / math.sqrt(variance)))
 
 
 def test_a_share_has_wilsons_bounds() -> None:
     estimate_of_share = share_of(pl.Series([True] * 7 + [False] * 3 + [None]), "m")
-    found = estimate_of_share.to_json()
+    result = estimate_of_share.to_json()
     want = scipy_stats.binomtest(7, 10).proportion_ci(0.95, method="wilson")
-    assert (found["value"], found["n_items"]) == (0.7, 10)
-    assert (found["low"], found["high"]) == (pytest.approx(want.low), pytest.approx(want.high))
-    assert found["level"] == 0.95
+    assert (result["value"], result["n_items"]) == (0.7, 10)
+    assert (result["low"], result["high"]) == (pytest.approx(want.low), pytest.approx(want.high))
+    assert result["level"] == 0.95
 
 
 def test_ellipses_hold_95_percent_and_overlaps_the_middle_95_percent() -> None:
     assert pytest.approx(scipy_stats.chi2.ppf(0.95, 2)) == SIZE
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 12)), rng.normal(size=(2, 9)) + 0.5
-    found = overlap((a[0], a[1]), (b[0], b[1]), 200, 0)
-    assert found.counts == {"first_points": 12, "second_points": 9, "resamples": 200}
+    result = overlap((a[0], a[1]), (b[0], b[1]), 200, 0)
+    assert result.counts == {"first_points": 12, "second_points": 9, "resamples": 200}
     drawn = stream(0, "analysis", "overlap")
     first, second = (cloud.T[drawn.integers(0, n, (200, n))] for cloud, n in ((a, 12), (b, 9)))
     every = [
         overlap_of(ellipse(x[:, 0], x[:, 1]), ellipse(y[:, 0], y[:, 1]))
         for x, y in zip(first, second, strict=True)
     ]
-    assert found.value == pytest.approx(overlap_of(ellipse(*a), ellipse(*b)))
-    assert [found.low, found.high] == pytest.approx(np.quantile(every, [0.025, 0.975]).tolist(), abs=3e-3)
+    assert result.value == pytest.approx(overlap_of(ellipse(*a), ellipse(*b)))
+    assert [result.low, result.high] == pytest.approx(np.quantile(every, [0.025, 0.975]).tolist(), abs=3e-3)
 
 
 class TestChecks:
@@ -310,9 +310,9 @@ class TestChecks:
             (f"r{r}", f"s{i}", "match", float((i + r) % 2)) for r in range(3) for i in range(8)
         ]
         rows += [("flat", f"s{i}", "match", 1.0) for i in range(answered)]
-        found = checks(prepare(snapshot("yes-no", table, rows)))
-        assert list(found.constant_raters) == constant
-        assert found.raters_judged == 3 + len(constant)
+        result = checks(prepare(snapshot("yes-no", table, rows)))
+        assert list(result.constant_raters) == constant
+        assert result.raters_judged == 3 + len(constant)
 
     def test_a_rater_who_varies_under_one_question_is_not_constant(self) -> None:
         table = stimuli(8)
@@ -324,8 +324,8 @@ class TestChecks:
     def test_counts_are_tested_at_one_percent_after_holm(self) -> None:
         table = stimuli(24)
         made = analyze(snapshot("opinion", table, answers("opinion", table)), QUICK)
-        found = summary_of(made)["checks"]["ratings_per_item"]
-        tests = [found[name][kind] for name in found for kind in ("answers", "disagreement")]
+        result = summary_of(made)["checks"]["ratings_per_item"]
+        tests = [result[name][kind] for name in result for kind in ("answers", "disagreement")]
         known = sorted((t for t in tests if t["p"] is not None), key=lambda t: t["p"])
         assert len(known) == 2
         highest = 0.0
@@ -367,12 +367,12 @@ class TestGroups:
     def test_a_group_needs_three_raters(self) -> None:
         values = ["a"] * 3 + ["b"] * 2 + [None]
         options = AnalyzeOptions(resamples=100, by="fact")
-        found = summary_of(analyze(self.people(values), options))["by"]
-        rows = {row["group"]: row for row in found["rows"] if row["question"] == "quality"}
+        result = summary_of(analyze(self.people(values), options))["by"]
+        rows = {row["group"]: row for row in result["rows"] if row["question"] == "quality"}
         assert rows["a"]["mean"]["value"] is not None
         assert rows["b"]["mean"]["value"] is None
         assert "2 raters in this group; at least 3" in rows["b"]["why_missing"]
-        assert (rows["b"]["n_raters"], found["not_stated"]) == (2, 1)
+        assert (rows["b"]["n_raters"], result["not_stated"]) == (2, 1)
 
 
 @pytest.mark.parametrize(("values", "binned"), [(101, False), (102, True)])
@@ -422,9 +422,9 @@ def test_the_noise_of_a_mean_is_the_pooled_variance_over_its_count() -> None:
         for k, v in enumerate(vs)
         for q in ("valence", "arousal")
     ]
-    found = stimulus_scores(prepare(snapshot("conveyance", table, rows)).questions[0])
+    result = stimulus_scores(prepare(snapshot("conveyance", table, rows)).questions[0])
     within = (8.0 + 0.5) / 3
-    assert found.noise.tolist() == pytest.approx([within / 3, within / 2, within])
+    assert result.noise.tolist() == pytest.approx([within / 3, within / 2, within])
 
 
 def test_slopes_by_hand() -> None:
@@ -433,7 +433,7 @@ def test_slopes_by_hand() -> None:
     row = next(row for row in summary["slopes"] if row["system"] == "all" and row["question"] == "valence")
     slope, intercept = row["slope"], row["intercept"]["value"]
     assert row["neutral"] == pytest.approx(intercept / (1 - slope["value"]))
-    intents = {one.id: one.reference["valence"] for one in study("conveyance").intents}
+    intents = {intent.id: intent.reference["valence"] for intent in study("conveyance").intents}
     made = prepare(snapshot("conveyance", table, answers("conveyance", table))).questions[0].items
     x = [intents[name] for name in made["intent"]]
     want = scipy_stats.linregress(x, made["mean"].to_list())
@@ -462,17 +462,17 @@ class TestRatingsStillNeeded:
     )
 
     def test_by_hand(self) -> None:
-        found = ratings_needed(self.ROW, 0.6)
-        assert found.value == math.ceil(100 * (0.2 / (0.3**2 - 0.05) - 1))
+        result = ratings_needed(self.ROW, 0.6)
+        assert result.value == math.ceil(100 * (0.2 / (0.3**2 - 0.05) - 1))
         assert ratings_needed(self.ROW, 1.0).value == 0
         assert ratings_needed(self.ROW, 0.9999).value == 1
         assert ratings_needed(self.ROW, 0.95).value == math.ceil(100 * (0.2 / (0.475**2 - 0.05) - 1))
 
     def test_stimuli_set_a_floor(self) -> None:
-        found = ratings_needed(self.ROW, 0.4)
-        assert found.value is None
-        assert f"±{2 * math.sqrt(0.05):.2f}" in str(found.why_missing)
-        assert f"at least {math.ceil(20 * 0.05 / 0.2**2) + 1} stimuli" in str(found.why_missing)
+        result = ratings_needed(self.ROW, 0.4)
+        assert result.value is None
+        assert f"±{2 * math.sqrt(0.05):.2f}" in str(result.why_missing)
+        assert f"at least {math.ceil(20 * 0.05 / 0.2**2) + 1} stimuli" in str(result.why_missing)
 
 
 def test_fewer_than_a_hundred_resamples_are_refused() -> None:

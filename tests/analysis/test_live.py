@@ -68,7 +68,7 @@ def means(study: Study, table: pl.DataFrame) -> list[LiveSystemMean]:
 
 def test_the_promised_ratings_give_the_wanted_precision(study: Study) -> None:
     """The same raters go on with more like them: on average the interval becomes as narrow as was promised."""
-    found = []
+    results = []
     for seed in range(12):
         for place, row in enumerate(means(study, ratings(40, 0.5, seed))):
             wanted = 0.75 * half_width(row)
@@ -76,9 +76,9 @@ def test_the_promised_ratings_give_the_wanted_precision(study: Study) -> None:
             if more is None:
                 continue
             grown = round(40 * (1 + more / row.ratings))
-            found.append(half_width(means(study, ratings(grown, 0.5, seed))[place]) / wanted)
-    assert len(found) >= 18
-    assert np.mean(found) == pytest.approx(1.0, abs=0.1)
+            results.append(half_width(means(study, ratings(grown, 0.5, seed))[place]) / wanted)
+    assert len(results) >= 18
+    assert np.mean(results) == pytest.approx(1.0, abs=0.1)
 
 
 def test_what_is_reached_needs_nothing_and_nobody_needs_less_for_more(study: Study) -> None:
@@ -91,12 +91,12 @@ def test_what_is_reached_needs_nothing_and_nobody_needs_less_for_more(study: Stu
 
 def test_stimuli_that_differ_cannot_be_rated_away(study: Study) -> None:
     row = means(study, ratings(60, 1.5))[0]
-    told = ratings_needed(row, 0.05)
-    assert told.value is None
-    assert "stimuli differ too much" in str(told.why_missing)
+    message = ratings_needed(row, 0.05)
+    assert message.value is None
+    assert "stimuli differ too much" in str(message.why_missing)
     assert row.parts is not None
     floor = row.parts.t * math.sqrt(row.parts.fixed)
-    assert f"±{floor:.2f}" in str(told.why_missing)
+    assert f"±{floor:.2f}" in str(message.why_missing)
     assert floor == pytest.approx(1.96 * 1.5 / math.sqrt(STIMULI), rel=0.35)
 
 
@@ -104,9 +104,9 @@ def test_without_ratings_there_is_a_reason(study: Study) -> None:
     table = ratings(1, 0.5).head(1)
     rows = means(study, table)
     assert all(ratings_needed(row, 0.2).why_missing for row in rows)
-    found = reliability_so_far(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=table)))
-    assert found[0].alpha.value is None
-    assert "two or more ratings" in str(found[0].alpha.why_missing)
+    result = reliability_so_far(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=table)))
+    assert result[0].alpha.value is None
+    assert "two or more ratings" in str(result[0].alpha.why_missing)
 
 
 def test_reliability_grows_with_the_ratings_in_their_order(study: Study) -> None:
@@ -115,11 +115,11 @@ def test_reliability_grows_with_the_ratings_in_their_order(study: Study) -> None
         pl.datetime(2026, 1, 1), pl.datetime(2026, 1, 2), "1m", eager=True, time_zone="UTC"
     ).head(table.height)
     timed = table.with_columns(moments.alias("at")).sample(fraction=1.0, shuffle=True, seed=3)
-    found = reliability_so_far(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=timed)))[0]
-    points = found.over_time
+    result = reliability_so_far(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=timed)))[0]
+    points = result.over_time
     assert len(points) == POINTS
     assert [p.ratings for p in points] == sorted(p.ratings for p in points)
-    assert points[-1].alpha == found.alpha
+    assert points[-1].alpha == result.alpha
     first = timed.sort("at").head(points[5].ratings)
     from heartfelt.stats import alpha
 
@@ -132,13 +132,13 @@ def test_the_effect_is_the_difference_between_with_and_without(study: Study) -> 
     table = ratings(20, 1.0)
     whole = Snapshot.build(study, stimuli=stimuli(), ratings=table)
     careless = table.filter(pl.col("rater") != "r3")
-    found = exclusion_effect(whole, table, careless)
-    assert found.ratings == {"before": 400, "after": 380}
+    result = exclusion_effect(whole, table, careless)
+    assert result.ratings == {"before": 400, "after": 380}
     from heartfelt.stats import alpha
 
     for side, part in (("before", table), ("after", careless)):
-        assert getattr(found.alpha[0], side).value == pytest.approx(
+        assert getattr(result.alpha[0], side).value == pytest.approx(
             float(alpha(part["rater"], part["stimulus"], part["value"], "interval")), abs=1e-12
         )
         mean = part.filter(pl.col("stimulus").str.starts_with("a")).group_by("stimulus").agg(pl.mean("value"))
-        assert getattr(found.systems[0], side).value == pytest.approx(mean["value"].mean(), abs=1e-12)
+        assert getattr(result.systems[0], side).value == pytest.approx(mean["value"].mean(), abs=1e-12)

@@ -34,14 +34,14 @@ def test_one_way_reliability_needs_no_single_ratings() -> None:
     ratings = made.ratings
     raw = icc(ratings["rater"], ratings["stimulus"], ratings["value"], interval="model")
     means = means_of(made)
-    found = one_way_from_means(means["mean"], means["sd"], means["n"])
-    assert found.icc1.value == pytest.approx(raw.icc1.value, rel=1e-12)
-    assert found.icc1k.value == pytest.approx(raw.icc1k.value, rel=1e-12)
-    assert found.icc1.low == pytest.approx(raw.icc1.low, abs=0.02)
-    assert found.icc1.high == pytest.approx(raw.icc1.high, abs=0.02)
+    result = one_way_from_means(means["mean"], means["sd"], means["n"])
+    assert result.icc1.value == pytest.approx(raw.icc1.value, rel=1e-12)
+    assert result.icc1k.value == pytest.approx(raw.icc1k.value, rel=1e-12)
+    assert result.icc1.low == pytest.approx(raw.icc1.low, abs=0.02)
+    assert result.icc1.high == pytest.approx(raw.icc1.high, abs=0.02)
     anonymous = np.arange(ratings.height)
     top = ceiling(anonymous, ratings["stimulus"], ratings["value"])
-    assert found.ceiling.value == pytest.approx(float(top.overall), abs=0.01)
+    assert result.ceiling.value == pytest.approx(float(top.overall), abs=0.01)
 
 
 def test_equal_counts_have_the_exact_f_interval() -> None:
@@ -50,42 +50,42 @@ def test_equal_counts_have_the_exact_f_interval() -> None:
     ratings = snapshot("opinion", table, rows).ratings
     raw = icc(ratings["rater"], ratings["stimulus"], ratings["value"], interval="model").icc1
     means = means_of(snapshot("opinion", table, rows))
-    found = one_way_from_means(means["mean"], means["sd"], means["n"]).icc1
-    assert [found.low, found.high] == pytest.approx([raw.low, raw.high])
-    assert found.interval == "F"
+    result = one_way_from_means(means["mean"], means["sd"], means["n"]).icc1
+    assert [result.low, result.high] == pytest.approx([raw.low, raw.high])
+    assert result.interval == "F"
 
 
 def test_means_only() -> None:
     table = stimuli(24)
     full = snapshot("conveyance", table, answers("conveyance", table))
     bare = Snapshot.build(study("conveyance"), stimuli=table, means=means_of(full))
-    found = analyze(bare, QUICK)
-    check_reasons(summary_of(found))
-    assert summary_of(found)["kind"] == "conveyance"
+    result = analyze(bare, QUICK)
+    check_reasons(summary_of(result))
+    assert summary_of(result)["kind"] == "conveyance"
     whole = summary_of(analyze(full, QUICK))
-    for here, there in zip(summary_of(found)["anova"], whole["anova"], strict=True):
+    for here, there in zip(summary_of(result)["anova"], whole["anova"], strict=True):
         assert here["F"] == pytest.approx(there["F"]), here["model"]
-    for row in summary_of(found)["systems"]:
+    for row in summary_of(result)["systems"]:
         assert row["mean"]["low"] < row["mean"]["value"] < row["mean"]["high"]
         assert "no single ratings" in row["mean"]["interval"]
-    assert summary_of(found)["reliability"]["valence"]["alpha_interval"]["why_missing"].startswith(
+    assert summary_of(result)["reliability"]["valence"]["alpha_interval"]["why_missing"].startswith(
         "the source gives means"
     )
-    assert summary_of(found)["reliability"]["valence"]["icc1"]["value"] is not None
-    assert all(row["why_missing"] for row in summary_of(found)["mixed"])
-    assert found.labels["method"].unique().to_list() == ["published mean"]
-    assert "published means" in summary_of(found)["verdict"][0]
+    assert summary_of(result)["reliability"]["valence"]["icc1"]["value"] is not None
+    assert all(row["why_missing"] for row in summary_of(result)["mixed"])
+    assert result.labels["method"].unique().to_list() == ["published mean"]
+    assert "published means" in summary_of(result)["verdict"][0]
 
 
 def test_means_without_spread_say_so() -> None:
     means = pl.DataFrame(
         {"stimulus": [f"s{i}" for i in range(24)], "question": "quality", "mean": np.linspace(1, 5, 24)}
     )
-    found = analyze(Snapshot.build(study("opinion"), stimuli=stimuli(24), means=means), QUICK)
-    check_reasons(summary_of(found))
-    assert "spread" in summary_of(found)["reliability"]["quality"]["icc1"]["why_missing"]
-    assert found.labels["low"].null_count() == 24
-    assert summary_of(found)["systems"][0]["mean"]["low"] is not None
+    result = analyze(Snapshot.build(study("opinion"), stimuli=stimuli(24), means=means), QUICK)
+    check_reasons(summary_of(result))
+    assert "spread" in summary_of(result)["reliability"]["quality"]["icc1"]["why_missing"]
+    assert result.labels["low"].null_count() == 24
+    assert summary_of(result)["systems"][0]["mean"]["low"] is not None
 
 
 @pytest.mark.data
@@ -93,32 +93,32 @@ def test_oasis(shared_data: Path) -> None:
     path = shared_data / "oasis" / "norms.csv"
     if not path.is_file():
         pytest.skip("the OASIS norms are not there")
-    found = summary_of(analyze(heartfelt.read(path, format="means"), QUICK))
+    result = summary_of(analyze(heartfelt.read(path, format="means"), QUICK))
     table = pl.read_csv(path)
     for name, expected in (("valence", 0.996), ("arousal", 0.983)):
-        top = found["reliability"][name]["ceiling"]["correlation"]
+        top = result["reliability"][name]["ceiling"]["correlation"]
         mean, sd, n = (table[f"{name}_{part}"].to_numpy() for part in ("mean", "sd", "n"))
         by_hand = np.sqrt(1 - np.mean(sd**2 / n) / mean.var(ddof=1))
         assert top["value"] == pytest.approx(by_hand)
         assert top["value"] == pytest.approx(expected, abs=5e-4)
         assert top["value"] - 0.01 < top["low"] < top["value"] < top["high"] < 1
-        assert any(f"with the labels of {name}" in sentence for sentence in found["verdict"])
-    assert found["counts"]["ratings"] == 0
+        assert any(f"with the labels of {name}" in sentence for sentence in result["verdict"])
+    assert result["counts"]["ratings"] == 0
 
 
 def test_votes_of_unknown_raters() -> None:
     table = stimuli(24)
     rows = [(None, *row[1:]) for row in answers("categories", table)]
-    found = analyze(snapshot("categories", table, rows), QUICK)
-    check_reasons(summary_of(found))
-    trust, agreed = summary_of(found)["reliability"]["emotion"], summary_of(found)["agreement"]["emotion"]
+    result = analyze(snapshot("categories", table, rows), QUICK)
+    check_reasons(summary_of(result))
+    trust, agreed = summary_of(result)["reliability"]["emotion"], summary_of(result)["agreement"]["emotion"]
     assert trust["alpha_nominal"]["value"] is not None
     assert "items" in trust["alpha_nominal"]["interval"]
     assert agreed["fleiss_kappa"]["value"] is not None
     assert "does not say who" in agreed["cohen_kappa"]["why_missing"]
     assert trust["ceiling"]["accuracy"]["value"] is not None
-    assert summary_of(found)["counts"]["answers_of_unknown_raters"] == len(rows)
-    assert found.raters.height == 0
+    assert summary_of(result)["counts"]["answers_of_unknown_raters"] == len(rows)
+    assert result.raters.height == 0
 
 
 def test_numbers_of_unknown_raters_have_a_one_way_reliability() -> None:

@@ -67,24 +67,24 @@ def test_kinds_and_their_parts(kind: str, expected: str) -> None:
 
 def test_a_single_axis_is_no_plane() -> None:
     base = study("conveyance")
-    one = base.changed(questions=base.questions[:1])
-    assert kind_of(one) == "opinion"
-    assert isinstance(find_plane(one), str)
+    each = base.changed(questions=base.questions[:1])
+    assert kind_of(each) == "opinion"
+    assert isinstance(find_plane(each), str)
     table = stimuli(24)
     rows = [row for row in answers("conveyance", table) if row[2] == "valence"]
     schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
-    made = Snapshot.build(one, stimuli=table, ratings=pl.DataFrame(rows, schema=schema, orient="row"))
+    made = Snapshot.build(each, stimuli=table, ratings=pl.DataFrame(rows, schema=schema, orient="row"))
     summary = summary_of(analyze(made, QUICK))
     assert summary["slopes"]
     assert {row["deviation"] for row in summary["anova"]} == {"signed", "absolute"}
 
 
 def test_quadrants_keep_the_studys_names() -> None:
-    found = find_plane(recipe_study("aimoclips"))
-    assert isinstance(found, Plane)
-    assert found.names == ("hv_ha", "lv_ha", "lv_la", "hv_la")
-    assert found.midpoints == (5.0, 5.0)
-    assert found.of_intent["tranquil"] == "hv_la"
+    result = find_plane(recipe_study("aimoclips"))
+    assert isinstance(result, Plane)
+    assert result.names == ("hv_ha", "lv_ha", "lv_la", "hv_la")
+    assert result.midpoints == (5.0, 5.0)
+    assert result.of_intent["tranquil"] == "hv_la"
     plain = find_plane(study("conveyance"))
     assert isinstance(plain, Plane)
     assert plain.of_intent["sad"] == "low valence, low arousal"
@@ -99,9 +99,9 @@ def test_no_midpoint_no_quadrants() -> None:
 def test_a_reference_on_the_midline_lies_in_no_quadrant() -> None:
     base = study("conveyance")
     more = [*base.intents, Intent(id="plain", reference={"valence": 5.0, "arousal": 8.0})]
-    found = find_plane(base.changed(intents=more))
-    assert isinstance(found, Plane)
-    assert "plain" not in found.of_intent
+    result = find_plane(base.changed(intents=more))
+    assert isinstance(result, Plane)
+    assert "plain" not in result.of_intent
 
 
 def test_confusion_by_hand() -> None:
@@ -114,15 +114,15 @@ def test_confusion_by_hand() -> None:
         for q, v in zip(("valence", "arousal"), values, strict=True)
         for r in range(3)
     ]
-    found = summary_of(analyze(snapshot("conveyance", table, rows), QUICK))["quadrants"]
-    assert found["names"][0] == "high valence, high arousal"
-    counts = dict(zip(found["confusion"]["rows"], found["confusion"]["counts"], strict=True))
+    result = summary_of(analyze(snapshot("conveyance", table, rows), QUICK))["quadrants"]
+    assert result["names"][0] == "high valence, high arousal"
+    counts = dict(zip(result["confusion"]["rows"], result["confusion"]["counts"], strict=True))
     assert counts["high valence, high arousal"] == [1, 0, 0, 0, 0]
     assert counts["low valence, low arousal"] == [0, 0, 0, 1, 0]
     assert counts["low valence, high arousal"] == [0, 0, 0, 0, 1]
     assert counts["high valence, low arousal"] == [0, 0, 0, 1, 0]
-    assert found["hit_rate"]["value"] == 0.5
-    assert found["confusion"]["columns"][-1] == "on a midline"
+    assert result["hit_rate"]["value"] == 0.5
+    assert result["confusion"]["columns"][-1] == "on a midline"
 
 
 def test_deviation_by_hand() -> None:
@@ -142,13 +142,13 @@ def test_overlap_by_slices_is_the_exact_overlap() -> None:
         centres = [c.mean(axis=0)[None] for c in clouds]
         covs = [np.cov(c.T) for c in clouds]
         flat = [np.array([[m[0, 0], m[0, 1], m[1, 1]]]) for m in covs]
-        found = overlap_batch(centres[0], flat[0], centres[1], flat[1])
-        assert found[0] == pytest.approx(exact, abs=2e-3)
-    one = rng.normal(size=(2, 25))
-    whole = overlap((one[0], one[1]), (one[0] + 20, one[1]), 100, 0)
+        result = overlap_batch(centres[0], flat[0], centres[1], flat[1])
+        assert result[0] == pytest.approx(exact, abs=2e-3)
+    each = rng.normal(size=(2, 25))
+    whole = overlap((each[0], each[1]), (each[0] + 20, each[1]), 100, 0)
     assert whole.value == 0
-    assert overlap((one[0], one[1]), (one[0], one[1]), 100, 0).value == pytest.approx(1)
-    assert overlap((one[0], one[0]), (one[0], one[1]), 100, 0).is_missing
+    assert overlap((each[0], each[1]), (each[0], each[1]), 100, 0).value == pytest.approx(1)
+    assert overlap((each[0], each[0]), (each[0], each[1]), 100, 0).is_missing
 
 
 def test_ordered_categories_are_also_present_or_absent() -> None:
@@ -160,13 +160,13 @@ def test_ordered_categories_are_also_present_or_absent() -> None:
     )
     made = Snapshot.build(base.study, stimuli=table, ratings=base.ratings, items=items)
     summary = summary_of(analyze(made, QUICK))
-    found = summary["agreement"]["joy"]
-    assert {"gwet_ac2", "cohen_kappa_linear", "cohen_kappa_quadratic"} <= set(found)
-    assert found["binary"]["fleiss_kappa"]["value"] is not None
-    against = found["binary"]["prior_against_majority"]["accuracy"]
+    result = summary["agreement"]["joy"]
+    assert {"gwet_ac2", "cohen_kappa_linear", "cohen_kappa_quadratic"} <= set(result)
+    assert result["binary"]["fleiss_kappa"]["value"] is not None
+    against = result["binary"]["prior_against_majority"]["accuracy"]
     assert 0 <= against["value"] <= 1
-    joined = found["binary"]["with_prior"]["fleiss_kappa"]
-    assert joined["value"] != found["binary"]["fleiss_kappa"]["value"]
+    joined = result["binary"]["with_prior"]["fleiss_kappa"]
+    assert joined["value"] != result["binary"]["fleiss_kappa"]["value"]
     assert summary["agreement_pooled"]["s"]["n_questions"] == 2
     every = summary["breakdown"]["all"][0]
     assert every["n_items"] == 48
@@ -182,10 +182,10 @@ def test_intended_against_answered_categories() -> None:
         for name, intent in table.select("stimulus", "intent").iter_rows()
         for r in range(3)
     ]
-    (found,) = summary_of(analyze(snapshot("categories", table, rows), QUICK))["intent_confusion"]
-    assert found["rows"] == ["angry", "joyful", "sad"]
-    assert found["hit_rate"]["value"] == 1.0
-    assert found["hit_rate"]["n_items"] == 18
+    (result,) = summary_of(analyze(snapshot("categories", table, rows), QUICK))["intent_confusion"]
+    assert result["rows"] == ["angry", "joyful", "sad"]
+    assert result["hit_rate"]["value"] == 1.0
+    assert result["hit_rate"]["n_items"] == 18
 
 
 def test_many_questions_are_taken_together() -> None:
@@ -206,9 +206,9 @@ def test_many_questions_are_taken_together() -> None:
     )
     summary = summary_of(analyze(made, QUICK))
     assert len(summary["reliability"]) == 16
-    one = summary["reliability"][names[0]]
-    assert one["alpha_nominal"]["value"] is not None
-    assert "together" in one["icc1"]["why_missing"]
+    each = summary["reliability"][names[0]]
+    assert each["alpha_nominal"]["value"] is not None
+    assert "together" in each["icc1"]["why_missing"]
     assert summary["reliability_pooled"]["p"]["icc1"]["n_items"] == 96
     assert {row["value"] for row in summary["breakdown"]["task"]} == {"yes", "no"}
     assert any("16 questions" in sentence for sentence in summary["verdict"])
@@ -217,13 +217,13 @@ def test_many_questions_are_taken_together() -> None:
 def test_items_below_the_minimum_are_left_out_everywhere() -> None:
     table = stimuli(24)
     rows = [row for row in answers("opinion", table, chance=1.1) if row[1] != "s3" or row[0] in ("r0", "r1")]
-    found = analyze(snapshot("opinion", table, rows, minimum=3), QUICK)
-    assert "s3" not in found.labels["stimulus"].to_list()
-    left_out = found.ledger.filter(pl.col("stimulus") == "s3")
+    result = analyze(snapshot("opinion", table, rows, minimum=3), QUICK)
+    assert "s3" not in result.labels["stimulus"].to_list()
+    left_out = result.ledger.filter(pl.col("stimulus") == "s3")
     assert left_out["question"].to_list() == ["quality", "alignment"]
     assert left_out["reason"][0] == "2 of the 3 ratings a label needs"
-    assert summary_of(found)["reliability"]["quality"]["icc1"]["n_items"] == 23
-    assert summary_of(found)["counts"]["items_without_label"] == 2
+    assert summary_of(result)["reliability"]["quality"]["icc1"]["n_items"] == 23
+    assert summary_of(result)["counts"]["items_without_label"] == 2
 
 
 def test_covariates() -> None:
@@ -282,8 +282,8 @@ def test_raters_by_hand() -> None:
         level = 2.0 + i % 3
         triple = (("low", level - 1), ("high", level), ("odd", 6.0 - level))
         rows += [(name, f"s{i}", "quality", min(max(v, 1.0), 5.0)) for name, v in triple]
-    found = analyze(snapshot("opinion", table, rows), QUICK).raters
-    by = {row["rater"]: row for row in found.iter_rows(named=True)}
+    result = analyze(snapshot("opinion", table, rows), QUICK).raters
+    by = {row["rater"]: row for row in result.iter_rows(named=True)}
     assert by["high"]["n"] == 9
     assert by["high"]["mean"] == pytest.approx(3.0)
     assert by["high"]["sd"] == pytest.approx(np.std([2, 3, 4] * 3, ddof=1))
@@ -300,7 +300,7 @@ def test_questions_of_text_take_no_part() -> None:
         questions=[Question(id="why", text="why", scale="t"), Question(id="ok", text="ok", scale="y")],
     )
     made = Snapshot.build(base, stimuli=stimuli(3))
-    assert [one.id for one in prepare(made).questions] == ["ok"]
+    assert [question.id for question in prepare(made).questions] == ["ok"]
     only = base.changed(questions=base.questions[:1], scales={"t": FreeText(type="text")})
     summary = summary_of(analyze(Snapshot.build(only, stimuli=stimuli(3)), QUICK))
     assert summary["why_missing"]["reliability"] == "no question is answered with numbers or categories"
@@ -352,4 +352,4 @@ def test_progress_is_told() -> None:
 def test_scales_with_points_are_numbers() -> None:
     assert Points(type="points", points=5).level == "interval"
     made = snapshot("opinion", stimuli(6), answers("opinion", stimuli(6)))
-    assert all(one.numbers and not one.categorical for one in prepare(made).questions)
+    assert all(question.numbers and not question.categorical for question in prepare(made).questions)

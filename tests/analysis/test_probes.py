@@ -71,15 +71,15 @@ def bare(spread: float, seed: int = 0) -> Snapshot:
 
 def system_effect(snap: Snapshot) -> tuple[float, str]:
     """The p-value of the systems, and the better system."""
-    found = summary_of(analyze(snap, AnalyzeOptions()))
-    row = next(row for row in found["anova"] if row["effect"] == "system")
-    best = max(found["systems"], key=lambda row: row["mean"]["value"])
+    result = summary_of(analyze(snap, AnalyzeOptions()))
+    row = next(row for row in result["anova"] if row["effect"] == "system")
+    best = max(result["systems"], key=lambda row: row["mean"]["value"])
     return row["p"], best["system"]
 
 
 def test_anchors_do_not_hide_a_real_difference() -> None:
     with_anchors, undeclared, without = (
-        system_effect(one) for one in (snapshot(1.0), snapshot(1.0, study(())), bare(1.0))
+        system_effect(each) for each in (snapshot(1.0), snapshot(1.0, study(())), bare(1.0))
     )
     assert undeclared[0] > 0.05
     assert undeclared[1] == "synthetic"
@@ -95,8 +95,8 @@ def test_anchors_do_not_inflate_reliability() -> None:
         "undeclared": snapshot(0.0, study(())),
         "bare": bare(0.0),
     }.items():
-        found = summary_of(analyze(snap, AnalyzeOptions()))
-        figures[name] = found["reliability"]["quality"]["icc1"]["value"]
+        result = summary_of(analyze(snap, AnalyzeOptions()))
+        figures[name] = result["reliability"]["quality"]["icc1"]["value"]
     assert figures["undeclared"] > figures["bare"] + 0.3
     assert figures["declared"] == pytest.approx(figures["bare"], abs=1e-12)
 
@@ -123,12 +123,12 @@ def test_what_was_taken_out_is_in_the_ledger_and_counted() -> None:
     ]
     assert snap.counts["stimuli"] == 27
     assert after.counts["stimuli"] == 24
-    found = analyze(snap, AnalyzeOptions())
-    counts = summary_of(found)["counts"]
+    result = analyze(snap, AnalyzeOptions())
+    counts = summary_of(result)["counts"]
     assert (counts["stimuli"], counts["probe_stimuli"], counts["answers_to_probes"]) == (24, 3, 48)
     assert counts["answers"] == 24 * 16
-    assert any("3 stimuli are probes" in note for note in summary_of(found)["notes"])
-    assert set(found.ledger.filter(pl.col("stage") == "probes")["stimulus"]) == set(ANCHORS)
+    assert any("3 stimuli are probes" in note for note in summary_of(result)["notes"])
+    assert set(result.ledger.filter(pl.col("stage") == "probes")["stimulus"]) == set(ANCHORS)
 
 
 def test_a_snapshot_without_probes_is_itself() -> None:

@@ -23,9 +23,9 @@ def colluders() -> Analysis:
 
 
 def test_parallel_answers_come_with_their_figures(colluders: Analysis) -> None:
-    found = summary_of(colluders)["screening"]
-    assert found["parallel"]
-    for pair in found["parallel"]:
+    result = summary_of(colluders)["screening"]
+    assert result["parallel"]
+    for pair in result["parallel"]:
         assert set(pair) == {"raters", "positions", "correlation", "share", "expected_share", "p"}
         assert 0 < pair["expected_share"] < pair["share"] <= 1
     words = parallel_words(colluders.summary.screening.parallel)
@@ -44,29 +44,29 @@ def test_the_chance_of_equal_answers_by_hand() -> None:
 
 
 def test_standards_are_kept_apart_from_findings(colluders: Analysis) -> None:
-    found = summary_of(colluders)["screening"]
-    rules = {reason.split(":")[0] for reasons in found["flagged"].values() for reason in reasons}
+    result = summary_of(colluders)["screening"]
+    rules = {reason.split(":")[0] for reasons in result["flagged"].values() for reason in reasons}
     others = {
-        reason.split(":")[0] for reasons in found["flagged_by_standards"].values() for reason in reasons
+        reason.split(":")[0] for reasons in result["flagged_by_standards"].values() for reason in reasons
     }
     assert not rules & {"bt500", "p913", "bias", "anchor"}
     assert others <= {"bt500", "p913", "bias", "anchor"}
-    assert set(found["dropped_by_default"]) <= set(found["flagged"])
+    assert set(result["dropped_by_default"]) <= set(result["flagged"])
     table = colluders.raters
-    assert set(table.filter(pl.col("flags") != "")["rater"]) == set(found["flagged"])
+    assert set(table.filter(pl.col("flags") != "")["rater"]) == set(result["flagged"])
     assert set(table.filter(pl.col("flags_by_standards") != "")["rater"]) == set(
-        found["flagged_by_standards"]
+        result["flagged_by_standards"]
     )
 
 
 def test_half_a_panel_of_straight_liners_is_in_the_verdict() -> None:
-    found = analyze(constant_study(Design(24, 60, 24, questions=1), 1, 12), AnalyzeOptions())
-    assert len(summary_of(found)["screening"]["dropped_by_default"]) == 12
-    assert "12 of 24 raters are flagged" in " ".join(summary_of(found)["verdict"])
-    mine = found.raters.filter(pl.col("rater") == "r000").row(0, named=True)
+    result = analyze(constant_study(Design(24, 60, 24, questions=1), 1, 12), AnalyzeOptions())
+    assert len(summary_of(result)["screening"]["dropped_by_default"]) == 12
+    assert "12 of 24 raters are flagged" in " ".join(summary_of(result)["verdict"])
+    mine = result.raters.filter(pl.col("rater") == "r000").row(0, named=True)
     assert mine["flags"] == "straight-lining"
     assert "informativeness: all answers to a question are the same" in mine["not_judged"]
-    assert "(12)" in str(section(found, {}).html)
+    assert "(12)" in str(section(result, {}).html)
 
 
 def test_a_question_with_one_right_answer_makes_nobody_constant() -> None:
@@ -79,6 +79,6 @@ def test_a_question_with_one_right_answer_makes_nobody_constant() -> None:
     ]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value", "position"], orient="row")
     snap = Snapshot.build(parse_study(text), stimuli=ratings.select("stimulus").unique(), ratings=ratings)
-    found = analyze(snap, AnalyzeOptions())
-    assert summary_of(found)["screening"]["dropped_by_default"] == []
-    assert "same answer throughout" not in " ".join(summary_of(found)["verdict"])
+    result = analyze(snap, AnalyzeOptions())
+    assert summary_of(result)["screening"]["dropped_by_default"] == []
+    assert "same answer throughout" not in " ".join(summary_of(result)["verdict"])

@@ -52,11 +52,11 @@ def two_languages(
 
 
 def test_groups_are_compared_on_the_same_stimuli() -> None:
-    found = analyze(two_languages(higher=0.9), AnalyzeOptions(resamples=100, by="language"))
-    by = summary_of(found)["by"]
+    result = analyze(two_languages(higher=0.9), AnalyzeOptions(resamples=100, by="language"))
+    by = summary_of(result)["by"]
     check_reasons(by)
     json.dumps(by, allow_nan=False)
-    assert [one["group"] for one in by["groups"]] == ["English", "German"]
+    assert [each["group"] for each in by["groups"]] == ["English", "German"]
     (row,) = [r for r in by["differences"] if r["system"] == "all" and r["question"] == "quality"]
     assert row["difference"]["value"] == pytest.approx(-0.9, abs=0.5)
     assert row["difference"]["low"] < row["difference"]["value"] < row["difference"]["high"] < 0
@@ -64,7 +64,7 @@ def test_groups_are_compared_on_the_same_stimuli() -> None:
     assert row["p_alone"] <= row["p"]
     assert "two-way jackknife" in row["difference"]["interval"]
     assert {r["system"] for r in by["differences"] if r["question"] == "quality"} == {"all", "M0", "M1", "M2"}
-    words = " ".join(summary_of(found)["verdict_groups"]["raters"])
+    words = " ".join(summary_of(result)["verdict_groups"]["raters"])
     assert "English raters answer quality lower than German raters by" in words
     for group in by["rows"]:
         if group["question"] == "quality":
@@ -164,15 +164,15 @@ def test_small_groups_and_raters_who_did_not_say() -> None:
     made = Snapshot.build(source.study, stimuli=source.stimuli, ratings=source.ratings, raters=people)
     by = summary_of(analyze(made, AnalyzeOptions(resamples=100, by="language")))["by"]
     assert by["not_stated"] == 1
-    found = analyze(made, AnalyzeOptions(resamples=100, by="expert"))
-    check_reasons(summary_of(found)["by"])
+    result = analyze(made, AnalyzeOptions(resamples=100, by="expert"))
+    check_reasons(summary_of(result)["by"])
     (small,) = [
-        r for r in summary_of(found)["by"]["rows"] if (r["group"], r["question"]) == ("true", "quality")
+        r for r in summary_of(result)["by"]["rows"] if (r["group"], r["question"]) == ("true", "quality")
     ]
     assert small["why_missing"] == "2 raters in this group; at least 3 are needed"
     assert small["n_raters"] == 2
     assert small["mean"]["value"] is None
-    words = " ".join(summary_of(found)["verdict_groups"]["raters"])
+    words = " ".join(summary_of(result)["verdict_groups"]["raters"])
     assert "Too small to report: true: 2 raters in this group" in words
     assert "The groups cannot be compared" in words
 
@@ -196,9 +196,9 @@ def test_groups_that_rated_different_stimuli_are_not_compared() -> None:
 
 
 def test_the_page_has_a_section_and_a_figure() -> None:
-    found = analyze(two_languages(higher=0.9), AnalyzeOptions(resamples=100, by="language"))
-    charts = charts_of(found)
-    section = section_of(found, charts)
+    result = analyze(two_languages(higher=0.9), AnalyzeOptions(resamples=100, by="language"))
+    charts = charts_of(result)
+    section = section_of(result, charts)
     assert section is not None
     assert "German" in section.html
     assert 'data-figure="rater-groups"' in section.html

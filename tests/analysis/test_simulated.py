@@ -30,9 +30,9 @@ def planted() -> tuple[simulate.Simulated, Analysis]:
 
 
 def test_careless_raters_are_left_out(planted: tuple[simulate.Simulated, Analysis]) -> None:
-    sim, found = planted
+    sim, result = planted
     careless = set(sim.raters.filter(pl.col("kind") != "honest")["rater"])
-    dropped = set(summary_of(found)["screening"]["dropped_by_default"])
+    dropped = set(summary_of(result)["screening"]["dropped_by_default"])
     assert len(careless) == 6
     assert len(dropped & careless) >= 5
     assert len(dropped - careless) <= 3
@@ -40,9 +40,9 @@ def test_careless_raters_are_left_out(planted: tuple[simulate.Simulated, Analysi
 
 @pytest.mark.parametrize("question", ["valence", "arousal"])
 def test_planted_slopes_are_recovered(planted: tuple[simulate.Simulated, Analysis], question: str) -> None:
-    sim, found = planted
+    sim, result = planted
     truth = sim.truth.filter(pl.col("question") == question)
-    for row in summary_of(found)["slopes"]:
+    for row in summary_of(result)["slopes"]:
         if row["question"] != question or row["system"] == "all":
             continue
         mine = truth.filter(pl.col("system") == row["system"])
@@ -53,13 +53,13 @@ def test_planted_slopes_are_recovered(planted: tuple[simulate.Simulated, Analysi
 
 
 def test_planted_shifts_are_recovered(planted: tuple[simulate.Simulated, Analysis]) -> None:
-    sim, found = planted
+    sim, result = planted
     true = sim.truth.group_by("system", "question").agg(
         (pl.col("true") - pl.col("intended")).mean().alias("shift")
     )
     shift = {(system, question): value for system, question, value in true.iter_rows()}
     inside = 0
-    for row in summary_of(found)["systems"]:
+    for row in summary_of(result)["systems"]:
         planted_shift = shift[(row["system"], row["question"])]
         assert row["deviation"]["value"] == pytest.approx(planted_shift, abs=0.35)
         inside += row["deviation"]["low"] <= planted_shift <= row["deviation"]["high"]
@@ -67,10 +67,10 @@ def test_planted_shifts_are_recovered(planted: tuple[simulate.Simulated, Analysi
 
 
 def test_the_most_faithful_system_ranks_first_and_apart(planted: tuple[simulate.Simulated, Analysis]) -> None:
-    _, found = planted
+    _, result = planted
     for question in ("valence", "arousal"):
         rows = sorted(
-            (r for r in summary_of(found)["systems"] if r["question"] == question),
+            (r for r in summary_of(result)["systems"] if r["question"] == question),
             key=lambda r: int(r["rank"]),
         )
         assert rows[0]["system"] == "Pluckbox"
@@ -79,11 +79,11 @@ def test_the_most_faithful_system_ranks_first_and_apart(planted: tuple[simulate.
 
 
 def test_effects_are_found_on_labels_and_on_ratings(planted: tuple[simulate.Simulated, Analysis]) -> None:
-    _, found = planted
-    for row in summary_of(found)["anova"] + summary_of(found)["mixed"]:
+    _, result = planted
+    for row in summary_of(result)["anova"] + summary_of(result)["mixed"]:
         if row["effect"] == "system" and row["deviation"] == "signed":
             assert row["p"] < 1e-6, row["model"]
-    assert summary_of(found)["quadrants"]["hit_rate_by_system"]["Pluckbox"]["value"] > 0.85
+    assert summary_of(result)["quadrants"]["hit_rate_by_system"]["Pluckbox"]["value"] > 0.85
 
 
 def test_no_difference_is_not_called_one() -> None:
@@ -91,12 +91,12 @@ def test_no_difference_is_not_called_one() -> None:
     same = Conveyance({"valence": 0.7, "arousal": 0.7}, {}, 0.5)
     options = simulate.TruthOptions(systems=dict.fromkeys(simulate.SYSTEMS, same), cell_sd=0.0)
     sim = simulate.study_ratings(table, 40, truth_options=options, seed=11)
-    found = summary_of(analyze(simulated(sim, table), AnalyzeOptions(resamples=100)))
-    rows = [r for r in found["anova"] if r["effect"] == "system" and r["model"] == "system + intent"]
+    result = summary_of(analyze(simulated(sim, table), AnalyzeOptions(resamples=100)))
+    rows = [r for r in result["anova"] if r["effect"] == "system" and r["model"] == "system + intent"]
     assert all(row["p"] > 0.01 for row in rows)
     assert not any(
         row["significant"]
-        for row in found["pairwise"]
+        for row in result["pairwise"]
         if row["factor"] == "system" and row["deviation"] == "signed"
     )
-    assert any("not evidence" in sentence for sentence in found["verdict"])
+    assert any("not evidence" in sentence for sentence in result["verdict"])

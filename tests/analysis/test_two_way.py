@@ -67,29 +67,29 @@ def test_without_each_rater_against_brute_force() -> None:
         reference = items["intent"].replace_strict(X, return_dtype=pl.Float64)
         return float((items["mean"] - reference).abs().mean())  # type: ignore[arg-type]  # a mean of floats
 
-    found = of(mean_changes(data, first, lambda mean, at: np.abs(mean[:, 0] - x[at])))
-    assert found.value == pytest.approx(absolute(ratings))
+    result = of(mean_changes(data, first, lambda mean, at: np.abs(mean[:, 0] - x[at])))
+    assert result.value == pytest.approx(absolute(ratings))
     names = (
         ratings.join(table(ratings).select("item"), on="item")
         .sort("item", "rater")["rater"]
         .unique(maintain_order=True)
     )
-    by_name = dict(zip(names, found.by_rater.tolist(), strict=True))
+    by_name = dict(zip(names, result.by_rater.tolist(), strict=True))
     for name, change in by_name.items():
         without = absolute(ratings.filter(pl.col("rater") != name))
-        assert change == pytest.approx(without - found.value, abs=1e-12)
+        assert change == pytest.approx(without - result.value, abs=1e-12)
 
 
 def test_slope_is_least_squares_and_its_rater_changes_are_exact() -> None:
     ratings = drawn(np.random.default_rng(4), 9, 3)
     data, x, first = laid(ratings)
-    found = slope_changes(data, first, x)
-    assert not isinstance(found, str)
+    result = slope_changes(data, first, x)
+    assert not isinstance(result, str)
     items = table(ratings)
     y = items["mean"].to_numpy()
     slope, intercept = np.polyfit(x[first], y[first], 1)
-    assert found[0].value == pytest.approx(slope)
-    assert found[1].value == pytest.approx(intercept)
+    assert result[0].value == pytest.approx(slope)
+    assert result[1].value == pytest.approx(intercept)
     everyone = sorted(ratings["rater"].unique().to_list())
     order = ratings.sort("item", "rater")["rater"].unique(maintain_order=True).to_list()
     for name in everyone:
@@ -97,25 +97,25 @@ def test_slope_is_least_squares_and_its_rater_changes_are_exact() -> None:
         if part.height < items.height:
             continue
         without = np.polyfit(x[first], part["mean"].to_numpy()[first], 1)[0]
-        assert found[0].by_rater[order.index(name)] == pytest.approx(without - slope, abs=1e-12)
+        assert result[0].by_rater[order.index(name)] == pytest.approx(without - slope, abs=1e-12)
 
 
 def test_variance_of_stimuli_is_that_of_a_stratified_mean() -> None:
     ratings = drawn(np.random.default_rng(5), 6, 5)
     data, _, first = laid(ratings)
-    found = of(mean_changes(data, first, lambda mean, _: mean[:, 0]))
+    result = of(mean_changes(data, first, lambda mean, _: mean[:, 0]))
     items = table(ratings).filter(pl.col("system") == "P")
     parts = items.group_by("intent").agg(pl.len().alias("n"), pl.var("mean").alias("v"))
     expected = sum(n / items.height**2 * v for n, v in parts.select("n", "v").iter_rows())
-    assert found.stimuli.variance == pytest.approx(expected)
+    assert result.stimuli.variance == pytest.approx(expected)
 
 
 def test_single_stimuli_of_a_cell_are_taken_together() -> None:
     ratings = drawn(np.random.default_rng(6), 6, 1, rate=1.0)
     data, _, _ = laid(ratings)
-    found = of(mean_changes(data, np.ones(6, np.bool_), lambda mean, _: mean[:, 0]))
+    result = of(mean_changes(data, np.ones(6, np.bool_), lambda mean, _: mean[:, 0]))
     means = table(ratings)["mean"].to_numpy()
-    assert found.stimuli.variance == pytest.approx(means.var(ddof=1) / 6)
+    assert result.stimuli.variance == pytest.approx(means.var(ddof=1) / 6)
 
 
 def test_intervals_cover() -> None:
@@ -128,8 +128,8 @@ def test_intervals_cover() -> None:
         size = of(mean_changes(data, first, lambda m, at, x=x: np.abs(m[:, 0] - x[at])))  # type: ignore[misc]  # bound now
         line = slope_changes(data, first, x)
         assert not isinstance(line, str)
-        for place, one in enumerate((mean[0], size, difference(*mean), line[0])):
-            e = estimate(one, "")
+        for place, each in enumerate((mean[0], size, difference(*mean), line[0])):
+            e = estimate(each, "")
             values[k, place] = (float(e), e.low or 0.0, e.high or 0.0)
     centre = values[:, :, 0].mean(axis=0)
     hits = ((values[:, :, 1] <= centre) & (centre <= values[:, :, 2])).mean(axis=0)
@@ -141,8 +141,8 @@ def test_intervals_cover() -> None:
 def test_few_or_unknown_raters_are_named() -> None:
     ratings = drawn(np.random.default_rng(7), 2, 3, rate=1.0)
     data, _, first = laid(ratings)
-    found = estimate(mean_changes(data, first, lambda mean, _: mean[:, 0]), "mean")
-    assert found.interval.startswith("jackknife over stimuli (only 2 raters)")
+    result = estimate(mean_changes(data, first, lambda mean, _: mean[:, 0]), "mean")
+    assert result.interval.startswith("jackknife over stimuli (only 2 raters)")
     items = table(ratings)
     unknown = stimuli_of(items, [ratings], ["mean"], "nobody knows")
     named = estimate(mean_changes(unknown, first, lambda mean, _: mean[:, 0]), "mean")
@@ -158,23 +158,23 @@ def test_no_width_is_no_interval() -> None:
     schema = {"rater": pl.String, "item": pl.String, "value": pl.Float64}
     rows = [(f"r{r}", f"Pa{k}", 3.0) for r in range(4) for k in range(4)]
     data, x, first = laid(pl.DataFrame(rows, schema=schema, orient="row"))
-    found = of(mean_changes(data, first, lambda mean, _: mean[:, 0]))
-    assert isinstance(error_of(found), str)
-    assert estimate(found, "mean").why_no_interval
+    result = of(mean_changes(data, first, lambda mean, _: mean[:, 0]))
+    assert isinstance(error_of(result), str)
+    assert estimate(result, "mean").why_no_interval
     assert slope_changes(data, first, x) == "the intended coordinate does not vary"
 
 
 def test_shares_stay_between_nought_and_one() -> None:
     data, x, _ = laid(drawn(np.random.default_rng(8), 12, 5))
     every = np.ones(len(data.names), np.bool_)
-    found = estimate(
+    result = estimate(
         mean_changes(data, every, lambda m, at: ((m[:, 0] > 5) == (x[at] > 5)).astype(np.float64)),
         "hits",
         "share",
     )
-    assert found.low is not None
-    assert found.high is not None
-    assert 0 < found.low < float(found) < found.high < 1
+    assert result.low is not None
+    assert result.high is not None
+    assert 0 < result.low < float(result) < result.high < 1
     sure = estimate(mean_changes(data, every, lambda m, _: np.ones(m.shape[0])), "hits", "share")
     assert sure.low is None
     assert not math.isnan(float(sure))

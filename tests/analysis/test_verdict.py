@@ -177,11 +177,11 @@ def test_chance_by_hand() -> None:
     intended = ["a", "a", "b", "b"] * 10
     perceived = [*intended[:20], *(["a"] * 20)]
     system = ["x"] * 20 + ["y"] * 20
-    found = chance_of_hits(intended, perceived, system, 0)
-    assert found is not None
-    assert found.share == pytest.approx((20 * 0.5 + 20 * 0.5) / 40)
-    assert found.p is not None
-    assert found.p < 0.001
+    result = chance_of_hits(intended, perceived, system, 0)
+    assert result is not None
+    assert result.share == pytest.approx((20 * 0.5 + 20 * 0.5) / 40)
+    assert result.p is not None
+    assert result.p < 0.001
     always = chance_of_hits(["a"] * 5, ["a"] * 5, ["x"] * 5, 0)
     assert always is not None
     assert always.p is None
@@ -226,25 +226,25 @@ def test_the_corrected_deviation_is_that_without_noise(centre: float, spread: fl
     rng = np.random.default_rng(0)
     true = rng.normal(centre, spread, 20_000)
     seen = true + rng.normal(0, noise, true.size)
-    found = float(without_noise(seen, np.full(true.size, noise**2)).mean())
+    result = float(without_noise(seen, np.full(true.size, noise**2)).mean())
     want, plain = float(np.abs(true).mean()), float(np.abs(seen).mean())
-    assert abs(found - want) < 0.04
-    assert abs(found - want) <= abs(plain - want) + 0.01
+    assert abs(result - want) < 0.04
+    assert abs(result - want) <= abs(plain - want) + 0.01
     assert without_noise(seen, np.zeros(true.size)) == pytest.approx(np.abs(seen))
 
 
 def test_no_ratings_twice_no_noise_known() -> None:
     table = stimuli(12)
     rows: list[Row] = [("r", f"s{i}", q, float(1 + i % 9)) for i in range(12) for q in ("valence", "arousal")]
-    laid = stimulus_scores(prepare(snapshot("conveyance", table, rows)).questions[0])
-    assert "noise of the means is unknown" in str(laid.changes(np.ones(12, dtype=bool), "corrected"))
+    layout = stimulus_scores(prepare(snapshot("conveyance", table, rows)).questions[0])
+    assert "noise of the means is unknown" in str(layout.changes(np.ones(12, dtype=bool), "corrected"))
 
 
 def test_the_rise_in_alpha_is_cross_fitted(clips: Analysis) -> None:
     assert summary_of(clips)["screening"]["dropped_by_default"]
-    found = summary_of(clips)["crossfit"]
-    assert len(found["left_out"]) == 2
-    rows = {row["question"]: row for row in found["questions"]}
+    result = summary_of(clips)["crossfit"]
+    assert len(result["left_out"]) == 2
+    rows = {row["question"]: row for row in result["questions"]}
     assert set(rows) == {"valence", "arousal"}
     for row in rows.values():
         assert row["figure"] == "alpha_interval"
@@ -268,10 +268,12 @@ def test_raters_chosen_by_agreement_alone_gain_nothing_on_held_out_stimuli() -> 
     worst = sorted(
         range(30), key=lambda r: np.corrcoef(value[first & (rater == r)], others[first & (rater == r)])[0, 1]
     )[:10]
-    kept = ~np.isin(rater, worst)
+    retained = ~np.isin(rater, worst)
     rises = []
     for half in (first, ~first):
-        rows = [alpha(rater[rows], item[rows], value[rows], "interval").value for rows in (half, half & kept)]
+        rows = [
+            alpha(rater[rows], item[rows], value[rows], "interval").value for rows in (half, half & retained)
+        ]
         rises.append((rows[1] or 0.0) - (rows[0] or 0.0))
     assert rises[0] > 0.02 > rises[1]
 
@@ -280,13 +282,13 @@ def test_raters_who_gave_nothing_are_not_counted_as_having_rated() -> None:
     table = stimuli(12)
     base = snapshot("opinion", table, answers("opinion", table, raters=6))
     people = pl.DataFrame({"rater": [*(f"r{k}" for k in range(6)), "silent", "also silent"]})
-    found = analyze(Snapshot.build(base.study, stimuli=table, ratings=base.ratings, raters=people), QUICK)
-    counts = summary_of(found)["counts"]
+    result = analyze(Snapshot.build(base.study, stimuli=table, ratings=base.ratings, raters=people), QUICK)
+    counts = summary_of(result)["counts"]
     assert (counts["raters"], counts["raters_kept"], counts["raters_without_ratings"]) == (6, 6, 2)
-    assert "6 people gave" in group(found, "raters")
-    assert "2 listed raters gave none" in group(found, "raters")
-    assert "8 raters" not in " ".join(summary_of(found)["verdict"])
-    assert "6 raters gave" in summary_of(found)["methods"]
+    assert "6 people gave" in group(result, "raters")
+    assert "2 listed raters gave none" in group(result, "raters")
+    assert "8 raters" not in " ".join(summary_of(result)["verdict"])
+    assert "6 raters gave" in summary_of(result)["methods"]
 
 
 @pytest.mark.parametrize(
@@ -306,11 +308,11 @@ def test_present_is_said_only_where_something_can_be_present(scale: AnyScale, pr
     rows: list[Row] = [
         (f"r{r}", f"s{i}", "q", float((i + (rng.random() < 0.3)) % top)) for r in range(5) for i in range(12)
     ]
-    found = analyze(made(scale, rows, ["q"], stimuli(12)), QUICK)
-    every = summary_of(found)["breakdown"]["all"][0]
+    result = analyze(made(scale, rows, ["q"], stimuli(12)), QUICK)
+    every = summary_of(result)["breakdown"]["all"][0]
     assert (every["present"]["value"] is not None) == present
-    assert ("binary" in summary_of(found)["agreement"]["q"]) == (present and top > 2)
-    section = sections.agreement(found, charts_of(found))
+    assert ("binary" in summary_of(result)["agreement"]["q"]) == (present and top > 2)
+    section = sections.agreement(result, charts_of(result))
     assert section is not None
     assert (">present<" in section.html) == present
 
@@ -323,15 +325,15 @@ def test_an_ordered_scale_leads_with_an_ordinal_coefficient() -> None:
         for r in range(6)
         for i in range(20)
     ]
-    found = analyze(made(scale, rows, ["q"], stimuli(20)), QUICK)
-    assert summary_of(found)["agreement"]["q"]["leading"] == "alpha_ordinal"
-    sentence = next(s for s in summary_of(found)["verdict"] if s.startswith("On q,"))
+    result = analyze(made(scale, rows, ["q"], stimuli(20)), QUICK)
+    assert summary_of(result)["agreement"]["q"]["leading"] == "alpha_ordinal"
+    sentence = next(s for s in summary_of(result)["verdict"] if s.startswith("On q,"))
     assert "Krippendorff's alpha, ordinal," in sentence
-    assert "Fleiss" not in " ".join(summary_of(found)["verdict"])
-    section = sections.agreement(found, charts_of(found))
+    assert "Fleiss" not in " ".join(summary_of(result)["verdict"])
+    section = sections.agreement(result, charts_of(result))
     assert section is not None
     assert section.html.index("alpha (ordinal)") < section.html.index("Fleiss")
-    panels = charts_of(found)["agreement"].panels  # type: ignore[union-attr]  # a chart: the study has categories
+    panels = charts_of(result)["agreement"].panels  # type: ignore[union-attr]  # a chart: the study has categories
     assert panels[0].title == "Krippendorff's alpha (ordinal)"
 
 
@@ -353,23 +355,23 @@ def many(count: int, scale: AnyScale, top: int) -> Snapshot:
 
 
 def test_four_questions_stand_for_themselves() -> None:
-    found = analyze(many(4, YesNo(type="yes-no"), 2), QUICK)
-    assert list(main_questions(found.summary)) == ["q0", "q1", "q2", "q3"]
-    assert not any("4 questions" in sentence for sentence in summary_of(found)["verdict"])
-    words = group(found, "reliability")
+    result = analyze(many(4, YesNo(type="yes-no"), 2), QUICK)
+    assert list(main_questions(result.summary)) == ["q0", "q1", "q2", "q3"]
+    assert not any("4 questions" in sentence for sentence in summary_of(result)["verdict"])
+    words = group(result, "reliability")
     for name in ("q0", "q1", "q2", "q3"):
         assert f"On {name}, " in words
 
 
 def test_of_many_questions_those_that_matter_are_spoken_of_and_the_rest_summed_up() -> None:
-    found = analyze(many(9, Ordered(type="ordered", categories=["bad", "fair", "good"]), 3), QUICK)
-    chosen, rest = covered(found.summary)
+    result = analyze(many(9, Ordered(type="ordered", categories=["bad", "fair", "good"]), 3), QUICK)
+    chosen, rest = covered(result.summary)
     assert len(chosen) == 4
     assert chosen[0] == "q8"
-    assert "Of the other 5 questions" in group(found, "reliability")
-    assert "Of the other 5 questions, systems differ in" in group(found, "systems")
+    assert "Of the other 5 questions" in group(result, "reliability")
+    assert "Of the other 5 questions, systems differ in" in group(result, "systems")
     sizes = {
-        row["outcome"]: row["eta_squared"] for row in summary_of(found)["anova"] if row["effect"] == "system"
+        row["outcome"]: row["eta_squared"] for row in summary_of(result)["anova"] if row["effect"] == "system"
     }
     assert min(sizes[name] for name in chosen) >= max(sizes[name] for name in rest)
 
@@ -387,15 +389,15 @@ def test_questions_with_references_come_first() -> None:
 
 
 def test_a_policy_that_leaves_raters_out_is_named_with_counts(clips: Analysis) -> None:
-    found = analyze(clips.all_ratings, AnalyzeOptions(policy="default", resamples=100))
-    dropped = len(summary_of(found)["screening"]["dropped"])
+    result = analyze(clips.all_ratings, AnalyzeOptions(policy="default", resamples=100))
+    dropped = len(summary_of(result)["screening"]["dropped"])
     assert dropped
-    total = summary_of(found)["counts"]["raters"]
-    assert f"the policy 'default' left out {dropped} of {total} raters" in summary_of(found)["verdict"][0]
-    words = group(found, "raters")
+    total = summary_of(result)["counts"]["raters"]
+    assert f"the policy 'default' left out {dropped} of {total} raters" in summary_of(result)["verdict"][0]
+    words = group(result, "raters")
     assert f"Under the policy 'default', {dropped} of {total} raters were left out" in words
     assert f"those of the other {total - dropped}" in words
-    assert "would leave out F is" not in " ".join(summary_of(found)["verdict"])
+    assert "would leave out F is" not in " ".join(summary_of(result)["verdict"])
     assert "left out" not in summary_of(clips)["verdict"][0]
 
 

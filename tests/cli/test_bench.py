@@ -37,8 +37,8 @@ def source(tmp_path: Path) -> Path:
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, list[str]]:
     code = main([str(argument) for argument in arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err.strip().splitlines()
+    answer = capsys.readouterr()
+    return code, answer.out, answer.err.strip().splitlines()
 
 
 def test_several_models_give_a_table_and_a_report(
@@ -52,17 +52,17 @@ def test_several_models_give_a_table_and_a_report(
     assert all(name in text for name in models)
     assert f"Report: {out / 'report.html'}" in text
     assert {path.name for path in (out / "runs").iterdir()} == set(models)
-    said = json.loads((out / "scores.json").read_text())
-    assert said["models"] == list(models)
-    ranks = {rank["model"]: rank for rank in said["ranks"]}
+    answer = json.loads((out / "scores.json").read_text())
+    assert answer["models"] == list(models)
+    ranks = {rank["model"]: rank for rank in answer["ranks"]}
     assert ranks["human"]["place"] is None
-    assert said["ranks"][0]["model"] == "intent"
+    assert answer["ranks"][0]["model"] == "intent"
     # Two clips a cell are too few for it to beat chance, and a sham never does.
     for model in ("intent", "sham"):
         assert (ranks[model]["place"], ranks[model]["why_none"]) == (None, "it does not beat chance")
     assert "does not beat chance" in text
-    assert said["heartfelt_version"] == __version__
-    assert said["model_info"]["sham"]["identity"].startswith("sham ")
+    assert answer["heartfelt_version"] == __version__
+    assert answer["model_info"]["sham"]["identity"].startswith("sham ")
 
 
 def test_a_second_bench_asks_only_for_what_is_missing(
@@ -74,9 +74,9 @@ def test_a_second_bench_asks_only_for_what_is_missing(
     before = (out / "scores.json").read_bytes()
     assert run(*first, capsys=capsys)[0] == 0
     assert (out / "scores.json").read_bytes() == before
-    told = json.loads((out / "runs" / "intent" / "run.json").read_text())
-    assert told["counts"]["kept"] == told["counts"]["items"] == 48
-    assert told["counts"]["asked"] == 0
+    message = json.loads((out / "runs" / "intent" / "run.json").read_text())
+    assert message["counts"]["kept"] == message["counts"]["items"] == 48
+    assert message["counts"]["asked"] == 0
     assert run(*first, "-p", "constant", capsys=capsys)[0] == 0
     assert json.loads((out / "scores.json").read_text())["models"] == ["intent", "constant"]
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
@@ -123,8 +123,8 @@ def test_a_frozen_benchmark_and_its_parts(tmp_path: Path, capsys: pytest.Capture
         capsys=capsys,
     )
     assert code == 0
-    said = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert said["coverage"]["constant:5"]["valence"]["items"] == frozen.part("test").height
+    answer = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert answer["coverage"]["constant:5"]["valence"]["items"] == frozen.part("test").height
 
 
 def test_a_policy_is_told(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,10 +190,10 @@ def test_mistakes_are_two_lines(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     out = tmp_path / "out"
-    code, _, said = run("bench", source, *arguments, "--out", out, "--resamples", 200, capsys=capsys)
+    code, _, answer = run("bench", source, *arguments, "--out", out, "--resamples", 200, capsys=capsys)
     assert code == 2
-    assert len(said) == 2, said
-    assert words in " ".join(said)
+    assert len(answer) == 2, answer
+    assert words in " ".join(answer)
     assert not (out / "report.html").exists()
 
 
@@ -203,19 +203,19 @@ def test_a_folder_of_something_else_is_left_alone(
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("x")
-    code, _, said = run("bench", source, "-p", "intent", "--out", mine, capsys=capsys)
-    assert (code, len(said)) == (2, 2)
+    code, _, answer = run("bench", source, "-p", "intent", "--out", mine, capsys=capsys)
+    assert (code, len(answer)) == (2, 2)
     assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
 
 
 def test_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     snapshot, _ = made.numbers(per_cell=1)
     empty = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings.clear())
-    code, _, said = run(
+    code, _, answer = run(
         "bench", empty.write(tmp_path / "empty"), "-p", "intent", "--out", tmp_path / "out", capsys=capsys
     )
-    assert (code, len(said)) == (2, 2)
-    assert "has a label" in said[0]
+    assert (code, len(answer)) == (2, 2)
+    assert "has a label" in answer[0]
 
 
 def test_a_limit_is_a_sample_of_every_question_system_and_intent(
@@ -253,8 +253,8 @@ def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run("bench", source, *arguments, "--split", "dev", capsys=capsys)[0] == 0
     table = pl.read_parquet(tmp_path / "out" / "predictions.parquet")
     assert set(table["stimulus"]) == dev
-    said = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert said["coverage"]["constant:5"]["valence"]["items"] == len(dev)
+    answer = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert answer["coverage"]["constant:5"]["valence"]["items"] == len(dev)
     code, _, words = run("bench", source, *arguments[:-1], tmp_path / "no", "--split", "tets", capsys=capsys)
     assert code == 2
     assert "no part 'tets'" in " ".join(words)

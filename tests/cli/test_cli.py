@@ -18,8 +18,8 @@ from heartfelt.study.recipes import RECIPES
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, list[str]]:
     code = main([str(argument) for argument in arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err.strip().splitlines()
+    answer = capsys.readouterr()
+    return code, answer.out, answer.err.strip().splitlines()
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,9 +50,9 @@ def test_mistakes_are_two_lines(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, said = run(*arguments, capsys=capsys)
+    code, _, answer = run(*arguments, capsys=capsys)
     assert code == 2
-    assert len(said) == 2, said
+    assert len(answer) == 2, answer
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,10 +64,10 @@ def test_a_fault_of_ours_says_so_in_two_lines(
 
     monkeypatch.setattr("heartfelt.study.json_schema", broken)
     monkeypatch.delenv("HEARTFELT_TRACEBACK", raising=False)
-    code, _, said = run("schema", capsys=capsys)
+    code, _, answer = run("schema", capsys=capsys)
     assert code == 1
-    assert said[0] == "heartfelt failed: ZeroDivisionError: boom"
-    assert len(said) == 2
+    assert answer[0] == "heartfelt failed: ZeroDivisionError: boom"
+    assert len(answer) == 2
 
 
 def test_import_show_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,8 +91,8 @@ def test_the_folder_to_make_must_be_free_before_anything_is_read(
 ) -> None:
     (tmp_path / "snap").mkdir()
     (tmp_path / "snap" / "x").write_text("precious")
-    code, _, said = run("import", "aimoclips", "nowhere", tmp_path / "snap", capsys=capsys)
-    assert (code, "already exists" in said[0]) == (2, True)
+    code, _, answer = run("import", "aimoclips", "nowhere", tmp_path / "snap", capsys=capsys)
+    assert (code, "already exists" in answer[0]) == (2, True)
 
 
 def test_real_data(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -35,13 +35,13 @@ def run(*arguments: object) -> str:
 def test_a_running_study_is_frozen(folder: Path, tmp_path: Path) -> None:
     with Collection.open(folder) as collection:
         Person(collection).finish()
-        said = run("snapshot", folder, tmp_path / "frozen")
+        answer = run("snapshot", folder, tmp_path / "frozen")
         Person(collection).finish()
-    assert "3" in said
+    assert "3" in answer
     assert load(tmp_path / "frozen").survey.ratings == 3
     run("snapshot", folder)
     made = list((folder / "snapshots").iterdir())
-    assert [load(one).survey.ratings for one in made] == [6]
+    assert [load(each).survey.ratings for each in made] == [6]
 
 
 def test_a_study_nobody_has_rated(folder: Path) -> None:
@@ -60,20 +60,20 @@ def test_a_snapshot_does_not_overwrite(folder: Path, tmp_path: Path) -> None:
 
 
 def test_simulating_prints_the_histogram(folder: Path) -> None:
-    said = run("simulate-collection", folder)
-    assert "4 raters" in said
-    assert "2 to 2 ratings each; 0 stimuli have too few" in said
-    assert "█" in said
+    answer = run("simulate-collection", folder)
+    assert "4 raters" in answer
+    assert "2 to 2 ratings each; 0 stimuli have too few" in answer
+    assert "█" in answer
 
 
 def test_simulating_in_json(folder: Path) -> None:
-    said = run(
+    answer = run(
         "simulate-collection", folder, "--raters", 3, "--trials", 4, "--dropout", 0.2, "--seed", 7, "--json"
     )
-    found = json.loads(said)
-    assert set(found) >= {"stimuli", "ratings", "lost_stimuli", "min", "max", "histogram"}
-    assert found["stimuli"] == 6
-    assert sum(int(count) * stimuli for count, stimuli in found["histogram"].items()) == found["ratings"]
+    result = json.loads(answer)
+    assert set(result) >= {"stimuli", "ratings", "lost_stimuli", "min", "max", "histogram"}
+    assert result["stimuli"] == 6
+    assert sum(int(count) * stimuli for count, stimuli in result["histogram"].items()) == result["ratings"]
     assert (
         json.loads(
             run(
@@ -90,7 +90,7 @@ def test_simulating_in_json(folder: Path) -> None:
                 "--json",
             )
         )
-        == found
+        == result
     )
 
 
@@ -105,15 +105,15 @@ def test_participants_are_listed_and_one_is_erased(folder: Path, tmp_path: Path)
         goes.finish()
         Person(collection, recruiter="prolific", person="PID-2").finish()
     run("snapshot", folder)
-    said = run("participants", folder)
-    assert f"PID-1,prolific,{goes.id}" in said
+    answer = run("participants", folder)
+    assert f"PID-1,prolific,{goes.id}" in answer
     run("participants", folder, "--out", tmp_path / "who.csv")
-    assert (tmp_path / "who.csv").read_text(encoding="utf-8") == said
+    assert (tmp_path / "who.csv").read_text(encoding="utf-8") == answer
     refused = CliRunner().invoke(app, ["erase", str(folder), "--participant", "PID-1"], input="n\n")
     assert refused.exit_code != 0
-    told = run("erase", folder, "--participant", "PID-1", "--yes")
-    assert f"Erased rater {goes.id}: 3 answered trials" in told
-    assert "still contains them" in told
+    message = run("erase", folder, "--participant", "PID-1", "--yes")
+    assert f"Erased rater {goes.id}: 3 answered trials" in message
+    assert "still contains them" in message
     assert "PID-1" not in run("participants", folder)
     with pytest.raises(InputError, match="one person"):
         run("erase", folder, "--yes")

@@ -58,9 +58,9 @@ def ask(*words: str) -> tuple[int, str, BaseException | None]:
 @pytest.mark.usefixtures("models")
 def test_subfolders_called_like_intents_with_and_without_ratings(clips: Path, tmp_path: Path) -> None:
     (clips / "new" / "sad" / "broken.wav").write_text("no sound")
-    code, said, error = ask(str(clips), "-o", str(tmp_path / "out"))
+    code, answer, error = ask(str(clips), "-o", str(tmp_path / "out"))
     assert code == 0, error
-    assert "Predicted, not rated" in said
+    assert "Predicted, not rated" in answer
     page = (tmp_path / "out" / "report.html").read_text()
     assert "map-predicted" in page
     assert "map-rated" not in page
@@ -88,13 +88,13 @@ def test_subfolders_called_like_intents_with_and_without_ratings(clips: Path, tm
 
 def test_a_csv_names_files_and_intents(clips: Path) -> None:
     (clips / "list.csv").write_text("file,intent,system\nold/happy/0.wav,happy,old\nnew/sad/1.wav,sad,new\n")
-    found = clips_of(clips)
-    assert found.stimuli["stimulus"].to_list() == ["old/happy/0.wav", "new/sad/1.wav"]
-    assert found.stimuli["system"].to_list() == ["old", "new"]
+    result = clips_of(clips)
+    assert result.stimuli["stimulus"].to_list() == ["old/happy/0.wav", "new/sad/1.wav"]
+    assert result.stimuli["system"].to_list() == ["old", "new"]
     (clips / "list.csv").write_text("file,intent\nold/happy/0.wav,hapy\n")
-    with pytest.raises(InputError, match="'hapy' has no reference") as told:
+    with pytest.raises(InputError, match="'hapy' has no reference") as message:
         clips_of(clips)
-    assert "Did you mean 'happy'" in told.value.fix
+    assert "Did you mean 'happy'" in message.value.fix
 
 
 def test_a_folder_that_says_nothing_is_refused(tmp_path: Path) -> None:

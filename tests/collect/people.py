@@ -84,8 +84,12 @@ class Person:
             self.step = do(Consent(self.id, True))
         elif isinstance(step, AskDemographics):
             answers = {
-                one.id: 30 if one.type == "number" else one.choices[0] if one.choices else "x"
-                for one in self.collection.study.demographics
+                demographic.id: 30
+                if demographic.type == "number"
+                else demographic.choices[0]
+                if demographic.choices
+                else "x"
+                for demographic in self.collection.study.demographics
             }
             self.step = do(Demographics(self.id, answers))
         elif isinstance(step, AskHeadphones):

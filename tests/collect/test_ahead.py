@@ -70,5 +70,5 @@ def test_an_attention_trial_asks_what_others_ask_and_keeps_its_own_answer(
     (attention,) = [trial for trial in met if trial.kind == "attention"]
     assert {trial.questions for trial in met} == {("valence", "arousal")} == {attention.questions}
     assert (len(met), attention.words) == (7, "Choose 7.")
-    kept = collection.ratings().filter(kind="attention")
-    assert kept.select("question", "stimulus").rows() == [("valence", None)]
+    retained = collection.ratings().filter(kind="attention")
+    assert retained.select("question", "stimulus").rows() == [("valence", None)]

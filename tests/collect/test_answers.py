@@ -91,20 +91,20 @@ def test_sent_twice_is_stored_once(make_study: Make, opened: Open) -> None:
 
 def test_another_raters_trial_is_refused(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(4))
-    one, two = Person(collection), Person(collection)
-    one.begin()
+    each, two = Person(collection), Person(collection)
+    each.begin()
     two.begin()
     for command in (
-        Answer(two.id, one.trial.trial, "k", {"valence": 5}),
-        Heartbeat(two.id, one.trial.trial),
-        Flag(two.id, one.trial.trial, "noise"),
-        MediaProblem(two.id, one.trial.trial, "404"),
+        Answer(two.id, each.trial.trial, "k", {"valence": 5}),
+        Heartbeat(two.id, each.trial.trial),
+        Flag(two.id, each.trial.trial, "noise"),
+        MediaProblem(two.id, each.trial.trial, "404"),
     ):
         with pytest.raises(TrialNotFound):
             collection.do(command)
-    one.answer()
+    each.answer()
     with pytest.raises(TrialNotFound):
-        collection.do(Answer(two.id, one.shown[0].trial, "k", {"valence": 5}))
+        collection.do(Answer(two.id, each.shown[0].trial, "k", {"valence": 5}))
     assert collection.flags().height == 0
 
 

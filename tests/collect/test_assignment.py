@@ -194,7 +194,7 @@ def test_a_latin_square_puts_every_condition_in_every_place(make_study: Make, co
 def test_a_williams_square_balances_what_follows_what() -> None:
     """SOURCE: Williams (1949), balance of first-order carry-over for an even number of treatments."""
     first = williams(6)
-    rows = [[(one + shift) % 6 for one in first] for shift in range(6)]
+    rows = [[(each + shift) % 6 for each in first] for shift in range(6)]
     for place in range(6):
         assert {row[place] for row in rows} == set(range(6))
     pairs = Counter((row[k], row[k + 1]) for row in rows for k in range(5))
@@ -278,11 +278,11 @@ def test_probes_come_as_often_as_said_at_places_that_vary(make_study: Make, coll
         anchors = mine.filter(kind="anchor")
         assert set(anchors["stimulus"]) == {"s0", "s1"}
         assert anchors.select("stimulus", "repeat").is_duplicated().sum() == 0
-        told = {trial.kind: trial.words for trial in person.shown}
-        assert told == {"rating": None, "attention": "7을 고르세요"}, "other probes look like any trial"
+        messages = {trial.kind: trial.words for trial in person.shown}
+        assert messages == {"rating": None, "attention": "7을 고르세요"}, "other probes look like any trial"
         assert person.shown[-1].number == person.shown[-1].of == 28
-    assert all(len(found) > 4 for found in places.values()), places
-    assert all(1 not in found for found in places.values()), "no probe comes first"
+    assert all(len(place) > 4 for place in places.values()), places
+    assert all(1 not in place for place in places.values()), "no probe comes first"
     assert set(collection.coverage().items["stimulus"]) == {f"s{n}" for n in range(2, 22)}
 
 

@@ -391,14 +391,14 @@ def test_replaying_the_journal_gives_the_same_state() -> None:
             journal.tell("answered", number, trial=trial, number=0.0, words=f'{{"q":{unit + number},"":2.5}}')
     journal.tell("erased", 2, trial=9, number=3.0)
     journal.tell("set", words='{"ratings_per_item": 5, "open": true}')
-    one, two = journal.state, journal.replayed()
-    assert one.layout.quota == two.layout.quota == 5
-    assert (one.complete, one.next_trial, one.last_number) == (3, 10, 2)
+    each, two = journal.state, journal.replayed()
+    assert each.layout.quota == two.layout.quota == 5
+    assert (each.complete, each.next_trial, each.last_number) == (3, 10, 2)
     assert (two.complete, two.next_trial, two.last_number) == (3, 10, 2)
-    assert one.raters[1].listened_until == two.raters[1].listened_until == 7.5
-    assert one.errors is not None
+    assert each.raters[1].listened_until == two.raters[1].listened_until == 7.5
+    assert each.errors is not None
     assert two.errors is not None
-    assert [one.errors.of(unit) for unit in (1, 2, 3)] == [two.errors.of(unit) for unit in (1, 2, 3)]
+    assert [each.errors.of(unit) for unit in (1, 2, 3)] == [two.errors.of(unit) for unit in (1, 2, 3)]
 
 
 def test_somebody_resumed_begins_a_new_session() -> None:

@@ -90,19 +90,19 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
 
 def test_another_process_forgets_too(make_study: Make, opened: Open) -> None:
     folder = make_study(4, **STUDY)
-    one, two = opened(folder), opened(folder, seed=2)
-    person = Person(one, recruiter="prolific", person="goes")
+    each, two = opened(folder), opened(folder, seed=2)
+    person = Person(each, recruiter="prolific", person="goes")
     for _ in person.rate(3):
         pass
     assert two.coverage().leased > 0
-    one.erase(participant="goes")
+    each.erase(participant="goes")
     assert two.coverage().leased == 0
     assert two.coverage().complete == 0
     with pytest.raises(UnknownRater):
         two.do(Next(person.id))
     assert not two.do(Arrive("prolific", "goes")).resumed
     Person(two).finish()
-    assert one.coverage().complete == 4
+    assert each.coverage().complete == 4
 
 
 def test_the_file_holds_nothing_of_them(make_study: Make) -> None:
@@ -120,8 +120,8 @@ def test_the_file_holds_nothing_of_them(make_study: Make) -> None:
 
 def test_an_invitation_goes_with_the_person(make_study: Make, opened: Open) -> None:
     collection = opened(make_study())
-    one, two = collection.do(Invite(2, "Ms Example"))
-    rater = collection.do(Arrive("link", one)).rater
+    each, two = collection.do(Invite(2, "Ms Example"))
+    rater = collection.do(Arrive("link", each)).rater
     collection.erase(rater=rater)
     assert collection.invitations()["invitation"].to_list() == [two]
 

@@ -113,9 +113,9 @@ def test_the_rule_flags_who_did_not_listen(folder: Path, clock: Clock) -> None:
                 person.answer(log=WHOLE)
         hasty = person.id
         frozen = collection.snapshot()
-    found = RULES["heard"].apply(frozen)
-    assert found.filter("flagged")["rater"].to_list() == [hasty]
-    row = found.filter(rater=hasty).row(0, named=True)
+    result = RULES["heard"].apply(frozen)
+    assert result.filter("flagged")["rater"].to_list() == [hasty]
+    row = result.filter(rater=hasty).row(0, named=True)
     assert (row["value"], row["n"]) == (1.0, 18)
     # Eighteen short trials of eighteen at a rate of a tenth.
     assert row["p"] == pytest.approx(0.1**18)

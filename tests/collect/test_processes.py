@@ -35,12 +35,12 @@ def start(folder: Path, database: str | None, raters: int, seed: int) -> subproc
 
 def told(lines: list[str]) -> dict[str, str]:
     """What the process was told is stored: the value by trial."""
-    found = {}
+    results = {}
     for line in lines:
         words = line.split()
         if len(words) == 4 and line.endswith("\n") and words[0] in {"stored", "late"}:
-            found[words[2]] = words[3]
-    return found
+            results[words[2]] = words[3]
+    return results
 
 
 def check(collection: Collection, acknowledged: dict[str, str], quota: int) -> None:

@@ -130,10 +130,10 @@ def test_a_snapshot_is_what_was_collected(
         bad.id: "left out by a researcher: did not read",
         None: "did not agree to take part",
     }
-    kept = collection.snapshot(excluded=False)
-    assert set(kept.ratings["rater"]) == {good.id}
-    assert kept.raters.height == 2
-    assert kept.ledger.height == 2
+    retained = collection.snapshot(excluded=False)
+    assert set(retained.ratings["rater"]) == {good.id}
+    assert retained.raters.height == 2
+    assert retained.ledger.height == 2
     again = load(frozen.write(tmp_path / "frozen"))
     assert again.hash == frozen.hash
 
@@ -153,7 +153,7 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
     async def rate() -> None:
         going = True
 
-        async def one() -> None:
+        async def each() -> None:
             rater = (await collection.ask(Arrive())).rater
             step = await collection.ask(Ready(rater))
             for number in range(25):
@@ -171,7 +171,7 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
                 sizes.append(frozen.survey.ratings)
 
         watcher = asyncio.ensure_future(watch())
-        await asyncio.gather(*(one() for _ in range(8)))
+        await asyncio.gather(*(each() for _ in range(8)))
         going = False
         await watcher
 

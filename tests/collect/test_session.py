@@ -217,13 +217,13 @@ def test_recruited_raters_bring_their_id(make_study: Make, opened: Open) -> None
 
 def test_invitations_open_the_door_once_each(make_study: Make, opened: Open) -> None:
     collection = opened(make_study())
-    one, two = collection.do(Invite(2, "the choir"))
-    arrived = collection.do(Arrive("link", one))
-    assert collection.do(Arrive("link", one)).rater == arrived.rater
+    each, two = collection.do(Invite(2, "the choir"))
+    arrived = collection.do(Arrive("link", each))
+    assert collection.do(Arrive("link", each)).rater == arrived.rater
     with pytest.raises(UnknownRater):
         collection.do(Arrive("link", "never made"))
     frame = collection.invitations()
-    assert dict(frame.select("invitation", "rater").iter_rows()) == {one: arrived.rater, two: None}
+    assert dict(frame.select("invitation", "rater").iter_rows()) == {each: arrived.rater, two: None}
     with pytest.raises(InputError):
         collection.do(Invite(0))
 

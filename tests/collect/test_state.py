@@ -50,12 +50,12 @@ class Assigning(RuleBasedStateMachine):
         if len(rater.queue) >= 3 or not rater.plan or rater.excluded or rater.ended:
             return
         unit = self.state.pick(rater, self.rng)
-        allowed = [one for one in self.layout.units if self.state.pool.allowed(one, rater)]
-        wanting = [one for one in allowed if self.state.pool.load(one) < QUOTA]
+        allowed = [each for each in self.layout.units if self.state.pool.allowed(each, rater)]
+        wanting = [each for each in allowed if self.state.pool.load(each) < QUOTA]
         if unit is None:
             assert not wanting
             return
-        assert self.state.pool.load(unit) == min(self.state.pool.load(one) for one in wanting)
+        assert self.state.pool.load(unit) == min(self.state.pool.load(each) for each in wanting)
         self.tell("leased", rater=rater.number, trial=self.state.next_trial, unit=unit)
 
     @precondition(lambda self: any(rater.queue for rater in self.state.raters.values()))

@@ -116,10 +116,12 @@ def test_a_refused_command_spoils_nothing_for_the_others(make_study: Make, opene
         for place, person in enumerate(people):
             trial = people[0].trial.trial if place % 2 else person.trial.trial
             commands.append(Answer(person.id, trial, f"k{place}", {"valence": 5}))
-        return await asyncio.gather(*(collection.ask(one) for one in commands), return_exceptions=True)
+        return await asyncio.gather(
+            *(collection.ask(command) for command in commands), return_exceptions=True
+        )
 
     answers = asyncio.run(all_at_once())
-    assert [isinstance(one, TrialNotFound) for one in answers] == [False, True] * 3
+    assert [isinstance(answer, TrialNotFound) for answer in answers] == [False, True] * 3
     assert collection.ratings().height == 3
 
 
@@ -150,7 +152,9 @@ def test_a_fault_in_one_command_is_its_own(
             Answer(person.id, trial, "k", {"valence": 5}),
             Arrive("prolific", "p1"),
         ]
-        return await asyncio.gather(*(collection.ask(one) for one in commands), return_exceptions=True)
+        return await asyncio.gather(
+            *(collection.ask(command) for command in commands), return_exceptions=True
+        )
 
     first, broken, answer, again = asyncio.run(together())
     assert isinstance(broken, ZeroDivisionError)
@@ -166,7 +170,7 @@ def test_many_at_once_share_a_transaction(make_study: Make, opened: Open) -> Non
     collection = opened(make_study(200, design={"ratings_per_item": 3}))
 
     async def rate() -> int:
-        async def one() -> int:
+        async def each() -> int:
             rater = (await collection.ask(Arrive())).rater
             step = await collection.ask(Ready(rater))
             done = 0
@@ -176,7 +180,7 @@ def test_many_at_once_share_a_transaction(make_study: Make, opened: Open) -> Non
                 step, done = receipt.next_step, done + 1
             return done
 
-        return sum(await asyncio.gather(*(one() for _ in range(40))))
+        return sum(await asyncio.gather(*(each() for _ in range(40))))
 
     assert asyncio.run(rate()) == 200
     assert collection.ratings().height == 200
@@ -339,13 +343,13 @@ def spoil(path: Path) -> None:
 def test_a_damaged_file_is_named_at_the_start(make_study: Make) -> None:
     folder = make_study(30, design={"ratings_per_item": 6})
     spoil(filled(folder))
-    with pytest.raises(StoreDamaged) as told:
+    with pytest.raises(StoreDamaged) as message:
         Collection.open(folder)
-    assert STORE_FILE in told.value.problem
-    assert "damaged" in told.value.problem
+    assert STORE_FILE in message.value.problem
+    assert "damaged" in message.value.problem
     for words in ("copy", "backup", ".recover", "integrity_check"):
-        assert words in told.value.fix
-    assert "Try again" not in told.value.fix
+        assert words in message.value.fix
+    assert "Try again" not in message.value.fix
 
 
 def test_a_file_that_is_damaged_while_it_is_open(make_study: Make) -> None:
@@ -401,8 +405,8 @@ def test_addresses_that_are_none(make_study: Make, address: str) -> None:
 
 
 def test_studies_share_a_database_without_meeting(make_study: Make, postgres: str) -> None:
-    one, two = make_study(3), make_study(4)
-    with Collection.open(one, database=postgres) as first, Collection.open(two, database=postgres) as second:
+    each, two = make_study(3), make_study(4)
+    with Collection.open(each, database=postgres) as first, Collection.open(two, database=postgres) as second:
         Person(first).finish()
         assert first.ratings().height == 3
         assert second.ratings().height == 0

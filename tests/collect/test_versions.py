@@ -140,7 +140,7 @@ def test_breaking_edits_are_named(name: str) -> None:
     before = parse_study(yaml.safe_dump({"name": "s", **STUDY}))
     after = {"name": "s", **copy.deepcopy(STUDY)}
     change(after)
-    breaking = [found for found in edits(before, parse_study(yaml.safe_dump(after))) if found.breaking]
+    breaking = [edit for edit in edits(before, parse_study(yaml.safe_dump(after))) if edit.breaking]
     assert breaking, name
     assert breaking[0].key.startswith(key)
 
@@ -150,9 +150,9 @@ def test_harmless_edits_are_not(name: str) -> None:
     before = parse_study(yaml.safe_dump({"name": "s", **STUDY}))
     after = {"name": "s", **copy.deepcopy(STUDY)}
     HARMLESS[name](after)
-    found = edits(before, parse_study(yaml.safe_dump(after)))
-    assert found, name
-    assert not [one for one in found if one.breaking], found
+    result = edits(before, parse_study(yaml.safe_dump(after)))
+    assert result, name
+    assert not [each for each in result if each.breaking], result
 
 
 def test_a_running_study_refuses_and_records(make_study: Make, opened: Open) -> None:

@@ -37,9 +37,14 @@ def world(rng: np.random.Generator, rated: int = 0, *, per_cell: int = 10) -> Ev
                     predictions.append({"stimulus": name, "question": question, "value": value})
                     if place < rated:
                         for rater in rng.choice(20, 4, replace=False):
-                            said = truth + rng.normal(0, 1)
+                            answer = truth + rng.normal(0, 1)
                             ratings.append(
-                                {"rater": f"r{rater}", "stimulus": name, "question": question, "value": said}
+                                {
+                                    "rater": f"r{rater}",
+                                    "stimulus": name,
+                                    "question": question,
+                                    "value": answer,
+                                }
                             )
     return Evidence(
         pl.DataFrame(stimuli),
@@ -82,16 +87,16 @@ def test_a_few_ratings_give_valid_and_narrower_intervals() -> None:
 
 
 def test_slopes_and_quadrants_are_there_and_marked() -> None:
-    found = predicted(world(stream(3, "one")))
-    assert found["marked"] == "predicted"
-    assert found["stimuli"] == 60
-    assert found["rated"] == 0
-    for row in found["slopes"]:
+    result = predicted(world(stream(3, "one")))
+    assert result["marked"] == "predicted"
+    assert result["stimuli"] == 60
+    assert result["rated"] == 0
+    for row in result["slopes"]:
         assert row["slope"]["low"] < row["slope"]["value"] < row["slope"]["high"]
-    counts = np.array(found["quadrants"]["counts"])
+    counts = np.array(result["quadrants"]["counts"])
     assert counts.sum() == 60
-    assert found["quadrants"]["hit_rate"]["all"]["value"] == pytest.approx(np.trace(counts[:, :4]) / 60)
-    assert len(found["deviation_by_cell"]) == 12
+    assert result["quadrants"]["hit_rate"]["all"]["value"] == pytest.approx(np.trace(counts[:, :4]) / 60)
+    assert len(result["deviation_by_cell"]) == 12
 
 
 def test_an_unknown_error_is_a_reason_not_an_interval() -> None:

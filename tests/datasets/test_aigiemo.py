@@ -69,10 +69,10 @@ def test_what_people_judged_are_ratings(tmp_path: Path) -> None:
 
 def test_what_a_machine_filled_in_are_fields_with_their_history(tmp_path: Path) -> None:
     snapshot = FORMAT.read(FORMAT.example(tmp_path), {})
-    found = rows(
+    result = rows(
         snapshot, "fields", "stimulus", "field", "machine", "source", "verdict", "final", "verified_by"
     )
-    assert found == [
+    assert result == [
         ("a/0001.png", "style", "oil painting", "Qwen2-VL-7B", "accepted", "oil painting", "7"),
         ("a/0001.png", "objects", "ship;wave;dog", "Qwen2-VL-7B", "fixed", "ship;wave", "7"),
         ("a/0001.png", "facial_expression", "smile", "Qwen2-VL-7B", "rejected", None, "7"),
@@ -125,13 +125,13 @@ def test_nested_and_flat_say_the_same(tmp_path: Path) -> None:
         "objects_verdict": "accept",
         "color": "red",
     }
-    one = FORMAT.read(jsonl(tmp_path / "a", nested), {})
+    each = FORMAT.read(jsonl(tmp_path / "a", nested), {})
     two = FORMAT.read(jsonl(tmp_path / "b", flat), {})
     quoted = [value.replace('"', '""') for value in flat.values()]
     three = FORMAT.read(
         csv(tmp_path / "c", ",".join(flat) + "\n" + ",".join(f'"{value}"' for value in quoted) + "\n"), {}
     )
-    assert one.hash == two.hash == three.hash
+    assert each.hash == two.hash == three.hash
     repeated, path = again(three, tmp_path)
     assert path.name == "annotations.csv"
     assert repeated.hash == three.hash
@@ -168,9 +168,9 @@ def test_two_machines_on_one_field_and_a_verifier_who_is_no_annotator(tmp_path: 
 
 
 def test_further_keys_belong_to_the_image_or_to_the_record(tmp_path: Path) -> None:
-    one = {**GOOD, "annotator": "a", "seed": 7, "device": "phone", "palette": {"h": 1}}
+    entries = {**GOOD, "annotator": "a", "seed": 7, "device": "phone", "palette": {"h": 1}}
     two = {**GOOD, "annotator": "b", "seed": 7, "device": "desk", "palette": {"h": 1}}
-    snapshot = FORMAT.read(jsonl(tmp_path / "in", one, two), {})
+    snapshot = FORMAT.read(jsonl(tmp_path / "in", entries, two), {})
     assert rows(snapshot, "stimuli", "seed", "palette") == [(7, '{"h": 1}')]
     assert set(snapshot.ratings.select("rater", "device").rows()) == {("a", "phone"), ("b", "desk")}
     assert again(snapshot, tmp_path)[0].hash == snapshot.hash
@@ -355,16 +355,16 @@ def records(draw: st.DrawFn) -> list[dict[str, Any]]:
         for annotator in draw(
             st.lists(st.sampled_from([None, "a", "b"]), unique=True, min_size=1, max_size=3)
         ):
-            one: dict[str, Any] = {
+            entries: dict[str, Any] = {
                 "image": f"{image}.png",
                 "emotion": draw(st.sampled_from(EMOTIONS)),
                 "valence": 0.5,
                 "arousal": 0,
             }
             if annotator:
-                one["annotator"] = annotator
+                entries["annotator"] = annotator
             if draw(st.booleans()):
-                one["caption"] = draw(word)
+                entries["caption"] = draw(word)
             fields: dict[str, Any] = {}
             for name in draw(st.lists(st.sampled_from(FIELDS), unique=True, max_size=3)):
                 verdict = draw(st.sampled_from(["accepted", "fixed", "rejected", None]))
@@ -372,8 +372,8 @@ def records(draw: st.DrawFn) -> list[dict[str, Any]]:
                 value = {"machine": machine, "source": f"M{annotator}", "verdict": verdict}
                 value["final"] = {"accepted": machine, "fixed": draw(word)}.get(verdict or "")
                 fields[name] = value if draw(st.booleans()) else draw(word)
-            one["fields"] = fields
-            made.append(one)
+            entries["fields"] = fields
+            made.append(entries)
     return made
 
 

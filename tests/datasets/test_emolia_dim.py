@@ -91,8 +91,8 @@ def test_answers_items_and_flags(tmp_path: Path) -> None:
     assert items["TEMP/5/negative/sample_00.mp3"]["intended"] == "no"
     flagged = {name for name, item in items.items() if item["flagged"]}
     assert flagged == {"TEMP/5/positive/sample_00.mp3", "TEMP/5/negative/sample_09.mp3"}
-    said = json.loads(items["TEMP/5/negative/sample_09.mp3"]["flags"])
-    assert said == [
+    answer = json.loads(items["TEMP/5/negative/sample_09.mp3"]["flags"])
+    assert answer == [
         {
             "flag_id": "f2",
             "username": "user_7",
@@ -126,20 +126,20 @@ def test_files_come_back_byte_for_byte_also_through_a_snapshot_folder(tmp_path: 
     snapshot.write(tmp_path / "snapshot")
     repeated, out = again(load(tmp_path / "snapshot"), tmp_path)
     assert repeated.hash == snapshot.hash
-    room = source / "annotations" / DIM.name
+    space = source / "annotations" / DIM.name
     for name in ("annotations.csv", "users.csv", "flags.csv"):
-        assert (out / name).read_bytes() == (room / name).read_bytes()
+        assert (out / name).read_bytes() == (space / name).read_bytes()
     assert (out / "variables.json").read_bytes() == (
         source / "dataset" / DIM.name / "variables.json"
     ).read_bytes()
 
 
 def test_users_in_either_column_order_are_the_same_people(tmp_path: Path) -> None:
-    one = 'username,age,languages,gender\nu,26,"English,Hindi",Female\n'
+    each = 'username,age,languages,gender\nu,26,"English,Hindi",Female\n'
     two = 'username,gender,age,languages\nu,Female,26,"English,Hindi"\n'
     hashes = {
         FORMAT.read(subset(tmp_path / name, row(), users_csv=text), {}).hash
-        for name, text in (("a", one), ("b", two))
+        for name, text in (("a", each), ("b", two))
     }
     assert len(hashes) == 1
     _, out = again(FORMAT.read(tmp_path / "b", {}), tmp_path)
@@ -231,9 +231,9 @@ def test_audio_is_found_below_the_media_folder(tmp_path: Path) -> None:
     place.mkdir(parents=True)
     soundfile.write(place / "sample_00.mp3", np.zeros(2400), 24000, format="WAV")
     snapshot = FORMAT.read(root, {})
-    found = snapshot.stimuli.filter(pl.col("found"))
-    assert found["stimulus"].to_list() == ["TEMP/5/positive/sample_00.mp3"]
-    assert found["duration"].to_list() == [0.1]
+    result = snapshot.stimuli.filter(pl.col("found"))
+    assert result["stimulus"].to_list() == ["TEMP/5/positive/sample_00.mp3"]
+    assert result["duration"].to_list() == [0.1]
     assert snapshot.hash == FORMAT.read(FORMAT.example(tmp_path / "bare"), {}).hash
 
 

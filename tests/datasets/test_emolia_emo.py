@@ -142,11 +142,11 @@ def test_the_last_answer_counts_and_the_files_come_back(
         if w and (key not in expected or (s, i) >= expected[key][:2]):
             expected[key] = (s, i, words[w])
     snapshot = FORMAT.read(subset(folder / "in", *rows), {})
-    found = {
+    results = {
         (a, b, c): d
         for a, b, c, d in snapshot.ratings.select("rater", "stimulus", "question", "answer").iter_rows()
     }
-    assert found == {key: value[2] for key, value in expected.items()}
+    assert results == {key: value[2] for key, value in expected.items()}
     assert snapshot.ratings.height + snapshot.ledger.height == len(rows)
     repeated, out = again(snapshot, folder)
     assert repeated.hash == snapshot.hash
@@ -277,7 +277,7 @@ def test_audio_is_looked_up_in_the_folder_of_its_emotion(tmp_path: Path) -> None
         )
     snapshot = FORMAT.read(root, {})
     paths = {
-        s: p for s, p, found in snapshot.stimuli.select("stimulus", "path", "found").iter_rows() if found
+        s: p for s, p, result in snapshot.stimuli.select("stimulus", "path", "found").iter_rows() if result
     }
     assert paths == {"EN_1.mp3": "Joy___Glee_best/EN_1.mp3", "DE_3.mp3": "Pain_best/DE_3.mp3"}
     assert snapshot.counts["media_missing"] == 2

@@ -51,8 +51,8 @@ sample_01.mp3,TEMP,5,positive,ann|bea|cem,2000.0,2000.0,6000.0,1,2,False,2,1,Fal
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    room = tmp_path_factory.mktemp("emolia")
-    return write_emolia([emo(room / "emo"), dim(room / "dim")], room / "out")
+    space = tmp_path_factory.mktemp("emolia")
+    return write_emolia([emo(space / "emo"), dim(space / "dim")], space / "out")
 
 
 def said(out: Path, subset: str) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def said(out: Path, subset: str) -> dict[str, Any]:
         raise AssertionError(f"{constant} is no JSON")
 
     text = (out / subset / "summary.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text, parse_constant=refuse)
-    return found
+    results: dict[str, Any] = json.loads(text, parse_constant=refuse)
+    return results
 
 
 def first(path: Path, columns: int) -> list[str]:
@@ -139,7 +139,7 @@ class TestTables:
 
 class TestSummary:
     def test_counts_of_emo(self, out: Path) -> None:
-        found = said(out, "emolia-emo")
+        result = said(out, "emolia-emo")
         expected = {
             "subset": "emolia-emo",
             "rating_scale": ["not_present", "weakly_present", "strongly_present"],
@@ -159,14 +159,14 @@ class TestSummary:
             "majority_present_rate": 3 / 5,
             "preselection_confirm_rate": 4 / 5,
         }
-        assert {name: found[name] for name in expected} == expected
+        assert {name: result[name] for name in expected} == expected
 
     def test_agreement_of_emo(self, out: Path) -> None:
         """Binary votes: f1 PPP, f2 APP, f3 AP, f4 A, f5 AAPP, f6 AAA, f7 PP."""
-        found = said(out, "emolia-emo")["agreement"]
-        assert found["exact_3way_binary"] == pytest.approx(2 / 4)
-        assert found["pairwise_exact_binary"] == pytest.approx((1 + 1 / 3 + 1 / 3 + 1) / 4)
-        assert found["exact_two_or_more_binary"] == pytest.approx(3 / 6)
+        result = said(out, "emolia-emo")["agreement"]
+        assert result["exact_3way_binary"] == pytest.approx(2 / 4)
+        assert result["pairwise_exact_binary"] == pytest.approx((1 + 1 / 3 + 1 / 3 + 1) / 4)
+        assert result["exact_two_or_more_binary"] == pytest.approx(3 / 6)
         kappas = {
             "ann__bea": 0.4,
             "ann__cem": 0.2,
@@ -175,44 +175,47 @@ class TestSummary:
             "bea__dov": None,
             "cem__dov": None,
         }
-        assert found["pairwise_binary_kappa"] == pytest.approx(kappas | {"mean": 1.1 / 3})
+        assert result["pairwise_binary_kappa"] == pytest.approx(kappas | {"mean": 1.1 / 3})
         # Each vote against the others: f1 3 of 3, f2 0 of 1 (two ties), f5 0 of 4, f6 3 of 3.
-        assert found["human_loo_accuracy"] == pytest.approx(6 / 11)
-        assert found["human_loo_balanced_accuracy"] == pytest.approx((3 / 6 + 3 / 5) / 2)
-        assert found["human_loo_n_annotations"] == 11
-        assert found["exact_3way_ordinal"] == pytest.approx(1 / 4)
-        assert found["pairwise_exact_ordinal"] == pytest.approx((1 / 3 + 0 + 1 / 6 + 1) / 4)
+        assert result["human_loo_accuracy"] == pytest.approx(6 / 11)
+        assert result["human_loo_balanced_accuracy"] == pytest.approx((3 / 6 + 3 / 5) / 2)
+        assert result["human_loo_n_annotations"] == 11
+        assert result["exact_3way_ordinal"] == pytest.approx(1 / 4)
+        assert result["pairwise_exact_ordinal"] == pytest.approx((1 / 3 + 0 + 1 / 6 + 1) / 4)
 
     def test_a_pair_that_shares_nothing_is_no_disagreement(self, out: Path) -> None:
         """Pairs of raters agree on 4 of 6, 2 of 4, 3 of 4 items, and with dov on 0, 0 and 1 of 1."""
-        found = said(out, "emolia-emo")
+        result = said(out, "emolia-emo")
         shares = (4 / 6, 2 / 4, 3 / 4, 0, 0, 1)
-        assert found["human_accuracy_binary"] == pytest.approx(sum(shares) / 6)
-        assert found["human_upper_bound_binary"] == pytest.approx(2 / 3)
-        assert found["agreement"]["human_pairwise_accuracy_pooled"] == pytest.approx((4 + 2 + 3 + 1) / 17)
+        assert result["human_accuracy_binary"] == pytest.approx(sum(shares) / 6)
+        assert result["human_upper_bound_binary"] == pytest.approx(2 / 3)
+        assert result["agreement"]["human_pairwise_accuracy_pooled"] == pytest.approx((4 + 2 + 3 + 1) / 17)
 
     def test_the_prior_against_people(self, out: Path) -> None:
-        found = said(out, "emolia-emo")["augmented_agreement"]
+        result = said(out, "emolia-emo")["augmented_agreement"]
         # f1 and f2 present and meant so, f6 absent and meant so, f7 present but meant absent; f3 and f5 tied.
-        assert found["gemini_vs_human_consensus_accuracy"] == pytest.approx(3 / 4)
-        assert found["gemini_vs_human_consensus_balanced_accuracy"] == pytest.approx((2 / 3 + 1) / 2)
-        assert (found["gemini_vs_human_consensus_n_items"], found["gemini_vs_human_consensus_n_ties"]) == (
+        assert result["gemini_vs_human_consensus_accuracy"] == pytest.approx(3 / 4)
+        assert result["gemini_vs_human_consensus_balanced_accuracy"] == pytest.approx((2 / 3 + 1) / 2)
+        assert (result["gemini_vs_human_consensus_n_items"], result["gemini_vs_human_consensus_n_ties"]) == (
             4,
             2,
         )
-        assert (found["preselection_n_eligible_items"], found["preselection_n_full_coverage_items"]) == (6, 4)
+        assert (result["preselection_n_eligible_items"], result["preselection_n_full_coverage_items"]) == (
+            6,
+            4,
+        )
         # With the prior f1 PPP+P and f6 AAA+A are whole; f7 PP+A is not.
-        assert found["preselection_exact"] == pytest.approx(2 / 6)
-        assert found["preselection_fleiss_kappa_ordinal"] is None
+        assert result["preselection_exact"] == pytest.approx(2 / 6)
+        assert result["preselection_fleiss_kappa_ordinal"] is None
 
     def test_every_number_has_its_interval_or_a_reason_under_estimates(self, out: Path) -> None:
         for subset in ("emolia-emo", "emolia-dim"):
-            found = said(out, subset)
-            figures = {**found["agreement"], **found["augmented_agreement"]}
+            result = said(out, subset)
+            figures = {**result["agreement"], **result["augmented_agreement"]}
             for name, value in figures.items():
                 if "_n_" in name or name == "preselection_min_humans":
                     continue
-                behind = found["estimates"][name]
+                behind = result["estimates"][name]
                 value = value["mean"] if isinstance(value, dict) else value
                 assert behind["value"] == value, name
                 if value is None:
@@ -220,21 +223,21 @@ class TestSummary:
                 else:
                     assert behind["low"] is not None or behind["why_no_interval"], name
                     assert behind["low"] is None or behind["low"] <= value <= behind["high"], name
-            bound = found["estimates"]["human_upper_bound_binary"]
+            bound = result["estimates"]["human_upper_bound_binary"]
             assert (
                 bound["value"]
-                == found["human_upper_bound_binary"]
-                == found["agreement"]["pairwise_exact_binary"]
+                == result["human_upper_bound_binary"]
+                == result["agreement"]["pairwise_exact_binary"]
             )
 
     def test_flags_of_dim_are_kept_with_the_item_nobody_rated(self, out: Path) -> None:
-        found = said(out, "emolia-dim")
-        assert found["items_flagged"] == 2
-        assert {(row["file_name"], row["reason"]) for row in found["flags"]} == {
+        result = said(out, "emolia-dim")
+        assert result["items_flagged"] == 2
+        assert {(row["file_name"], row["reason"]) for row in result["flags"]} == {
             ("sample_00.mp3", "two | speakers"),
             ("sample_09.mp3", "silence"),
         }
-        assert found["agreement_by_rater_count"]["3"]["items"] == 2
+        assert result["agreement_by_rater_count"]["3"]["items"] == 2
 
 
 def test_a_published_figure_that_counted_missing_pairs_as_disagreement(tmp_path: Path) -> None:
@@ -251,10 +254,10 @@ def test_a_published_figure_that_counted_missing_pairs_as_disagreement(tmp_path:
         rows += [(f"r{(at + seat) % 8}", f"s{at:04}", "q", float(vote)) for seat, vote in enumerate(votes)]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
     snapshot = Snapshot.build(study, stimuli=ratings.select("stimulus").unique(), ratings=ratings)
-    found = said(write_emolia(snapshot, tmp_path), "pairs")
-    assert found["agreement"]["exact_3way_binary"] == pytest.approx(0.246)
-    assert found["human_upper_bound_binary"] == pytest.approx(0.246 + 0.754 / 3)
-    assert math.isclose(found["human_upper_bound_binary"], 0.497, abs_tol=5e-4)
+    result = said(write_emolia(snapshot, tmp_path), "pairs")
+    assert result["agreement"]["exact_3way_binary"] == pytest.approx(0.246)
+    assert result["human_upper_bound_binary"] == pytest.approx(0.246 + 0.754 / 3)
+    assert math.isclose(result["human_upper_bound_binary"], 0.497, abs_tol=5e-4)
 
 
 def test_the_report_reads_as_a_methods_section(out: Path) -> None:
@@ -273,8 +276,8 @@ def test_the_report_reads_as_a_methods_section(out: Path) -> None:
 
 def test_ties_as_published(tmp_path: Path) -> None:
     options = EmoliaOptions(ties="published")
-    found = write_emolia(emo(tmp_path / "emo"), tmp_path / "out", options)
-    lines = (found / "emolia-emo" / "benchmark_labels.csv").read_text().splitlines()
+    result = write_emolia(emo(tmp_path / "emo"), tmp_path / "out", options)
+    lines = (result / "emolia-emo" / "benchmark_labels.csv").read_text().splitlines()
     rows = {
         line.split(",")[0]: dict(zip(EMO_HEADER.split(","), line.split(","), strict=True)) for line in lines
     }
@@ -284,7 +287,7 @@ def test_ties_as_published(tmp_path: Path) -> None:
         "majority_absent",
         "True",
     )
-    slices = (found / "emolia-emo" / "per_task_type_summary.csv").read_text().splitlines()
+    slices = (result / "emolia-emo" / "per_task_type_summary.csv").read_text().splitlines()
     assert slices[0].endswith("unanimous_binary_rate,unanimous_ordinal_rate")
     assert "ultimate,1,0,0.0,1.0,0.0,0.0" in slices
     assert "contrastive_1,1,0,0.0,1.0,0.0,0.0" in slices
@@ -319,12 +322,12 @@ def test_any_study_of_presence_and_of_yes_or_no(tmp_path: Path) -> None:
     snapshot = Snapshot.build(
         parse_study(PRESENCE), stimuli=pl.DataFrame({"stimulus": ["a"]}), ratings=ratings
     )
-    found = write_emolia(snapshot, tmp_path)
-    labels = (found / "voices-emo" / "benchmark_labels.csv").read_text().splitlines()
+    result = write_emolia(snapshot, tmp_path)
+    labels = (result / "voices-emo" / "benchmark_labels.csv").read_text().splitlines()
     assert labels[1] == "a,joy,,,r1|r2,,,,0,1,True,0,1,True,1,0,1,none,False,False,,,tied,2"
-    labels = (found / "voices-dim" / "benchmark_labels.csv").read_text().splitlines()
+    labels = (result / "voices-dim" / "benchmark_labels.csv").read_text().splitlines()
     assert labels[1] == "a,hoarse,,,r1,,,,1,2,False,2,0,True,,unanimous_yes,2,False"
-    estimates = said(found, "voices-dim")["estimates"]
+    estimates = said(result, "voices-dim")["estimates"]
     assert estimates["pairwise_binary_kappa"]["why_missing"] == "the votes do not say who gave them"
     assert estimates["gemini_vs_human_consensus_accuracy"]["why_missing"].startswith("nothing says what")
 
@@ -354,7 +357,7 @@ def test_one_rater_alone_gives_reasons_not_numbers(tmp_path: Path) -> None:
         "name: one\nscales:\n  yn: {type: yes-no}\nquestions:\n  - {id: hoarse, text: H, scale: yn}\n"
     )
     snapshot = Snapshot.build(study, stimuli=ratings.select("stimulus"), ratings=ratings)
-    found = said(write_emolia(snapshot, tmp_path), "one")
-    assert found["human_upper_bound_binary"] is None
-    assert found["estimates"]["human_upper_bound_binary"]["why_missing"] == "no item has two or more votes"
-    assert found["buckets"] == {"single_rater_no": 2, "single_rater_yes": 2}
+    result = said(write_emolia(snapshot, tmp_path), "one")
+    assert result["human_upper_bound_binary"] is None
+    assert result["estimates"]["human_upper_bound_binary"]["why_missing"] == "no item has two or more votes"
+    assert result["buckets"] == {"single_rater_no": 2, "single_rater_yes": 2}

@@ -35,14 +35,14 @@ ANNOTATIONS = (
 
 def bench(snapshot: Snapshot, folder: Path, options: ScoreOptions, failed: tuple[str, ...] = ()) -> Path:
     truth = truth_of(snapshot, options)
-    said = run(predictor_from("sham"), cases(snapshot, items=truth.items)).table
+    answer = run(predictor_from("sham"), cases(snapshot, items=truth.items)).table
     gone = pl.col("stimulus").is_in(list(failed))
-    said = said.with_columns(
+    answer = answer.with_columns(
         pl.when(gone).then(None).otherwise("score").alias("score"),
         pl.when(gone).then(pl.lit("HTTP 500")).otherwise("problem").alias("problem"),
         (pl.col("ok") & ~gone).alias("ok"),
     )
-    (target,) = write_emolia_bench(snapshot, said, score(truth, said, options), folder, options)
+    (target,) = write_emolia_bench(snapshot, answer, score(truth, answer, options), folder, options)
     return target
 
 
@@ -55,8 +55,8 @@ def strict(path: Path) -> dict[str, Any]:
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is no JSON")
 
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
-    return found
+    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    return results
 
 
 @pytest.mark.parametrize(("make", "header", "by"), [(emo, EMO, "task_type"), (dim, DIM, "polarity")])
@@ -76,16 +76,16 @@ def test_the_file_set(tmp_path: Path, make: Any, header: str, by: str) -> None:
     rows = read(folder / "predictions.csv")
     assert {row["ok"] for row in rows} == {"True"}
     assert all((float(row["similarity"]) > 0) == (row["pred_present"] == "1") for row in rows)
-    said = strict(folder / "summary.json")
-    assert said["n"] == len(rows)
+    answer = strict(folder / "summary.json")
+    assert answer["n"] == len(rows)
     held = [row for row in rows if row["benchmark_bucket"] != "tied"]
-    assert said["n_tied"] == len(rows) - len(held)
+    assert answer["n_tied"] == len(rows) - len(held)
     right = {"0": [0, 0], "1": [0, 0]}
     for row in held:
         right[row["majority_present"]][0] += row["pred_present"] == row["majority_present"]
         right[row["majority_present"]][1] += 1
-    assert said["balanced_accuracy"] == pytest.approx(sum(a / b for a, b in right.values()) / 2)
-    assert said["band"] == band(said["balanced_accuracy"])
+    assert answer["balanced_accuracy"] == pytest.approx(sum(a / b for a, b in right.values()) / 2)
+    assert answer["band"] == band(answer["balanced_accuracy"])
     sliced = read(folder / f"metrics_by_{by}.csv")
     assert sum(int(row["n"]) for row in sliced) == len(rows)
     assert "Balanced accuracy on `majority_present` at threshold 0" in (folder / "report.md").read_text()
@@ -96,11 +96,11 @@ def test_failed_rows_stay_and_count(tmp_path: Path) -> None:
     folder = bench(emo(tmp_path / "in"), tmp_path / "out", options, failed=("f1.mp3",))
     (row,) = [row for row in read(folder / "predictions.csv") if row["file_name"] == "f1.mp3"]
     assert (row["ok"], row["error"], row["similarity"], row["pred_present"]) == ("False", "HTTP 500", "", "")
-    said = strict(folder / "summary.json")
-    assert (said["n"], said["n_failed"]) == (7, 1)
-    assert said["n_scored"] + said["n_failed"] + said["n_tied"] == 7
-    assert said["balanced_accuracy_with_failures"] < said["balanced_accuracy"]
-    assert said["errors"] == {"HTTP 500": 1}
+    answer = strict(folder / "summary.json")
+    assert (answer["n"], answer["n_failed"]) == (7, 1)
+    assert answer["n_scored"] + answer["n_failed"] + answer["n_tied"] == 7
+    assert answer["balanced_accuracy_with_failures"] < answer["balanced_accuracy"]
+    assert answer["errors"] == {"HTTP 500": 1}
     assert "HTTP 500: 1" in (folder / "report.md").read_text()
 
 
@@ -162,10 +162,10 @@ class Release:
     def figures(self, column: int, given: bool) -> dict[str, float]:
         x, y = self.truth[:, column], self.said[:, column]
         systems = sorted(self.mos)
-        told = np.array([y[self.system == s].mean() for s in systems])
+        message = np.array([y[self.system == s].mean() for s in systems])
         true = np.array([self.mos[s][column] if given else x[self.system == s].mean() for s in systems])
         out: dict[str, float] = {}
-        for level, (a, b) in {"U": (x, y), "S": (true, told)}.items():
+        for level, (a, b) in {"U": (x, y), "S": (true, message)}.items():
             out |= {
                 f"{level}_MSE": float(np.mean((a - b) ** 2)),
                 f"{level}_LCC": float(stats.pearsonr(a, b)[0]),
@@ -188,19 +188,19 @@ def test_musicevals_eight_figures_from_an_answer_file(tmp_path: Path, given: boo
             resamples=200, systems=system_scores(path), systems_from=f"the file {path.name}"
         )
     predictor = predictor_from(f"file:{release.answer}")
-    said = run(predictor, cases(snapshot)).table
-    assert said["ok"].all()
-    scores = score(snapshot, said, options)
-    found = eight_figures(scores)
-    (model,) = found
+    answer = run(predictor, cases(snapshot)).table
+    assert answer["ok"].all()
+    scores = score(snapshot, answer, options)
+    result = eight_figures(scores)
+    (model,) = result
     for column, question in enumerate(("impression", "alignment")):
         expected = release.figures(column, given)
-        assert {name: float(found[model][question][name]) for name in COLUMNS} == pytest.approx(expected)
-    assert table(found).columns == ["model", "dimension", *COLUMNS]
+        assert {name: float(result[model][question][name]) for name in COLUMNS} == pytest.approx(expected)
+    assert table(result).columns == ["model", "dimension", *COLUMNS]
     write_musiceval(scores, tmp_path)
-    told = strict(tmp_path / "musiceval.json")
-    assert told["system_truth"] == ("the file system_mos_phase1.csv" if given else "the scored clips")
-    mine = told["models"][model]["impression"]
+    message = strict(tmp_path / "musiceval.json")
+    assert message["system_truth"] == ("the file system_mos_phase1.csv" if given else "the scored clips")
+    mine = message["models"][model]["impression"]
     assert mine["coverage"]["answered"] == 30
     assert mine["with_failures"]["U_LCC"] == mine["U_LCC"]
     assert (

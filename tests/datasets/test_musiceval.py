@@ -272,13 +272,13 @@ def test_the_audio_is_found_and_a_missing_folder_named(tmp_path: Path) -> None:
     source = FORMAT.example(tmp_path)
     (source / "wav").mkdir()
     soundfile.write(source / "wav" / CLIP("S002_P001"), np.zeros(8000), 16000)
-    said: list[tuple[str, int, int]] = []
-    snapshot = FORMAT.read(source, {}, lambda *what: said.append(what))
-    found = dict(snapshot.stimuli.select("stimulus", "found").iter_rows())
-    assert found[CLIP("S002_P001")] is True
-    assert found[CLIP("S003_P001")] is False
+    answers: list[tuple[str, int, int]] = []
+    snapshot = FORMAT.read(source, {}, lambda *what: answers.append(what))
+    result = dict(snapshot.stimuli.select("stimulus", "found").iter_rows())
+    assert result[CLIP("S002_P001")] is True
+    assert result[CLIP("S003_P001")] is False
     assert snapshot.stimuli.filter(pl.col("found"))["duration"].to_list() == [0.5]
-    assert said[-1] == ("probing media", 5, 5)
+    assert answers[-1] == ("probing media", 5, 5)
     assert snapshot.hash == FORMAT.read(release(tmp_path / "none", **_texts(source)), {}).hash
     with pytest.raises(InputError, match=r"no folder .*music"):
         FORMAT.read(source, {"media": "music"})

@@ -305,9 +305,9 @@ class TestRoles:
         assert ratings.select("source_value", "source_answer").row(0) == ("x", "y")
 
     def test_patterns(self) -> None:
-        found = compile_pattern("{question}_{stimulus}", ["question", "stimulus"]).fullmatch("a_b_c")
-        assert found is not None
-        assert found.groupdict() == {"question": "a", "stimulus": "b_c"}
+        result = compile_pattern("{question}_{stimulus}", ["question", "stimulus"]).fullmatch("a_b_c")
+        assert result is not None
+        assert result.groupdict() == {"question": "a", "stimulus": "b_c"}
         for pattern in ("{x}_{stimulus}", "plain", "{question}_{question}"):
             with pytest.raises(InputError, match="The pattern"):
                 compile_pattern(pattern, ["question", "stimulus"])

@@ -109,16 +109,16 @@ def test_damaged_files_give_an_error_or_are_read_and_leave_nothing_half_done(
         path = _files(source)[place]
         path.write_bytes(_damaged(path.read_bytes(), damage))
         code = main(["import", name, str(source), str(home / "out"), *options])
-        said = capsys.readouterr().err.strip().splitlines()
+        answer = capsys.readouterr().err.strip().splitlines()
         if code == 0:
             assert heartfelt.load(home / "out").counts["stimuli"] > 0
         else:
-            assert code == 2, said
-            assert len(said) == 2, said
+            assert code == 2, answer
+            assert len(answer) == 2, answer
             assert not (home / "out").exists()
         assert [p.name for p in home.iterdir() if p.name.startswith(".")] == []
         if damage in {"crlf", "bom", "no newline"}:
-            assert code == 0, (path.name, said)
+            assert code == 0, (path.name, answer)
 
 
 def _damaged(content: bytes, damage: str) -> bytes:

@@ -128,8 +128,8 @@ def test_personal_data_are_dropped_unless_asked_for(tmp_path: Path) -> None:
     assert all(
         name in snapshot.source.notes[0] for name in ("IPAddress", "contact", "LocationLatitude", "host")
     )
-    kept = heartfelt.read(path, "long", personal="keep")
-    assert {"IPAddress", "contact", "LocationLatitude"} <= set(kept.ratings.columns)
+    retained = heartfelt.read(path, "long", personal="keep")
+    assert {"IPAddress", "contact", "LocationLatitude"} <= set(retained.ratings.columns)
     named = heartfelt.read(path, "long", rater_columns="contact")
     assert "contact" in named.raters.columns
 

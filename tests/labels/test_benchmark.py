@@ -38,42 +38,42 @@ def made() -> Snapshot:
 
 @pytest.mark.parametrize("by", ["stimulus", "system", "prompt", "intent"])
 def test_no_group_is_in_two_parts(made: Snapshot, by: str) -> None:
-    found = freeze(made, split=SplitOptions(by=by, folds=3))
-    values = found.items.join(made.stimuli, on="stimulus").group_by(by).agg(pl.col("split").n_unique())
+    result = freeze(made, split=SplitOptions(by=by, folds=3))
+    values = result.items.join(made.stimuli, on="stimulus").group_by(by).agg(pl.col("split").n_unique())
     assert values["split"].max() == 1
-    assert found.items["group"].n_unique() == made.stimuli[by].n_unique()
-    assert sum(part["items"] for part in found.counts.values()) == found.items.height
+    assert result.items["group"].n_unique() == made.stimuli[by].n_unique()
+    assert sum(part["items"] for part in result.counts.values()) == result.items.height
 
 
 def test_items_carry_the_labels(made: Snapshot) -> None:
-    found = freeze(made)
-    assert found.items.columns == list(BENCHMARK_ITEMS.names)
+    result = freeze(made)
+    assert result.items.columns == list(BENCHMARK_ITEMS.names)
     table = labels(made).table
-    both = found.items.join(table, on=["stimulus", "question"])
-    assert both.height == table.height == found.items.height
+    both = result.items.join(table, on=["stimulus", "question"])
+    assert both.height == table.height == result.items.height
     assert both["label"].to_list() == pytest.approx(both["value"].to_list(), abs=1e-12)
     assert both["standard_error"].to_list() == pytest.approx(
         both["standard_error_right"].to_list(), abs=1e-12
     )
     assert both["n"].equals(both["n_right"], check_names=False)
-    assert found.part("test").height == found.counts["test"]["items"]
+    assert result.part("test").height == result.counts["test"]["items"]
     with pytest.raises(InputError, match="no part 'tets'"):
-        found.part("tets")
+        result.part("tets")
 
 
 def test_the_hash_does_not_depend_on_order_but_on_content(made: Snapshot) -> None:
-    found = freeze(made)
+    result = freeze(made)
     shuffled = Snapshot.build(
         STUDY,
         stimuli=made.stimuli.sample(fraction=1, shuffle=True, seed=3),
         ratings=made.ratings.sample(fraction=1, shuffle=True, seed=4),
     )
-    assert freeze(shuffled).hash == found.hash
+    assert freeze(shuffled).hash == result.hash
     assert (
         freeze(shuffled, LabelOptions(method="p910")).hash == freeze(made, LabelOptions(method="p910")).hash
     )
     hashes = {
-        found.hash,
+        result.hash,
         freeze(made, split=SplitOptions(seed=1)).hash,
         freeze(made, split=SplitOptions(by="system")).hash,
         freeze(made, labels(made, LabelOptions(method="median"))).hash,
@@ -138,16 +138,16 @@ def test_an_empty_part_and_stimuli_without_a_group_are_noted(made: Snapshot) -> 
     assert any("fell into test" in note for note in freeze(made, split=split).notes)
     gaps = made.stimuli.with_columns(pl.when(pl.int_range(pl.len()) > 2).then("system").alias("system"))
     patchy = Snapshot.build(STUDY, stimuli=gaps, ratings=made.ratings)
-    found = freeze(patchy, split=SplitOptions(by="system", folds=2))
-    assert "3 stimuli have no system" in " ".join(found.notes)
+    result = freeze(patchy, split=SplitOptions(by="system", folds=2))
+    assert "3 stimuli have no system" in " ".join(result.notes)
 
 
 def test_tied_items_are_left_out_and_stand_in_the_ledger(tmp_path: Path) -> None:
     snapshot = emo(tmp_path / "emo")
-    found = freeze(snapshot, labels(snapshot, LabelOptions(minimum_ratings=1)))
-    assert found.items["stimulus"].sort().to_list() == ["f1.mp3", "f4.mp3", "f5.mp3", "f6.mp3"]
-    assert set(found.ledger["stimulus"]) == {"f2.mp3", "f3.mp3", "f7.mp3"}
-    assert found.items.filter(pl.col("stimulus") == "f1.mp3")["answer"].to_list() == ["strongly_present"]
+    result = freeze(snapshot, labels(snapshot, LabelOptions(minimum_ratings=1)))
+    assert result.items["stimulus"].sort().to_list() == ["f1.mp3", "f4.mp3", "f5.mp3", "f6.mp3"]
+    assert set(result.ledger["stimulus"]) == {"f2.mp3", "f3.mp3", "f7.mp3"}
+    assert result.items.filter(pl.col("stimulus") == "f1.mp3")["answer"].to_list() == ["strongly_present"]
 
 
 @pytest.mark.parametrize(
@@ -175,17 +175,17 @@ def test_what_cannot_be_frozen_says_so(made: Snapshot) -> None:
 
 class TestFolder:
     def test_it_comes_back_as_it_was(self, made: Snapshot, tmp_path: Path) -> None:
-        found = freeze(made, split=SplitOptions(by="system", folds=3, seed=2, fixed={}))
-        back = load_benchmark(found.write(tmp_path / "bench"))
-        assert back.hash == found.hash
-        assert back.items.equals(found.items)
-        assert back.split == found.split
-        assert back.notes == found.notes
+        result = freeze(made, split=SplitOptions(by="system", folds=3, seed=2, fixed={}))
+        back = load_benchmark(result.write(tmp_path / "bench"))
+        assert back.hash == result.hash
+        assert back.items.equals(result.items)
+        assert back.split == result.split
+        assert back.notes == result.notes
         assert back.snapshot_hash == made.hash
-        said = json.loads((tmp_path / "bench" / "manifest.json").read_text())
-        assert said["counts"] == found.counts
+        answer = json.loads((tmp_path / "bench" / "manifest.json").read_text())
+        assert answer["counts"] == result.counts
         with pytest.raises(InputError, match="already exists"):
-            found.write(tmp_path / "bench")
+            result.write(tmp_path / "bench")
 
     def test_a_changed_label_is_found_out(self, made: Snapshot, tmp_path: Path) -> None:
         folder = freeze(made).write(tmp_path / "bench")
@@ -196,9 +196,9 @@ class TestFolder:
 
     def test_a_changed_seed_is_found_out(self, made: Snapshot, tmp_path: Path) -> None:
         folder = freeze(made).write(tmp_path / "bench")
-        said = json.loads((folder / "manifest.json").read_text())
-        said["split"]["seed"] = 5
-        (folder / "manifest.json").write_text(json.dumps(said))
+        answer = json.loads((folder / "manifest.json").read_text())
+        answer["split"]["seed"] = 5
+        (folder / "manifest.json").write_text(json.dumps(answer))
         with pytest.raises(DamagedError, match="study or its split"):
             load_benchmark(folder)
 

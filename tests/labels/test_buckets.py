@@ -60,10 +60,10 @@ def test_every_way_votes_can_fall(
 
 
 def test_yes_no_questions_speak_of_yes_and_no_and_other_scales_are_named() -> None:
-    found = buckets(voted([1, 1, 0], "loud"))
-    assert found.counts == {"majority_yes": 1}
-    assert found.left_out == ("valence",)
-    assert found.votes.rows() == [("s", "loud", 0.0, 1), ("s", "loud", 1.0, 2)]
+    result = buckets(voted([1, 1, 0], "loud"))
+    assert result.counts == {"majority_yes": 1}
+    assert result.left_out == ("valence",)
+    assert result.votes.rows() == [("s", "loud", 0.0, 1), ("s", "loud", 1.0, 2)]
 
 
 def test_one_vote_is_neither_unanimous_nor_not() -> None:
@@ -83,9 +83,9 @@ def test_a_study_without_sides_is_refused() -> None:
 
 def test_nobody_voted_is_an_empty_table() -> None:
     snapshot = Snapshot.build(STUDY, stimuli=pl.DataFrame({"stimulus": ["s"]}))
-    found = buckets(snapshot)
-    assert found.table.height == 0
-    assert found.table.columns == list(BUCKETS.names)
+    result = buckets(snapshot)
+    assert result.table.height == 0
+    assert result.table.columns == list(BUCKETS.names)
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=7))

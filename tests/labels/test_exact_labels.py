@@ -26,12 +26,12 @@ SOURCE = (
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_the_width_of_a_means_interval_follows_the_confidence(confidence: float) -> None:
-    found = row(
+    result = row(
         labels(made("numeric", {"s0": [3, 5, 4, 6]}), LabelOptions(None, None, "missing", confidence)).table,
         "s0",
     )
     low, high = scipy_stats.t.interval(confidence, 3, 4.5, scipy_stats.sem([3, 5, 4, 6]))
-    assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
+    assert (result["low"], result["high"]) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_the_usual_confidence_ties_and_methods() -> None:
@@ -58,9 +58,9 @@ def test_at_least_one_rating() -> None:
 
 @pytest.mark.parametrize(("least", "labelled"), [(3, True), (4, False)])
 def test_as_many_ratings_as_the_minimum_are_enough(least: int, labelled: bool) -> None:
-    found = labels(made("points", {"s0": [3, 5, 4]}, minimum=least))
-    assert (found.table.height == 1) == labelled
-    reasons = found.ledger.filter(pl.col("stimulus") == "s0")["reason"].to_list()
+    result = labels(made("points", {"s0": [3, 5, 4]}, minimum=least))
+    assert (result.table.height == 1) == labelled
+    reasons = result.ledger.filter(pl.col("stimulus") == "s0")["reason"].to_list()
     assert reasons == ([] if labelled else ["3 of the 4 ratings a label needs"])
     assert (
         labels(made("points", {"s0": [3, 5, 4]}, minimum=4), LabelOptions(minimum_ratings=3)).table.height
@@ -70,37 +70,37 @@ def test_as_many_ratings_as_the_minimum_are_enough(least: int, labelled: bool) -
 
 @pytest.mark.parametrize(("ties", "value"), [("missing", None), ("lowest", 0.0), ("highest", 2.0)])
 def test_ties_go_where_they_are_sent(ties: str, value: float | None) -> None:
-    found = row(labels(made("ordered", {"s0": [0, 0, 2, 2, 1]}), LabelOptions(ties=ties)).table, "s0")  # type: ignore[arg-type]
-    assert found["value"] == value
-    assert found["share"] == pytest.approx(0.4)
-    assert (found["why_missing"] is None) == (value is not None)
+    result = row(labels(made("ordered", {"s0": [0, 0, 2, 2, 1]}), LabelOptions(ties=ties)).table, "s0")  # type: ignore[arg-type]
+    assert result["value"] == value
+    assert result["share"] == pytest.approx(0.4)
+    assert (result["why_missing"] is None) == (value is not None)
 
 
 def test_bounds_of_a_modes_share() -> None:
     """Exact (Clopper-Pearson) over the votes, with the upper tail shared by the categories that could have been chosen."""
-    found = row(labels(made("yes-no", {"s0": [1, 1, 1, 1, 0]})).table, "s0")
-    assert found["share"] == pytest.approx(0.8)
+    result = row(labels(made("yes-no", {"s0": [1, 1, 1, 1, 0]})).table, "s0")
+    assert result["share"] == pytest.approx(0.8)
     wide = scipy_stats.binomtest(4, 5).proportion_ci(0.95, method="exact")
-    assert found["share_high"] == pytest.approx(wide.high)
-    assert 0 < float(str(found["share_low"])) <= wide.low + 1e-9
+    assert result["share_high"] == pytest.approx(wide.high)
+    assert 0 < float(str(result["share_low"])) <= wide.low + 1e-9
 
 
 @pytest.mark.parametrize(("ratings", "bounded"), [(5, False), (6, True)])
 def test_a_median_needs_six_ratings_for_an_interval(ratings: int, bounded: bool) -> None:
     values = [1.0, 2.0, 4.0, 5.0, 8.0, 9.0][:ratings]
-    found = row(labels(made("numeric", {"s0": values}), LabelOptions(method="median")).table, "s0")
-    assert found["value"] == np.median(values)
-    assert (found["low"] is not None) == bounded
+    result = row(labels(made("numeric", {"s0": values}), LabelOptions(method="median")).table, "s0")
+    assert result["value"] == np.median(values)
+    assert (result["low"] is not None) == bounded
     if bounded:
-        assert (found["low"], found["high"]) == (1.0, 9.0)
+        assert (result["low"], result["high"]) == (1.0, 9.0)
     else:
-        assert str(found["why_missing"]).startswith("no interval: ")
+        assert str(result["why_missing"]).startswith("no interval: ")
 
 
 def test_bounds_stop_at_the_ends_of_the_scale() -> None:
-    found = row(labels(made("points", {"s0": [1, 1, 1, 2], "s1": [9, 9, 8, 9]})).table, "s0")
-    assert found["low"] == 1.0
-    assert found["high"] == pytest.approx(1.25 + scipy_stats.t.ppf(0.975, 3) * 0.25)
+    result = row(labels(made("points", {"s0": [1, 1, 1, 2], "s1": [9, 9, 8, 9]})).table, "s0")
+    assert result["low"] == 1.0
+    assert result["high"] == pytest.approx(1.25 + scipy_stats.t.ppf(0.975, 3) * 0.25)
     other = row(labels(made("points", {"s1": [9, 9, 8, 9]})).table, "s1")
     assert other["high"] == 9.0
 
@@ -117,14 +117,14 @@ def test_published_means_by_hand() -> None:
         }
     )
     table = labels(Snapshot.build(study, stimuli=means.select("stimulus"), means=means)).table
-    found = {r["stimulus"]: r for r in table.iter_rows(named=True)}
+    results = {r["stimulus"]: r for r in table.iter_rows(named=True)}
     reach = scipy_stats.t.ppf(0.975, 8) * 0.5
-    assert found["a"]["standard_error"] == pytest.approx(0.5)
-    assert (found["a"]["low"], found["a"]["high"]) == (pytest.approx(4 - reach), pytest.approx(4 + reach))
-    assert found["b"]["why_missing"] == "all ratings are equal: no interval"
-    assert [found[name]["low"] for name in "bcd"] == [None] * 3
-    assert "no spread or count" in found["c"]["why_missing"]
-    assert "no spread or count" in found["d"]["why_missing"]
+    assert results["a"]["standard_error"] == pytest.approx(0.5)
+    assert (results["a"]["low"], results["a"]["high"]) == (pytest.approx(4 - reach), pytest.approx(4 + reach))
+    assert results["b"]["why_missing"] == "all ratings are equal: no interval"
+    assert [results[name]["low"] for name in "bcd"] == [None] * 3
+    assert "no spread or count" in results["c"]["why_missing"]
+    assert "no spread or count" in results["d"]["why_missing"]
     assert set(table["method"]) == {"published mean"}
 
 
@@ -188,17 +188,17 @@ def test_counts_of_votes_and_sides() -> None:
     votes = {"a": [0, 1, 1], "b": [0, 0, 2, 2], "c": [1, 2], "d": [2]}
     rows = [(f"r{k}", name, "q", float(v)) for name, vs in votes.items() for k, v in enumerate(vs)]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
-    found = buckets(Snapshot.build(study, stimuli=pl.DataFrame({"stimulus": list(votes)}), ratings=ratings))
+    result = buckets(Snapshot.build(study, stimuli=pl.DataFrame({"stimulus": list(votes)}), ratings=ratings))
     columns = ["present_votes", "absent_votes", "present_tie", "majority_votes", "value_tie", "lowest_tied"]
     columns += ["lowest_tied_present", "unanimous", "unanimous_value"]
-    table = {r["stimulus"]: tuple(r[c] for c in columns) for r in found.table.iter_rows(named=True)}
+    table = {r["stimulus"]: tuple(r[c] for c in columns) for r in result.table.iter_rows(named=True)}
     assert table == {
         "a": (2, 1, False, 2, False, 1.0, 1.0, False, False),
         "b": (2, 2, True, 2, True, 0.0, 2.0, False, False),
         "c": (2, 0, False, 1, True, 1.0, 1.0, True, False),
         "d": (1, 0, False, 1, False, 2.0, 2.0, None, None),
     }
-    assert found.counts == {
+    assert result.counts == {
         "majority_present": 1,
         "single_rater_present": 1,
         "tied": 1,

@@ -48,18 +48,18 @@ def row(found: pl.DataFrame, stimulus: str) -> dict[str, object]:
 
 
 def test_means_with_students_interval() -> None:
-    found = row(labels(made("points", {"s0": [3, 5, 4, 6]})).table, "s0")
+    result = row(labels(made("points", {"s0": [3, 5, 4, 6]})).table, "s0")
     low, high = scipy_stats.t.interval(0.95, 3, 4.5, scipy_stats.sem([3, 5, 4, 6]))
-    assert found["value"] == 4.5
-    assert found["sd"] == pytest.approx(math.sqrt(5 / 3))
-    assert found["standard_error"] == pytest.approx(math.sqrt(5 / 3) / 2)
-    assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
-    assert (found["n"], found["method"]) == (4, "mean")
+    assert result["value"] == 4.5
+    assert result["sd"] == pytest.approx(math.sqrt(5 / 3))
+    assert result["standard_error"] == pytest.approx(math.sqrt(5 / 3) / 2)
+    assert (result["low"], result["high"]) == (pytest.approx(low), pytest.approx(high))
+    assert (result["n"], result["method"]) == (4, "mean")
 
 
 def test_intervals_stay_on_the_scale() -> None:
-    found = row(labels(made("points", {"s0": [9, 9, 5]})).table, "s0")
-    assert found["high"] == 9.0
+    result = row(labels(made("points", {"s0": [9, 9, 5]})).table, "s0")
+    assert result["high"] == 9.0
     free = row(labels(made("numeric", {"s0": [9, 9, 5]})).table, "s0")
     assert isinstance(free["high"], float)
     assert free["high"] > 9.0
@@ -67,9 +67,9 @@ def test_intervals_stay_on_the_scale() -> None:
 
 def test_no_spread_and_one_rating_have_no_interval() -> None:
     table = labels(made("points", {"s0": [4, 4, 4], "s1": [7]})).table
-    same, one = row(table, "s0"), row(table, "s1")
+    same, each = row(table, "s0"), row(table, "s1")
     assert (same["low"], same["why_missing"]) == (None, "all ratings are equal: no interval")
-    assert (one["standard_error"], one["why_missing"]) == (None, "one rating: no interval")
+    assert (each["standard_error"], each["why_missing"]) == (None, "one rating: no interval")
 
 
 def test_modes_ties_and_shares() -> None:
@@ -88,23 +88,23 @@ def test_modes_ties_and_shares() -> None:
 
 
 def test_ties_few_ratings_and_silence_are_in_the_ledger() -> None:
-    found = labels(made("categories", {"s0": [0, 0, 1], "s1": [0, 1], "s2": [1]}, minimum=2))
-    reasons = dict(found.ledger.select("stimulus", "reason").iter_rows())
+    result = labels(made("categories", {"s0": [0, 0, 1], "s1": [0, 1], "s2": [1]}, minimum=2))
+    reasons = dict(result.ledger.select("stimulus", "reason").iter_rows())
     assert reasons == {
         "s1": "no label: the most frequent categories are tied",
         "s2": "1 of the 2 ratings a label needs",
         "s3": "no ratings",
     }
-    assert set(found.ledger["stage"]) == {"label"}
-    assert found.ledger.columns == list(LEDGER.names)
-    assert "s2" not in found.table["stimulus"].to_list()
+    assert set(result.ledger["stage"]) == {"label"}
+    assert result.ledger.columns == list(LEDGER.names)
+    assert "s2" not in result.table["stimulus"].to_list()
 
 
 def test_a_question_nobody_answered_is_one_row() -> None:
-    found = labels(made("points", {}))
-    assert found.table.height == 0
-    assert found.table.schema == LABELS.empty().schema
-    assert found.ledger.select("what", "question", "reason").rows() == [
+    result = labels(made("points", {}))
+    assert result.table.height == 0
+    assert result.table.schema == LABELS.empty().schema
+    assert result.ledger.select("what", "question", "reason").rows() == [
         ("question", "q", "nobody answered this question")
     ]
 
@@ -140,9 +140,9 @@ def test_methods_that_do_not_fit_are_refused(scale: str, method: str) -> None:
 def test_methods_that_need_to_know_who_rated_say_so() -> None:
     with pytest.raises(InputError, match="do not say who"):
         labels(made("points", {"s0": [1, 2]}, known=False), LabelOptions(method="p910"))
-    found = labels(made("points", {"s0": [1, 2]}, known=False))
-    assert row(found.table, "s0")["value"] == 1.5
-    assert found.notes == ("2 answers do not say who gave them.",)
+    result = labels(made("points", {"s0": [1, 2]}, known=False))
+    assert row(result.table, "s0")["value"] == 1.5
+    assert result.notes == ("2 answers do not say who gave them.",)
 
 
 def test_only_first_presentations_count() -> None:
@@ -150,9 +150,9 @@ def test_only_first_presentations_count() -> None:
     again = base.ratings.with_columns(pl.lit(1, pl.Int64).alias("repeat"), pl.lit(9.0).alias("value"))
     first = base.ratings.with_columns(pl.lit(0, pl.Int64).alias("repeat"))
     both = Snapshot.build(base.study, stimuli=base.stimuli, ratings=pl.concat([first, again]))
-    found = labels(both)
-    assert row(found.table, "s0")["value"] == 4.0
-    assert found.notes == ("2 answers to repeated presentations are not used.",)
+    result = labels(both)
+    assert row(result.table, "s0")["value"] == 4.0
+    assert result.notes == ("2 answers to repeated presentations are not used.",)
     assert first_answers(both).height == 2
 
 
@@ -182,13 +182,13 @@ def test_published_means_where_there_are_no_ratings() -> None:
 )
 def test_every_item_has_a_label_or_a_reason(votes: list[list[int]], least: int) -> None:
     made_of = {f"s{i}": [float(v) for v in values] for i, values in enumerate(votes)}
-    found = labels(made("points", made_of, minimum=least))
-    labelled = set(found.table["stimulus"])
-    assert labelled | set(found.ledger["stimulus"]) == {f"s{i}" for i in range(4)}
-    assert not labelled & set(found.ledger["stimulus"])
+    result = labels(made("points", made_of, minimum=least))
+    labelled = set(result.table["stimulus"])
+    assert labelled | set(result.ledger["stimulus"]) == {f"s{i}" for i in range(4)}
+    assert not labelled & set(result.ledger["stimulus"])
     for name in labelled:
-        one = row(found.table, name)
-        assert one["value"] == pytest.approx(sum(made_of[name]) / len(made_of[name]))
-        assert one["n"] == len(made_of[name]) >= least
-        if one["low"] is not None:
-            assert 1 <= float(str(one["low"])) <= float(str(one["value"])) <= float(str(one["high"])) <= 9
+        each = row(result.table, name)
+        assert each["value"] == pytest.approx(sum(made_of[name]) / len(made_of[name]))
+        assert each["n"] == len(made_of[name]) >= least
+        if each["low"] is not None:
+            assert 1 <= float(str(each["low"])) <= float(str(each["value"])) <= float(str(each["high"])) <= 9

@@ -29,10 +29,10 @@ def test_every_generator_keeps_the_protocol(name: str, tmp_path: Path) -> None:
     system = generator.systems[0]
     first = generator.generate(prompt(system), 3)
     assert first.kind == generator.kind
-    one = first.save(tmp_path / f"one{generator.suffix}")
+    each = first.save(tmp_path / f"one{generator.suffix}")
     two = generator.generate(prompt(system), 3).save(tmp_path / f"two{generator.suffix}")
     other = generator.generate(prompt(system), 4).save(tmp_path / f"other{generator.suffix}")
-    assert content_hash(one) == content_hash(two) != content_hash(other)
+    assert content_hash(each) == content_hash(two) != content_hash(other)
 
 
 @pytest.mark.parametrize("name", GENERATORS.names())

@@ -124,12 +124,12 @@ def test_systems_differ_in_what_they_convey() -> None:
 
 
 def test_the_same_seed_and_name_give_the_same_bytes() -> None:
-    one, two = (render_clip(6.0, 6.0, system="Pluckbox", seconds=2.0, seed=4, name="a") for _ in range(2))
-    assert one.tobytes() == two.tobytes()
+    each, two = (render_clip(6.0, 6.0, system="Pluckbox", seconds=2.0, seed=4, name="a") for _ in range(2))
+    assert each.tobytes() == two.tobytes()
     other_name = render_clip(6.0, 6.0, system="Pluckbox", seconds=2.0, seed=4, name="b")
     other_seed = render_clip(6.0, 6.0, system="Pluckbox", seconds=2.0, seed=5, name="a")
-    assert not np.array_equal(one, other_name)
-    assert not np.array_equal(one, other_seed)
+    assert not np.array_equal(each, other_name)
+    assert not np.array_equal(each, other_seed)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -263,11 +263,11 @@ def test_no_extreme_leaves_the_clip_empty_or_too_long(means: dict[str, float], s
 
 
 def test_the_same_seed_and_name_give_the_same_bytes() -> None:
-    def one(seed: int, name: str) -> bytes:
+    def each(seed: int, name: str) -> bytes:
         return render_voice(6.0, 6.0, system="Attic", seconds=1.5, seed=seed, name=name).tobytes()
 
-    assert one(4, "a") == one(4, "a")
-    assert len({one(4, "a"), one(4, "b"), one(5, "a")}) == 3
+    assert each(4, "a") == each(4, "a")
+    assert len({each(4, "a"), each(4, "b"), each(5, "a")}) == 3
 
 
 def test_what_cannot_be_spoken_is_refused() -> None:

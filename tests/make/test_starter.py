@@ -95,10 +95,10 @@ def test_a_started_study_is_complete_and_the_same_every_time(recipe: str, tmp_pa
 def test_another_seed_makes_other_stimuli(tmp_path: Path) -> None:
     for seed in (1, 2):
         start_study("musiceval", tmp_path / str(seed), StarterOptions(seed=seed))
-    one, two = (files(tmp_path / str(seed)) for seed in (1, 2))
-    assert one.keys() == two.keys()
-    assert all(one[name] != two[name] for name in one if name.startswith("media/") or name == "study.yaml")
-    assert one["stimuli.csv"] == two["stimuli.csv"]
+    each, two = (files(tmp_path / str(seed)) for seed in (1, 2))
+    assert each.keys() == two.keys()
+    assert all(each[name] != two[name] for name in each if name.startswith("media/") or name == "study.yaml")
+    assert each["stimuli.csv"] == two["stimuli.csv"]
 
 
 @pytest.mark.parametrize("recipe", ALL)

@@ -35,8 +35,8 @@ def tone(hertz: float, seconds: float, db: float, rate: int = 48_000) -> Samples
 
 
 def stereo(*parts: Samples) -> Samples:
-    one = np.concatenate(parts)
-    return np.stack([one, one], axis=1)
+    each = np.concatenate(parts)
+    return np.stack([each, each], axis=1)
 
 
 def noise(seconds: float = 2.0, rate: int = 22_050, channels: int = 2, confidence: float = 0.1) -> Samples:

@@ -55,11 +55,11 @@ def test_the_bits_are_those_of_soxr_on_the_channel_mean(
     expected = samples.mean(axis=1, dtype=np.float32)
     if rate != 16_000:
         expected = soxr.resample(expected, rate, 16_000, quality="HQ")
-    found = decode(path, 16_000)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(decode(path.read_bytes(), 16_000), found)
-    assert abs(found.size - 9_000 * 16_000 / rate) < 3_000
+    result = decode(path, 16_000)
+    assert result.dtype == np.float32
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(decode(path.read_bytes(), 16_000), result)
+    assert abs(result.size - 9_000 * 16_000 / rate) < 3_000
 
 
 @pytest.mark.peer
@@ -130,9 +130,9 @@ def test_numbers_too_large_to_add_are_refused(tmp_path: Path) -> None:
 
 def test_opposite_channels_do_not_cancel(tmp_path: Path) -> None:
     """Their mean is silent, so the first of two equally loud channels is taken."""
-    one = noise(2_000, 1)
-    soundfile.write(tmp_path / "a.wav", np.concatenate([one, -one], axis=1), 44_100, subtype="FLOAT")
-    assert np.allclose(decode(tmp_path / "a.wav", 44_100), one[:, 0], atol=1e-6)
+    each = noise(2_000, 1)
+    soundfile.write(tmp_path / "a.wav", np.concatenate([each, -each], axis=1), 44_100, subtype="FLOAT")
+    assert np.allclose(decode(tmp_path / "a.wav", 44_100), each[:, 0], atol=1e-6)
 
 
 def test_pictures_are_upright_rgb_on_white(tmp_path: Path) -> None:

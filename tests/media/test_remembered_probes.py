@@ -49,11 +49,11 @@ def settle(folder: Path) -> None:
 def test_the_second_time_nothing_is_opened(folder: Path, opened: list[str]) -> None:
     first = open_study(folder)
     assert len(opened) == 12
-    told: list[tuple[int, int]] = []
-    second = open_study(folder, lambda _, done, total: told.append((done, total)))
+    messages: list[tuple[int, int]] = []
+    second = open_study(folder, lambda _, done, total: messages.append((done, total)))
     assert len(opened) == 12
     assert second.stimuli.equals(first.stimuli)
-    assert told == [(12, 12)]
+    assert messages == [(12, 12)]
 
 
 @pytest.mark.parametrize("how", ["longer", "same size", "same size and time", "gone", "broken"])

@@ -41,10 +41,10 @@ def forward(torch: Any, weights: Mapping[str, npt.NDArray[Any]], patches: npt.ND
     pads = ((3, 3), (3, 3), (63, 64), (31, 32), (15, 16))
     front = torch.cat([layer(x, number, pad).amax(3) for number, pad in enumerate(pads)], 1)
     image = front.permute(0, 2, 1)[:, None]
-    one = layer(image, 5, (3, 3)).permute(0, 3, 2, 1)
-    two = layer(one, 6, (3, 3)).permute(0, 3, 2, 1) + one
+    each = layer(image, 5, (3, 3)).permute(0, 3, 2, 1)
+    two = layer(each, 6, (3, 3)).permute(0, 3, 2, 1) + each
     three = layer(two, 7, (3, 3)).permute(0, 3, 2, 1) + two
-    maps = torch.cat([image, one, two, three], 3)[:, 0]
+    maps = torch.cat([image, each, two, three], 3)[:, 0]
     peak, mean = maps.amax(1), maps.mean(1)
     flat = normalised(torch.stack([peak, mean], 2).reshape(len(patches), -1), 9)
     penultimate = normalised(functional.relu(flat @ w["dense/kernel"] + w["dense/bias"]), 10)

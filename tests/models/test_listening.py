@@ -61,9 +61,9 @@ def test_tags_of_a_file(pulled: Pulled, name: str, tmp_path: Path) -> None:
         assert estimate.why_no_interval
         assert estimate.counts["patches"] == 1
     assert any("4,000 Hz" in warning for warning in heard.warnings) == (name == "phone.wav")
-    told = json.loads(json.dumps(to_json(heard), allow_nan=False))
-    assert told["file"] == str(path)
-    assert told["models"][0].startswith("musicnn-msd musicnn==0.1.0")
+    message = json.loads(json.dumps(to_json(heard), allow_nan=False))
+    assert message["file"] == str(path)
+    assert message["models"][0].startswith("musicnn-msd musicnn==0.1.0")
 
 
 def test_speech_quality_of_a_file(pulled: Pulled, tmp_path: Path) -> None:

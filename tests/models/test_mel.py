@@ -15,12 +15,12 @@ from heartfelt.models.musicnn import log_mel
 def test_mel_power_is_librosas(n_fft: int, hop: int, bands: int, frames: int) -> None:
     librosa = pytest.importorskip("librosa")
     samples = sound(frames)
-    found = mel_power(samples, 16_000, n_fft, hop, bands)
+    result = mel_power(samples, 16_000, n_fft, hop, bands)
     kinds = {"sr": 16_000, "n_fft": n_fft, "hop_length": hop, "n_mels": bands}
     padded = np.pad(samples, n_fft // 2)
     expected = librosa.feature.melspectrogram(y=padded, center=False, **kinds).T
-    assert found.shape == (1 + frames // hop, bands) or n_fft % 2
-    np.testing.assert_allclose(found, expected[: len(found)], rtol=1e-4, atol=1e-7 * expected.max())
+    assert result.shape == (1 + frames // hop, bands) or n_fft % 2
+    np.testing.assert_allclose(result, expected[: len(result)], rtol=1e-4, atol=1e-7 * expected.max())
 
 
 def test_filters_are_librosas() -> None:

@@ -130,15 +130,15 @@ def test_bert_score_is_what_transformers_vectors_give(pulled: Pulled, tmp_path: 
             states = bert(numbers).last_hidden_state[0, 1:-1]
         return torch.nn.functional.normalize(states, dim=1)
 
-    said = "a calm piano melody at dusk"
+    answer = "a calm piano melody at dusk"
     references = ["soft piano music in the evening", "loud drums"]
     best = 0.0
     for reference in references:
-        alike = [[float(a @ b) for b in vectors(reference)] for a in vectors(said)]
+        alike = [[float(a @ b) for b in vectors(reference)] for a in vectors(answer)]
         precision = sum(max(row) for row in alike) / len(alike)
         recall = sum(max(column) for column in zip(*alike, strict=True)) / len(alike[0])
         best = max(best, 2 * precision * recall / (precision + recall))
-    found = bert_score([said, said, ""], [references, [said], references], model=model)
-    assert found[0] == pytest.approx(best, abs=1e-4)
-    assert found[1] == pytest.approx(1.0, abs=1e-5)
-    assert found[2] == 0.0
+    result = bert_score([answer, answer, ""], [references, [answer], references], model=model)
+    assert result[0] == pytest.approx(best, abs=1e-4)
+    assert result[1] == pytest.approx(1.0, abs=1e-5)
+    assert result[2] == 0.0

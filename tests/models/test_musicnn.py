@@ -33,10 +33,10 @@ def test_a_clip_has_its_tables(pulled: Pulled) -> None:
 
 def test_the_two_taggers_differ(pulled: Pulled) -> None:
     clip = sound(3 * 16_000)
-    one, other = (embed(clip, model=pulled(name)) for name in ("musicnn-msd", "musicnn-mtt"))
-    assert "happy" in one.names
+    each, other = (embed(clip, model=pulled(name)) for name in ("musicnn-msd", "musicnn-mtt"))
+    assert "happy" in each.names
     assert "harpsichord" in other.names
-    assert np.abs(one.penultimate - other.penultimate).max() > 0.1
+    assert np.abs(each.penultimate - other.penultimate).max() > 0.1
 
 
 @pytest.mark.parametrize("size", [100, 16_000, 70_001])

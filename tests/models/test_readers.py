@@ -66,11 +66,11 @@ def test_a_checkpoint_is_read() -> None:
         "conv2d/bias": np.array([1.5, -2.0], dtype="<f4"),
         "step": np.array(300, dtype="<i8"),
     }
-    found = read_checkpoint(*checkpoint(tensors))
-    assert set(found) == set(tensors)
+    result = read_checkpoint(*checkpoint(tensors))
+    assert set(result) == set(tensors)
     for name, array in tensors.items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].shape == array.shape
+        np.testing.assert_array_equal(result[name], array)
+        assert result[name].shape == array.shape
 
 
 @pytest.mark.parametrize("harm", ["no footer", "short data", "compressed", "empty"])
@@ -103,13 +103,13 @@ def test_pytorch_files_are_read(zipped: bool) -> None:
     }
     memory = io.BytesIO()
     torch.save(saved, memory, _use_new_zipfile_serialization=zipped)
-    found = read_torch(memory.getvalue())
-    assert set(found) == {"whole", "turned", "part", "half", "count", "inner.weight"}
+    result = read_torch(memory.getvalue())
+    assert set(result) == {"whole", "turned", "part", "half", "count", "inner.weight"}
     for name in ("whole", "turned", "part", "half", "count"):
         expected = saved[name].numpy()
-        np.testing.assert_array_equal(found[name], expected)
-        assert found[name].shape == expected.shape
-    np.testing.assert_array_equal(found["inner.weight"], np.ones((2, 2)))
+        np.testing.assert_array_equal(result[name], expected)
+        assert result[name].shape == expected.shape
+    np.testing.assert_array_equal(result["inner.weight"], np.ones((2, 2)))
 
 
 class Harmful:
@@ -149,9 +149,9 @@ def test_safetensors_are_read() -> None:
     text = json.dumps(header).encode()
     body = np.array([1, 2, 3, 4], dtype="<f4").tobytes() + np.array([9], dtype="<i8").tobytes()
     content = struct.pack("<Q", len(text)) + text + body
-    found = read_safetensors(content)
-    np.testing.assert_array_equal(found["a"], [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(found["b"], [9])
+    result = read_safetensors(content)
+    np.testing.assert_array_equal(result["a"], [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(result["b"], [9])
     for cut in (0, 4, 20, len(content) - 1):
         with pytest.raises(DamagedError, match="cannot be read"):
             read_safetensors(content[:cut])

@@ -59,9 +59,9 @@ def test_the_graph_is_the_published_architecture(other_weights: dict[str, npt.ND
     torch = pytest.importorskip("torch")
     patches = stream(5, "patches").uniform(0, 4, (2, 187, 96)).astype(np.float32)
     model = Model("other", "other", {"model.onnx": converted.build(other_weights)})
-    found = model.run({"patches": patches})
+    result = model.run({"patches": patches})
     for name, expected in forward(torch, other_weights, patches).items():
-        np.testing.assert_allclose(found[name], expected, atol=2e-5 * np.abs(expected).max(), err_msg=name)
+        np.testing.assert_allclose(result[name], expected, atol=2e-5 * np.abs(expected).max(), err_msg=name)
 
 
 def test_other_weights_are_found_out(other_weights: dict[str, npt.NDArray[Any]]) -> None:

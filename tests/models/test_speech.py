@@ -61,9 +61,9 @@ def test_dnsmos_windows_are_the_packages(frames: int) -> None:
     """SOURCE: the loop of speechmos 0.0.1.1, written out."""
     hops = int(np.floor(frames / 16_000) - 9.01) + 1
     starts = [i * 16_000 for i in range(hops) if int((i + 9.01) * 16_000) <= frames]
-    found = dnsmos.windows(frames)
-    assert list(found.starts) == starts
-    assert found.length == 144_160
+    result = dnsmos.windows(frames)
+    assert list(result.starts) == starts
+    assert result.length == 144_160
 
 
 @pytest.mark.parametrize("frames", [122_880, 122_881, 138_880, 160_000, 400_001])
@@ -71,20 +71,20 @@ def test_distillmos_windows_are_the_packages(frames: int) -> None:
     """SOURCE: ``ConvTransformerSQAModel.forward`` of distillmos 0.9.1, written out."""
     over = frames - 122_880
     places = np.linspace(0, 1, int(np.ceil(over / 16_000)) + 1)
-    found = distillmos.windows(frames)
-    assert list(found.starts) == [int(place * over) for place in places]
-    assert found.starts[-1] + found.length <= frames
+    result = distillmos.windows(frames)
+    assert list(result.starts) == [int(place * over) for place in places]
+    assert result.starts[-1] + result.length <= frames
 
 
 @pytest.mark.parametrize("module", [dnsmos, distillmos])
 def test_long_speech_is_judged_on_windows_spread_over_it(module: Judge) -> None:
-    found = module.windows(3_600 * 16_000)
-    assert len(found.starts) == len(set(found.starts)) == MOST_WINDOWS
-    assert found.starts[0] == 0
-    assert found.starts[-1] > 3_580 * 16_000
-    gaps = np.diff(found.starts)
+    result = module.windows(3_600 * 16_000)
+    assert len(result.starts) == len(set(result.starts)) == MOST_WINDOWS
+    assert result.starts[0] == 0
+    assert result.starts[-1] > 3_580 * 16_000
+    gaps = np.diff(result.starts)
     assert gaps.max() < 1.05 * gaps.min()
-    assert "spread evenly" in found.warnings[0]
+    assert "spread evenly" in result.warnings[0]
 
 
 def test_what_cannot_be_judged_is_refused(pulled: Pulled) -> None:

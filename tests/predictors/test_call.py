@@ -110,11 +110,11 @@ def test_without_media_a_function_that_wants_them_is_not_called(module: str, tmp
 
 
 def test_the_identity_follows_the_source_and_a_function_travels(module: str, tmp_path: Path) -> None:
-    one, two = predictor_from(f"{module}:size"), predictor_from(f"call:{module}:by_text")
-    assert one.identity != two.identity
-    again = pickle.loads(pickle.dumps(one))
-    assert again.identity == one.identity
-    assert not one.cacheable
+    each, two = predictor_from(f"{module}:size"), predictor_from(f"call:{module}:by_text")
+    assert each.identity != two.identity
+    again = pickle.loads(pickle.dumps(each))
+    assert again.identity == each.identity
+    assert not each.cacheable
 
 
 def test_calls_may_run_at_the_same_time(module: str) -> None:

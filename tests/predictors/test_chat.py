@@ -113,9 +113,9 @@ def one(behaviour: Callable[[dict[str, Any], int], Reply], case: Case, **options
 def test_one_request_answers_everything(tmp_path: Path) -> None:
     media = picture(tmp_path)
     with serving(lambda *_: completion(form(GOOD))) as served:
-        found = chat(served).predict([Case("a", asks(), media)])[0]
-    by_name = dict(zip(SCALES, found, strict=True))
-    assert [p.problem for p in found] == [None] * len(SCALES)
+        result = chat(served).predict([Case("a", asks(), media)])[0]
+    by_name = dict(zip(SCALES, result, strict=True))
+    assert [p.problem for p in result] == [None] * len(SCALES)
     assert (by_name["mood"].value, by_name["mood"].answer) == (1.0, "grief")
     assert by_name["mood"].reason == "because mood"
     assert by_name["valence"].value == 6.5
@@ -143,10 +143,10 @@ def test_one_request_answers_everything(tmp_path: Path) -> None:
 
 def test_without_reasons_none_are_asked_for(tmp_path: Path) -> None:
     with serving(lambda *_: completion({"q1": {"answer": "joy"}})) as served:
-        found = chat(served, reasons="no").predict([Case("a", asks("mood"), picture(tmp_path))])[0][0]
+        result = chat(served, reasons="no").predict([Case("a", asks("mood"), picture(tmp_path))])[0][0]
     entry = served.requests[0]["response_format"]["json_schema"]["schema"]["properties"]["q1"]
     assert list(entry["properties"]) == ["answer"]
-    assert replace(found, call=None) == Prediction(value=0.0, answer="joy")
+    assert replace(result, call=None) == Prediction(value=0.0, answer="joy")
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_a_server_without_forms_is_asked_in_words_and_remembered(
     with serving(behave) as served:
         made = chat(served)
         cases = [Case(name, asks("mood"), picture(tmp_path)) for name in "ab"]
-        found = made.predict(cases)
-    assert [p[0].answer for p in found] == ["grief", "grief"]
+        result = made.predict(cases)
+    assert [p[0].answer for p in result] == ["grief", "grief"]
     kinds = [request.get("response_format", {}).get("type") for request in served.requests]
     assert kinds == [*refuses, settles, settles]
 
@@ -241,18 +241,18 @@ def test_newer_models_are_given_what_they_take(tmp_path: Path) -> None:
     ],
 )
 def test_an_answer_off_the_scale_is_a_problem_in_words(name: str, answer: Any, problem: str) -> None:
-    (found,) = read_form(json.dumps({"q1": {"answer": answer}}), asks(name))
-    assert found.value is None
-    assert found.answer is None
-    assert problem in (found.problem or "")
+    (result,) = read_form(json.dumps({"q1": {"answer": answer}}), asks(name))
+    assert result.value is None
+    assert result.answer is None
+    assert problem in (result.problem or "")
 
 
 def test_one_bad_answer_leaves_the_others(tmp_path: Path) -> None:
     content = {"q1": {"answer": "rage"}, "q2": {"answer": 5}}
-    found = one(lambda *_: completion(content), Case("a", asks("mood", "valence", "mos"), picture(tmp_path)))
-    assert "is not a category" in (found[0].problem or "")
-    assert found[1].value == 5.0
-    assert found[2].problem == "the model left this question out"
+    result = one(lambda *_: completion(content), Case("a", asks("mood", "valence", "mos"), picture(tmp_path)))
+    assert "is not a category" in (result[0].problem or "")
+    assert result[1].value == 5.0
+    assert result[2].problem == "the model left this question out"
 
 
 @pytest.mark.parametrize(
@@ -277,9 +277,9 @@ def test_one_bad_answer_leaves_the_others(tmp_path: Path) -> None:
     ],
 )
 def test_what_went_wrong_is_told(tmp_path: Path, reply: Reply, problem: str) -> None:
-    found = one(lambda *_: reply, Case("a", asks("mood", "valence"), picture(tmp_path)))
-    assert len(found) == 2
-    assert all(problem in (p.problem or "") for p in found)
+    result = one(lambda *_: reply, Case("a", asks("mood", "valence"), picture(tmp_path)))
+    assert len(result) == 2
+    assert all(problem in (p.problem or "") for p in result)
 
 
 def test_bad_weather_is_waited_out(tmp_path: Path) -> None:
@@ -298,10 +298,10 @@ def test_bad_weather_is_waited_out(tmp_path: Path) -> None:
 def test_the_time_to_wait_is_the_servers(tmp_path: Path) -> None:
     with (
         serving(lambda *_: Reply(429, b"", {"retry-after": "7"})) as served,
-        pytest.raises(TransientError, match="429") as told,
+        pytest.raises(TransientError, match="429") as message,
     ):
         chat(served).predict([Case("a", asks("mood"), picture(tmp_path))])
-    assert told.value.after == 7.0
+    assert message.value.after == 7.0
 
 
 def test_an_answer_that_does_not_come_is_bad_weather(tmp_path: Path) -> None:
@@ -375,9 +375,9 @@ def test_the_identity_is_model_server_prompt_and_settings() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_told(argument: str, options: dict[str, str], problem: str) -> None:
-    with pytest.raises(InputError, match=problem) as told:
+    with pytest.raises(InputError, match=problem) as message:
         Chat.make(argument, options)
-    assert told.value.fix
+    assert message.value.fix
 
 
 def test_a_name_with_an_at_and_slashes_is_a_model() -> None:

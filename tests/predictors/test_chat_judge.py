@@ -160,7 +160,7 @@ DRAFT = '{"q1": {"answer": 2}}'
 )
 def test_a_draft_is_not_the_answer(tmp_path: Path, content: str) -> None:
     valence = [ask for ask in study_cases(tmp_path, 1)[0].asks if ask.question == "valence"]
-    assert [one.value for one in read_form(content, valence)] == [7.0]
+    assert [each.value for each in read_form(content, valence)] == [7.0]
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_a_question_that_is_asked_again_is_asked_with_the_same_words(tmp_path: P
     assert second.table["ok"].all()
     assert sorted(map(json.dumps, again)) == sorted(map(json.dumps, sent))
     assert second.table.filter(failed)["attempts"].to_list() == [2, 2, 2]
-    kept = pl.col("question") == "valence"
-    assert first.table.filter(kept)["value"].equals(second.table.filter(kept)["value"])
+    retained = pl.col("question") == "valence"
+    assert first.table.filter(retained)["value"].equals(second.table.filter(retained)["value"])
     assert second.calls is not None
     assert second.calls.height == 3 + 3 + 3
     assert second.calls.filter(pl.col("questions") == "valence mood").height == 6
@@ -261,11 +261,11 @@ def test_every_request_is_on_record(tmp_path: Path) -> None:
     assert row["cost"] == pytest.approx(1_000 * 3e-6 + 200 * 15e-6)
     assert json.loads(row["completion"])["q1"]["answer"] == 6
     assert len(row["request"]) == 64
-    said = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert said["usage"]["requests"] == 4
-    assert said["usage"]["input_tokens"] == 4_000
-    assert said["usage"]["cost"] == pytest.approx(4 * 0.006)
-    assert said["usage"]["models"] == ["seer-2026-01"]
+    answer = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert answer["usage"]["requests"] == 4
+    assert answer["usage"]["input_tokens"] == 4_000
+    assert answer["usage"]["cost"] == pytest.approx(4 * 0.006)
+    assert answer["usage"]["models"] == ["seer-2026-01"]
     journal = (tmp_path / "out" / "journal.jsonl").read_text()
     assert "fp_7" in journal
     assert "so it sounds" in journal

@@ -68,10 +68,10 @@ def test_the_score_is_the_librarys_cosine(clap: Clap, tiny: Path, tmp_path: Path
     media, samples = clip(tmp_path, 0.7)
     texts = ["Speech audio in which the speaker conveys Anger.", "Rain.", "日本語"]
     logits, scale = library_logits(tiny, samples, texts)
-    found = asked(clap, media, *(Ask(f"q{i}", YES, text) for i, text in enumerate(texts)))
-    assert [one.score for one in found] == pytest.approx(list(logits / scale), abs=1e-5)
-    assert len({round(one.score or 0.0, 4) for one in found}) == 3
-    assert all(one.value is None and one.problem is None for one in found)
+    result = asked(clap, media, *(Ask(f"q{i}", YES, text) for i, text in enumerate(texts)))
+    assert [each.score for each in result] == pytest.approx(list(logits / scale), abs=1e-5)
+    assert len({round(each.score or 0.0, 4) for each in result}) == 3
+    assert all(each.value is None and each.problem is None for each in result)
 
 
 def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: Path) -> None:
@@ -80,10 +80,12 @@ def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: P
     logits, _ = library_logits(tiny, samples, [f"Music that conveys {c}." for c in ("joy", "grief", "calm")])
     expected = np.exp(logits - logits.max())
     expected /= expected.sum()
-    (found,) = asked(clap, media, Ask("mood", scale, "", "Which mood?", ABOUT))
-    assert found.shares == pytest.approx(dict(zip(("joy", "grief", "calm"), expected, strict=True)), abs=1e-4)
+    (result,) = asked(clap, media, Ask("mood", scale, "", "Which mood?", ABOUT))
+    assert result.shares == pytest.approx(
+        dict(zip(("joy", "grief", "calm"), expected, strict=True)), abs=1e-4
+    )
     best = ("joy", "grief", "calm")[int(expected.argmax())]
-    assert (found.answer, found.value) == (best, scale.codes()[best])
+    assert (result.answer, result.value) == (best, scale.codes()[best])
 
 
 def test_points_with_words_at_both_ends_get_a_value(clap: Clap, tiny: Path, tmp_path: Path) -> None:
@@ -112,15 +114,15 @@ def test_points_with_words_at_both_ends_get_a_value(clap: Clap, tiny: Path, tmp_
 def test_a_long_clip_is_the_mean_of_its_windows(clap: Clap, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 2.3)
     parts = [samples[:RATE], samples[RATE : 2 * RATE], samples[-RATE:]]
-    found = cut_windows(samples, RATE)
-    assert len(found) == 3
-    for one, part in zip(found, parts, strict=True):
-        np.testing.assert_array_equal(one, part)
+    result = cut_windows(samples, RATE)
+    assert len(result) == 3
+    for each, part in zip(result, parts, strict=True):
+        np.testing.assert_array_equal(each, part)
     vectors = []
     for place, part in enumerate(parts):
         soundfile.write(tmp_path / f"p{place}.wav", part, RATE, subtype="FLOAT")
-        one = clap.embed_media((tmp_path / f"p{place}.wav").read_bytes())
-        vectors.append(one / np.linalg.norm(one))
+        each = clap.embed_media((tmp_path / f"p{place}.wav").read_bytes())
+        vectors.append(each / np.linalg.norm(each))
     np.testing.assert_allclose(clap.embed_media(media.content), np.mean(vectors, axis=0), atol=1e-6)
 
 
@@ -136,12 +138,12 @@ def test_windows_cover_the_clip(length: int) -> None:
 def test_nothing_is_drawn_at_random(tmp_path: Path, fusion: bool) -> None:
     made = Clap.make(str(write_tiny_clap(tmp_path / "model", fusion=fusion)))
     media, _ = clip(tmp_path, 3.4)
-    found = []
+    results = []
     for seed in (1, 2, 3):
         np.random.seed(seed)  # noqa: NPY002  # what the library would draw from
-        found.append(made.embed_media(media.content))
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+        results.append(made.embed_media(media.content))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
 
 
 def test_what_else_is_asked_changes_nothing(clap: Clap, tmp_path: Path) -> None:
@@ -185,8 +187,8 @@ def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path
 
 def test_what_cannot_be_answered_says_why(clap: Clap, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.5)
-    (said,) = asked(clap, media, Ask("t", FreeText(type="text"), "", "Describe it."))
-    assert said.problem == "clap matches texts with media and writes none of its own"
+    (answer,) = asked(clap, media, Ask("t", FreeText(type="text"), "", "Describe it."))
+    assert answer.problem == "clap matches texts with media and writes none of its own"
     (cut,) = asked(clap, media, Ask("q", YES, "word " * 200))
     assert cut.note == "only the first 160 tokens of the text were read"
     (tmp_path / "bad.wav").write_text("no sound")
@@ -265,9 +267,9 @@ def test_without_a_connection_a_hub_name_is_told_with_a_fix(monkeypatch: pytest.
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match="is neither a folder here nor to be had from the hub") as told:
+    with pytest.raises(InputError, match="is neither a folder here nor to be had from the hub") as message:
         Clap.make("nobody/has-this-model")
-    assert "hf download nobody/has-this-model" in told.value.fix
+    assert "hf download nobody/has-this-model" in message.value.fix
 
 
 @pytest.mark.parametrize("absent", ["torch", "transformers"])

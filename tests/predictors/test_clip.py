@@ -64,8 +64,8 @@ def test_the_score_is_the_librarys_cosine(clip: Clip, tiny: Path, tmp_path: Path
     texts = ["A quiet lake.", "An angry crowd in the street."]
     logits, scale = library_logits(tiny, path, texts)
     asks = tuple(Ask(text, YES, text) for text in texts)
-    found = clip.predict([Case("a", asks, Media(path))])[0]
-    assert [one.score for one in found] == pytest.approx([logit / scale for logit in logits], abs=1e-5)
+    result = clip.predict([Case("a", asks, Media(path))])[0]
+    assert [each.score for each in result] == pytest.approx([logit / scale for logit in logits], abs=1e-5)
     assert abs(logits[0] - logits[1]) > 1e-3
 
 
@@ -76,11 +76,11 @@ def test_eight_emotions_get_the_librarys_softmax(clip: Clip, tiny: Path, tmp_pat
     weights = [math.exp(logit - top) for logit in logits]
     scale = Categories(type="categories", categories=list(MIKELS))
     ask = Ask("emotion", scale, "", "What does it make you feel?", {"media": "image", "emotion": "felt"})
-    found = clip.predict([Case("a", (ask,), Media(path))])[0][0]
-    assert found.shares == pytest.approx(
+    result = clip.predict([Case("a", (ask,), Media(path))])[0][0]
+    assert result.shares == pytest.approx(
         {name: weight / sum(weights) for name, weight in zip(MIKELS, weights, strict=True)}, abs=1e-4
     )
-    assert found.answer == MIKELS[logits.index(top)]
+    assert result.answer == MIKELS[logits.index(top)]
 
 
 def test_it_runs_and_bad_files_are_rows(clip: Clip, tmp_path: Path) -> None:

@@ -190,11 +190,11 @@ def test_retry_after_may_be_a_date() -> None:
 
 def test_a_server_that_knows_batches_is_asked_once_a_stimulus(clip: Path) -> None:
     with serving(batching) as server:
-        found = said(f"endpoint:{server.url}", texts_case(clip, ["a", "b", "c"]))
+        result = said(f"endpoint:{server.url}", texts_case(clip, ["a", "b", "c"]))
         assert len(server.requests) == 1
         assert server.requests[0]["texts"] == ["a", "b", "c"]
         assert server.requests[0]["text"] == "a"
-    assert found == [Prediction(score=similarity("clip", text)) for text in "abc"]
+    assert result == [Prediction(score=similarity("clip", text)) for text in "abc"]
 
 
 def refusing(request: dict[str, Any], count: int) -> Reply:
@@ -212,8 +212,8 @@ def test_a_server_that_does_not_is_asked_text_by_text_from_then_on(
     with serving(behaviour) as server, predictor_from(f"endpoint:{server.url}") as predictor:
         case = texts_case(clip, ["a", "b", "c"])
         for requests in (first, 3):
-            found = predictor.predict([case])[0]
-            assert found == [Prediction(score=similarity("clip", text)) for text in "abc"]
+            result = predictor.predict([case])[0]
+            assert result == [Prediction(score=similarity("clip", text)) for text in "abc"]
             assert len(server.requests) == requests
             server.requests.clear()
     assert CountedMedia.reads == {"clip.wav": 1}
@@ -229,9 +229,9 @@ def test_a_server_that_does_not_is_asked_text_by_text_from_then_on(
 )
 def test_a_batch_that_is_answered_wrongly(body: bytes, problem: str, clip: Path) -> None:
     with serving(lambda *_: Reply(body=body)) as server:
-        found = said(f"endpoint:{server.url}", texts_case(clip, ["a", "b", "c"]))
-    assert problem in {one.problem for one in found}
-    assert sum(one.problem is None for one in found) == (2 if "nan" in problem else 0)
+        result = said(f"endpoint:{server.url}", texts_case(clip, ["a", "b", "c"]))
+    assert problem in {each.problem for each in result}
+    assert sum(each.problem is None for each in result) == (2 if "nan" in problem else 0)
 
 
 @pytest.mark.parametrize("behaviour", [good, batching])

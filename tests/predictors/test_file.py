@@ -34,12 +34,12 @@ def write(path: Path, text: str) -> Path:
 def test_a_row_for_every_item(data: Snapshot, tmp_path: Path) -> None:
     rows = "stimulus,question,value\nclip_000.wav,valence,4.5\nclip_000.wav,fits,yes\nclip_001,mood,grief\nclip_009,mood,joy\n"
     done = ran(write(tmp_path / "p.csv", rows), data)
-    found = {
+    results = {
         (s, q): (v, a)
         for s, q, v, a, ok in done.table.select("stimulus", "question", "value", "answer", "ok").rows()
         if ok
     }
-    assert found == {
+    assert results == {
         ("clip_000.wav", "valence"): (4.5, None),
         ("clip_000.wav", "fits"): (1.0, "yes"),
         ("clip_001.wav", "mood"): (1.0, "grief"),
@@ -54,16 +54,16 @@ def test_a_row_for_every_item(data: Snapshot, tmp_path: Path) -> None:
 def test_a_column_for_every_question(data: Snapshot, tmp_path: Path) -> None:
     rows = "clip;valence;mood\nclip_000.wav;4,5;joy\nmedia/clip_001.wav;;calm\nclip_002.wav;x;2\n"
     done = ran(write(tmp_path / "p.csv", rows), data, ["valence", "mood"])
-    found = {
+    results = {
         (s[:8], q): (v, a, p)
         for s, q, v, a, p in done.table.select("stimulus", "question", "value", "answer", "problem").rows()
     }
-    assert found["clip_000", "valence"] == (4.5, None, None)
-    assert found["clip_001", "valence"] == (None, None, "the file's cell for this item is empty")
-    assert found["clip_001", "mood"] == (2.0, "calm", None)
-    assert found["clip_002", "valence"] == (None, None, "the file's 'x' is not a number")
-    assert found["clip_002", "mood"] == (2.0, "calm", None)
-    assert found["clip_003", "mood"] == (None, None, "the file holds no prediction for this item")
+    assert results["clip_000", "valence"] == (4.5, None, None)
+    assert results["clip_001", "valence"] == (None, None, "the file's cell for this item is empty")
+    assert results["clip_001", "mood"] == (2.0, "calm", None)
+    assert results["clip_002", "valence"] == (None, None, "the file's 'x' is not a number")
+    assert results["clip_002", "mood"] == (2.0, "calm", None)
+    assert results["clip_003", "mood"] == (None, None, "the file holds no prediction for this item")
 
 
 def test_musicevals_answer_file(tmp_path: Path) -> None:
@@ -72,12 +72,12 @@ def test_musicevals_answer_file(tmp_path: Path) -> None:
     stem = "audiomos2025-track1-"
     rows = f"{stem}S002_P001,3.5,4.25\n{stem}S003_P001,2.0,1.5\n{stem}S009_P001,1,1\n"
     done = ran(write(tmp_path / "answer.txt", rows), data)
-    found = dict(
+    result = dict(
         done.table.filter(pl.col("ok"))
         .select(pl.concat_str("stimulus", pl.lit(" "), "question"), "value")
         .rows()
     )
-    assert found == {
+    assert result == {
         f"{stem}S002_P001.wav impression": 3.5,
         f"{stem}S002_P001.wav alignment": 4.25,
         f"{stem}S003_P001.wav impression": 2.0,
@@ -94,13 +94,13 @@ def test_emolias_own_predictions(tmp_path: Path) -> None:
         "f1.mp3,Joy,affirmative,0.25,True,True,\nf4.mp3,Awe,ultimate,,,False,timed out\n"
     )
     done = ran(write(tmp_path / "e.csv", rows), emo(tmp_path / "emo"))
-    found = {s: (score, p) for s, score, p in done.table.select("stimulus", "score", "problem").rows()}
-    assert found["f1.mp3"] == (0.25, None)
-    assert found["f4.mp3"] == (None, "timed out")
+    results = {s: (score, p) for s, score, p in done.table.select("stimulus", "score", "problem").rows()}
+    assert results["f1.mp3"] == (0.25, None)
+    assert results["f4.mp3"] == (None, "timed out")
     rows = "file_name,dimension,level,polarity,similarity\nsample_01.mp3,TEMP,5,positive,-0.5\nsample_01.mp3,TEMP,5,negative,1\n"
     done = ran(write(tmp_path / "d.csv", rows), dim(tmp_path / "dim"))
-    found = {s: (score, p) for s, score, p in done.table.select("stimulus", "score", "problem").rows()}
-    assert found["TEMP/5/positive/sample_01.mp3"] == (-0.5, None)
+    results = {s: (score, p) for s, score, p in done.table.select("stimulus", "score", "problem").rows()}
+    assert results["TEMP/5/positive/sample_01.mp3"] == (-0.5, None)
     assert done.ledger["stimulus"].to_list() == ["TEMP/5/negative/sample_01.mp3"]
 
 
@@ -194,6 +194,6 @@ def test_what_does_not_match_is_told_again_after_a_resumed_run(data: Snapshot, t
 
 
 def test_another_file_is_another_predictor(tmp_path: Path) -> None:
-    one = write(tmp_path / "a.csv", "stimulus,question,value\nclip_000,valence,1\n")
+    each = write(tmp_path / "a.csv", "stimulus,question,value\nclip_000,valence,1\n")
     two = write(tmp_path / "b.csv", "stimulus,question,value\nclip_000,valence,2\n")
-    assert predictor_from(f"file:{one}").identity != predictor_from(f"file:{two}").identity
+    assert predictor_from(f"file:{each}").identity != predictor_from(f"file:{two}").identity

@@ -73,9 +73,9 @@ def test_an_items_own_label_stays_out_of_its_prediction(name: str) -> None:
     before, after = learnt(name, data), learnt(name, other)
     if name == "human":
         row = before.table.filter(of_c7).row(0, named=True)
-        said = data.ratings.filter(of_c7)["value"].to_list()
-        said.remove(row["value"])
-        assert row["against"] == pytest.approx(np.mean(said))
+        answer = data.ratings.filter(of_c7)["value"].to_list()
+        answer.remove(row["value"])
+        assert row["against"] == pytest.approx(np.mean(answer))
         return
     assert before.table.filter(of_c7)["value"].to_list() == after.table.filter(of_c7)["value"].to_list()
     assert before.table["value"].to_list() != after.table["value"].to_list()
@@ -91,8 +91,8 @@ def test_the_constant_is_the_mean_of_the_other_half_and_tells_nothing() -> None:
     for half in "ab":
         assert predicted[halves == half] == pytest.approx(true[halves != half].mean())
     assert abs(np.corrcoef(predicted, true)[0, 1]) < 0.15
-    said, fits = values(done, data, "fits")
-    assert 0.3 < np.mean(said == fits) < 0.7
+    answer, fits = values(done, data, "fits")
+    assert 0.3 < np.mean(answer == fits) < 0.7
     assert done.counts["failed"] == 0
 
 
@@ -100,12 +100,12 @@ def test_the_cell_and_the_system_by_hand() -> None:
     data = random_study(40)
     table = labels(data).table.filter(pl.col("question") == "valence").join(data.stimuli, on="stimulus")
     for name, keys in (("system-mean", ["system"]), ("intent", ["system", "intent"])):
-        found = dict(learnt(name, data, ["valence"]).table.select("stimulus", "value").rows())
+        result = dict(learnt(name, data, ["valence"]).table.select("stimulus", "value").rows())
         for row in table.iter_rows(named=True):
             others = table.filter(pl.col("stimulus") != row["stimulus"])
             for key in keys:
                 others = others.filter(pl.col(key) == row[key])
-            assert found[row["stimulus"]] == pytest.approx(others["value"].mean())
+            assert result[row["stimulus"]] == pytest.approx(others["value"].mean())
 
 
 def test_categories_get_the_majority_and_its_shares(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_left_out_rater_is_a_real_one_and_the_seed_decides_which() -> None:
     data = random_study(60)
     done = learnt("human", data, ["valence"])
     given = data.ratings.filter(pl.col("question") == "valence").group_by("stimulus").agg("value")
-    ratings = {name: list(found) for name, found in given.iter_rows()}
+    ratings = {name: list(result) for name, result in given.iter_rows()}
     for row in done.table.iter_rows(named=True):
         rest = list(ratings[row["stimulus"]])
         rest.remove(row["value"])

@@ -103,9 +103,9 @@ def test_a_hostile_server_costs_neither_time_nor_memory(name: str, kind: str, cl
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.monotonic()
     with hostile(script) as (url, _):
-        ok, told, _ = asked(specs(url, 0.4 if "did not" in problem else 20)[kind], clip)
+        ok, message, _ = asked(specs(url, 0.4 if "did not" in problem else 20)[kind], clip)
     assert not ok
-    assert any(part in told for part in problem.split("|")), told
+    assert any(part in message for part in problem.split("|")), message
     assert time.monotonic() - begun < 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * LONGEST_ANSWER / 1024
 
@@ -145,8 +145,8 @@ def test_what_may_pass_is_asked_again(status: int, clip: Path) -> None:
     for kind in ("chat", "endpoint"):
         replies = iter([Reply(status), Reply(status)])
         with serving(lambda *_, left=replies: next(left, None) or Reply(body=GOOD)) as served:
-            told = asked(specs(served.url, 20)[kind], clip, Retry(first_wait=0.001))
-        assert told == (True, "", 3)
+            message = asked(specs(served.url, 20)[kind], clip, Retry(first_wait=0.001))
+        assert message == (True, "", 3)
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 413, 418, 501, 505, 511])

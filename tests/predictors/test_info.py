@@ -43,9 +43,9 @@ def test_a_file_has_a_display_name_and_a_hash(tmp_path: Path) -> None:
     assert done.info is not None
     assert done.info.display_name == "wav2vec"
     assert done.info.hash == hashlib.sha256(path.read_bytes()).hexdigest()
-    said = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert said["predictor"]["display_name"] == "wav2vec"
-    assert said["model"] == f"file:{path}"
+    answer = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert answer["predictor"]["display_name"] == "wav2vec"
+    assert answer["model"] == f"file:{path}"
     with predictor_from(f"Wave model=file:{path}") as named:
         table = run(named, asked, None).table
         assert pickle.loads(pickle.dumps(named)).info == named.info

@@ -7,14 +7,14 @@ from heartfelt.predictors.store import Recent
 
 def test_a_thing_is_made_once_and_the_oldest_goes() -> None:
     made: list[str] = []
-    kept: Recent[str] = Recent(most=2)
+    retained: Recent[str] = Recent(most=2)
 
     def get(key: str) -> str:
         def make() -> str:
             made.append(key)
             return key.upper()
 
-        return kept.get(key, make)
+        return retained.get(key, make)
 
     assert [get(key) for key in "abab"] == ["A", "B", "A", "B"]
     assert made == ["a", "b"]

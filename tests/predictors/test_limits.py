@@ -197,9 +197,9 @@ def test_a_call_from_the_cache_is_marked_and_costs_nothing(tmp_path: Path) -> No
     call = Call("id", "digest", "now", ("q",), "m", "plain", input_tokens=10, output_tokens=5, cost=0.25)
     cache = Cache(tmp_path / "cache.sqlite")
     cache.add({"key": Prediction(score=0.5, call=call)})
-    found = cache.find(["key"])["key"].call
+    result = cache.find(["key"])["key"].call
     cache.close()
-    assert found == replace(call, cached=True)
+    assert result == replace(call, cached=True)
     uncounted = replace(call, id="2", input_tokens=None, cost=None, model="m-1", fingerprint="f")
     usage = usage_of([call, uncounted, replace(call, id="3", cached=True)])
     assert (usage.requests, usage.input_tokens, usage.output_tokens) == (2, 10, 5)
@@ -452,8 +452,8 @@ def test_the_journal_reaches_the_disk_at_least_once_a_second(
 def test_a_line_of_the_journal_has_this_layout(tmp_path: Path) -> None:
     call = Call("id", "digest", "now", ("q",), "m", "plain")
     journal = Journal(tmp_path)
-    said = Prediction(answer="é", shares={"a": 1.0}, call=call)
-    journal.add("a", {"k": Entry(said, 3)}, 0.25)
+    answer = Prediction(answer="é", shares={"a": 1.0}, call=call)
+    journal.add("a", {"k": Entry(answer, 3)}, 0.25)
     assert journal.calls == {"id": ("a", call)}
     journal.close()
     line = json.loads((tmp_path / JOURNAL).read_bytes())
@@ -465,7 +465,7 @@ def test_a_line_of_the_journal_has_this_layout(tmp_path: Path) -> None:
     assert plain["call"]["questions"] == ["q"]
     assert set(plain) == {"answer", "shares", "call"}
     again = Journal(tmp_path)
-    assert again.entries["k"] == Entry(said, 3, 0.25)
+    assert again.entries["k"] == Entry(answer, 3, 0.25)
     assert again.calls == {"id": ("a", call)}
     again.close()
 
@@ -491,13 +491,13 @@ def test_outputs_of_an_earlier_run_go_only_when_something_is_asked(clips: list[P
 
 def test_checked_predictions_keep_their_flag_and_call_though_they_failed(clips: list[Path]) -> None:
     call = Call("id", "digest", "now", ("q0",), "m", "plain")
-    said: Mapping[str, Prediction] = {
+    answer: Mapping[str, Prediction] = {
         "a": Prediction(problem="no", flag="doubtful", call=call, value=1.0),
         "b": Prediction(value=float("nan"), call=call),
         "c": Prediction(answer="perhaps", call=call),
     }
     done = run(
-        Scripted(lambda case, _: [said[ask.text] for ask in case.asks]),
+        Scripted(lambda case, _: [answer[ask.text] for ask in case.asks]),
         [texts_case(clips[0], ["a", "b", "c"])],
     )
     assert done.table["call"].to_list() == ["id"] * 3

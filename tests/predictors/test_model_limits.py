@@ -100,10 +100,10 @@ def test_doubts_have_their_flags() -> None:
 
 
 def test_a_training_stimulus_is_known_by_content_or_by_all_three_names() -> None:
-    kept = OutOfFold("a.wav", {"valence": 7.0}, "A", "happy")
-    known = model(out_of_fold={"hash": kept})
-    assert known.out_of_fold_of("hash") is kept
-    assert known.out_of_fold_of("other", "a.wav", "A", "happy") is kept
+    retained = OutOfFold("a.wav", {"valence": 7.0}, "A", "happy")
+    known = model(out_of_fold={"hash": retained})
+    assert known.out_of_fold_of("hash") is retained
+    assert known.out_of_fold_of("other", "a.wav", "A", "happy") is retained
     for names in (
         ("a.wav", "A", "sad"),
         ("a.wav", "B", "happy"),
@@ -183,10 +183,10 @@ def test_speech_of_less_than_a_second_and_silence_have_warnings() -> None:
 def test_windows_of_speech_end_within_the_clip(module: Any, window: int) -> None:
     assert window == module.window
     for frames in (window, window + 1, 20 * 16_000, 30 * 16_000 + 7):
-        found = module.windows(frames)
-        assert found.starts[0] == 0
-        assert found.starts[-1] + window <= frames
-        assert all(0 < b - a <= 16_000 for a, b in zip(found.starts, found.starts[1:], strict=False))
+        result = module.windows(frames)
+        assert result.starts[0] == 0
+        assert result.starts[-1] + window <= frames
+        assert all(0 < b - a <= 16_000 for a, b in zip(result.starts, result.starts[1:], strict=False))
 
 
 @pytest.mark.parametrize("hop", [0.0, -1.0, 3_600.1, float("nan")])
@@ -265,27 +265,27 @@ def test_the_interval_of_a_deviation_is_the_textbooks() -> None:
     rows = {row["system"]: row["deviation"] for row in conveyed()["deviation_by_system"]}
     t = float(scipy_stats.t.ppf(0.975, 5))
     # Within each cell of three the gaps are -1, 0, 1: a variance of 1.
-    one = 1 / 6 + 0.25 + 0.09 / 2 + 0.64 / 6
+    each = 1 / 6 + 0.25 + 0.09 / 2 + 0.64 / 6
     both = 1 / 12 + 0.25 / 2 + 0.09 / 4 + 0.64 / 12
-    for system, middle, variance in (("A", 0.0, one), ("B", 1.0, one), ("all", 0.5, both)):
-        found = rows[system]
-        assert found["value"] == pytest.approx(middle, abs=1e-12)
-        assert found["high"] - found["value"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
-        assert found["value"] - found["low"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
-        assert found["level"] == 0.95
+    for system, middle, variance in (("A", 0.0, each), ("B", 1.0, each), ("all", 0.5, both)):
+        result = rows[system]
+        assert result["value"] == pytest.approx(middle, abs=1e-12)
+        assert result["high"] - result["value"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
+        assert result["value"] - result["low"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
+        assert result["level"] == 0.95
 
 
 def test_the_interval_of_a_slope_is_the_textbooks() -> None:
     rows = {row["system"]: row["slope"] for row in conveyed()["slopes"]}
-    found = rows["A"]
+    result = rows["A"]
     apart, spread_ = 3.0, 6 * 9.0
     own = 4 * apart**2 * 1.0 / spread_**2 * 6 / 4
     cells = 2 * (3 * apart / spread_) ** 2
     variance = own + 0.09 * cells + 0.64 / spread_
     half = float(scipy_stats.t.ppf(0.975, 1)) * math.sqrt(variance)
-    assert found["value"] == pytest.approx(1.0, rel=1e-12)
-    assert found["high"] - 1.0 == pytest.approx(half, rel=1e-9)
-    assert 1.0 - found["low"] == pytest.approx(half, rel=1e-9)
+    assert result["value"] == pytest.approx(1.0, rel=1e-12)
+    assert result["high"] - 1.0 == pytest.approx(half, rel=1e-9)
+    assert 1.0 - result["low"] == pytest.approx(half, rel=1e-9)
 
 
 def test_a_scale_that_is_asked_otherwise_is_reached_linearly() -> None:

@@ -142,11 +142,11 @@ def test_a_killed_node_costs_its_own_share_only(cluster: Any, log: Path, tmp_pat
 
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address})
     n = 150
-    found = run(predictor_from("cluster_work:work"), cases(n), tmp_path, settings, progress)
+    result = run(predictor_from("cluster_work:work"), cases(n), tmp_path, settings, progress)
     assert seen
     assert seen[0] < n
-    assert found.counts["answered"] == n
-    assert found.table["stimulus"].to_list() == [case.stimulus for case in cases(n)]
+    assert result.counts["answered"] == n
+    assert result.table["stimulus"].to_list() == [case.stimulus for case in cases(n)]
     times = Counter(stimulus for stimulus, _ in logged(log))
     assert set(times) == {case.stimulus for case in cases(n)}
     # What the lost worker had at hand: one it worked on and one that waited.
@@ -159,8 +159,8 @@ def test_a_killed_node_costs_its_own_share_only(cluster: Any, log: Path, tmp_pat
 
 
 def test_a_batch_that_kills_its_workers_is_settled_alone(cluster: Any, log: Path) -> None:
-    found = asked(cluster, "cluster_work:poison", 8)
-    bad = found.table.filter(~found.table["ok"])
+    result = asked(cluster, "cluster_work:poison", 8)
+    bad = result.table.filter(~result.table["ok"])
     assert bad["stimulus"].to_list() == ["s003"]
     assert bad["problem"].to_list() == ["its worker was lost 3 times while it was worked on"]
     assert bad["attempts"].to_list() == [3]
@@ -200,9 +200,9 @@ def test_a_cluster_without_room_is_told(cluster: Any) -> None:
     """Two nodes with one CPU each have no room for a worker that takes two."""
     for options in ({"gpus": "1"}, {"cpus": "2"}, {"cpus": "2", "workers": "1"}):
         settings = RunOptions(engine="ray", engine_options={"address": cluster.address, **options})
-        with pytest.raises(InputError, match="no room for a worker") as told:
+        with pytest.raises(InputError, match="no room for a worker") as message:
             run(predictor_from("sham"), cases(1), None, settings)
-        assert "up to 1 CPUs and 0 GPUs" in told.value.fix
+        assert "up to 1 CPUs and 0 GPUs" in message.value.fix
 
 
 def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
@@ -211,17 +211,17 @@ def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
     monkeypatch.setattr(Ray, "_room", lambda _: 1)
     monkeypatch.setattr("heartfelt.predictors.ray._PATIENCE", 2.0)
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address, "cpus": "2"})
-    with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as told:
+    with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as message:
         run(predictor_from("sham"), cases(1), None, settings)
-    assert "continues where it stopped" in told.value.fix
+    assert "continues where it stopped" in message.value.fix
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "[::1]:1", "127.0.0.1:99999"])
 def test_an_address_where_nothing_is_is_told(address: str) -> None:
     settings = RunOptions(engine="ray", engine_options={"address": address})
-    with pytest.raises(InputError, match="cannot be used") as told:
+    with pytest.raises(InputError, match="cannot be used") as message:
         run(predictor_from("sham"), cases(1), None, settings)
-    assert f"'{address}'" in told.value.problem
+    assert f"'{address}'" in message.value.problem
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,9 @@ def test_an_address_where_nothing_is_is_told(address: str) -> None:
     ],
 )
 def test_options_that_make_no_sense_are_told(options: dict[str, str], problem: str) -> None:
-    with pytest.raises(InputError, match=problem) as told:
+    with pytest.raises(InputError, match=problem) as message:
         ENGINES["ray"].make(options)
-    assert told.value.fix
+    assert message.value.fix
 
 
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,7 +176,7 @@ def test_costs_are_by_the_million_tokens_and_missing_where_a_part_is() -> None:
     ],
 )
 def test_token_counts_are_whole_numbers(tokens: Any, read_as: int | None) -> None:
-    said = {
+    answers = {
         "choices": [{"message": {"content": "x"}}],
         "usage": {
             "prompt_tokens": tokens,
@@ -185,10 +185,10 @@ def test_token_counts_are_whole_numbers(tokens: Any, read_as: int | None) -> Non
             "completion_tokens_details": {"reasoning_tokens": tokens},
         },
     }
-    found = completion_of(json.dumps(said))
-    assert found is not None
-    assert (found.input_tokens, found.output_tokens) == (read_as, read_as)
-    assert (found.cached_tokens, found.reasoning_tokens) == (read_as, read_as)
+    result = completion_of(json.dumps(answers))
+    assert result is not None
+    assert (result.input_tokens, result.output_tokens) == (read_as, read_as)
+    assert (result.cached_tokens, result.reasoning_tokens) == (read_as, read_as)
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def test_what_is_no_completion(text: str) -> None:
 )
 def test_numbers_must_lie_on_the_scale_ends_included(answer: Any, value: float | None) -> None:
     ask = Ask("q", NINE, "text", "words", {})
-    (found,) = read_form(json.dumps({"q1": {"answer": answer}}), [ask])
-    assert found.value == value
-    assert (found.problem is None) == (value is not None)
+    (result,) = read_form(json.dumps({"q1": {"answer": answer}}), [ask])
+    assert result.value == value
+    assert (result.problem is None) == (value is not None)
 
 
 def test_the_fullest_and_last_form_counts() -> None:
@@ -223,11 +223,11 @@ def test_the_fullest_and_last_form_counts() -> None:
     text = (
         'first {"q1": {"answer": 2}} then {"q1": 3, "q2": 4} and {"q1": 5, "q2": 6} and {"q2": 7} [{"q1": 8}'
     )
-    assert [one.value for one in read_form(text, asks)] == [5.0, 6.0]
-    (found, other) = read_form(
+    assert [each.value for each in read_form(text, asks)] == [5.0, 6.0]
+    (result, other) = read_form(
         '{"q1": {"answer": 2, "reason": " why "}, "q2": {"answer": 3, "reason": ""}}', asks
     )
-    assert (found.reason, other.reason) == ("why", None)
+    assert (result.reason, other.reason) == ("why", None)
 
 
 def test_the_form_names_bounds_and_reasons() -> None:
@@ -312,8 +312,8 @@ def test_file_names_carry_folders_levels_and_the_ending_of_the_media(tmp_path: P
 def test_one_cell_of_a_file(rows: str, expected: Prediction | str, tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text(rows, encoding="utf-8")
-    ((found,),) = predictor_from(f"file:{path}").predict([Case("a", (Ask("q", NINE, "t"),))])
-    assert found == (Prediction.failed(expected) if isinstance(expected, str) else expected)
+    ((result,),) = predictor_from(f"file:{path}").predict([Case("a", (Ask("q", NINE, "t"),))])
+    assert result == (Prediction.failed(expected) if isinstance(expected, str) else expected)
 
 
 def test_two_rows_for_one_item_are_refused_in_every_layout(tmp_path: Path) -> None:
@@ -366,9 +366,9 @@ def test_a_group_without_its_own_label() -> None:
     tied = Group()
     for value in (2.0, 2.0, 1.0, 1.0):
         tied.add(value)
-    found = tied.prediction(mood, "n")
-    assert (found.value, found.answer, found.score) == (1.0, "b", None)
-    assert found.shares == {"a": 0.0, "b": 0.5, "c": 0.5}
+    result = tied.prediction(mood, "n")
+    assert (result.value, result.answer, result.score) == (1.0, "b", None)
+    assert result.shares == {"a": 0.0, "b": 0.5, "c": 0.5}
     yes = Group()
     for value in (1.0, 1.0, 0.0, 1.0):
         yes.add(value)
@@ -379,9 +379,9 @@ def test_a_group_without_its_own_label() -> None:
     ("score", "value", "clipped"), [(1.0, 1.0, False), (5.0, 9.0, False), (3.0, 5.0, False), (5.1, 9.0, True)]
 )
 def test_a_mean_opinion_score_on_another_scale(score: float, value: float, clipped: bool) -> None:
-    found = on_scale(score, Ask("q", NINE, "t"))
-    assert found.value == pytest.approx(value, rel=1e-12)
-    assert ("end of the scale" in (found.note or "")) == clipped
+    result = on_scale(score, Ask("q", NINE, "t"))
+    assert result.value == pytest.approx(value, rel=1e-12)
+    assert ("end of the scale" in (result.note or "")) == clipped
     assert on_scale(score, Ask("q", YES, "t")).problem
     assert on_scale(2.5, Ask("q", Points(type="points", points=5), "t")) == Prediction(value=2.5)
 
@@ -413,9 +413,9 @@ def test_channels_that_leave_under_a_tenth_of_their_power_are_not_averaged() -> 
 def test_sound_is_the_channel_mean_at_the_rate_that_is_asked(tmp_path: Path) -> None:
     tone = (0.5 * np.sin(np.arange(8_000) * 0.1)).astype(np.float32)
     soundfile.write(tmp_path / "a.wav", np.stack([tone, 0.5 * tone], axis=1), 8_000, subtype="FLOAT")
-    found = decode(tmp_path / "a.wav", 8_000)
-    assert found.dtype == np.float32
-    assert np.allclose(found, 0.75 * tone, atol=1e-7)
+    result = decode(tmp_path / "a.wav", 8_000)
+    assert result.dtype == np.float32
+    assert np.allclose(result, 0.75 * tone, atol=1e-7)
     assert decode((tmp_path / "a.wav").read_bytes(), 16_000).shape == (16_000,)
 
 

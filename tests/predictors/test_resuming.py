@@ -53,16 +53,16 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_pat
         wait_for_lines(journal, 5)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        kept = journal.read_bytes().count(b"\n")
-        assert 5 <= kept < 24
+        retained = journal.read_bytes().count(b"\n")
+        assert 5 <= retained < 24
         assert not (tmp_path / "run" / "predictions.parquet").exists()
         with journal.open("ab") as file:
             file.write(b'{"crc":"00000000","row":{"stimulus":"c2')
         server.requests.clear()
         done = ran(f"endpoint:{server.url}", asked, tmp_path / "run", RunOptions(at_once=2))
-        assert len(server.requests) == 24 - kept
+        assert len(server.requests) == 24 - retained
         assert done.counts == {
-            "items": 24, "answered": 24, "failed": 0, "kept": kept, "cached": 0, "asked": 24 - kept,
+            "items": 24, "answered": 24, "failed": 0, "kept": retained, "cached": 0, "asked": 24 - retained,
         }  # fmt: skip
     assert done.table["score"].to_list() == [similarity(path.stem, "one") for path in clips]
     assert pl.read_parquet(tmp_path / "run" / "predictions.parquet").equals(done.table)
@@ -156,9 +156,9 @@ def test_what_a_run_leaves_behind(clips: list[Path], tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
         JOURNAL, "predictions.csv", "predictions.parquet", "run.json",
     ]  # fmt: skip
-    said = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert said["model"] == "sham"
-    assert said["counts"]["answered"] == 24
+    answer = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert answer["model"] == "sham"
+    assert answer["counts"]["answered"] == 24
     assert (
         pl.read_csv(tmp_path / "run" / "predictions.csv")["score"].to_list() == done.table["score"].to_list()
     )
@@ -202,10 +202,10 @@ def test_any_text_survives_the_journal(clips: list[Path], tmp_path: Path) -> Non
     words = "one\u2028two\x85three\nfour \ud83d five"
     asked = [texts_case(clips[0], ["a"])]
     predictor = Scripted(lambda *_: [Prediction(score=1, reason=words)])
-    one = run(predictor, asked, tmp_path)
+    each = run(predictor, asked, tmp_path)
     two = run(predictor, asked, tmp_path)
     assert two.counts["kept"] == 1
-    assert one.table["reason"].to_list() == two.table["reason"].to_list() == [words.replace("\ud83d", "?")]
+    assert each.table["reason"].to_list() == two.table["reason"].to_list() == [words.replace("\ud83d", "?")]
 
 
 def test_wherever_the_journal_is_cut_nothing_wrong_comes_back(clips: list[Path], tmp_path: Path) -> None:

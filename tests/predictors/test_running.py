@@ -334,13 +334,13 @@ def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(
         wait_for_lines(tmp_path / "run" / JOURNAL, 6)
         process.send_signal(signal.SIGINT)
         try:
-            said, _ = process.communicate(timeout=50)
+            answer, _ = process.communicate(timeout=50)
         finally:
             silence.set()
             process.kill()
             process.communicate()
     assert process.returncode == 130
-    assert said.splitlines() == [
+    assert answer.splitlines() == [
         f"Stopped with 6 of 24 questions answered by endpoint:{server.url}; they are saved.",
         "Run the same command again to continue from there.",
     ]
@@ -358,15 +358,15 @@ def test_runs_that_cannot_be(clips: list[Path]) -> None:
 
 
 def test_the_same_seed_waits_the_same() -> None:
-    one, two = Retry(seed=1), Retry(seed=2)
-    waits = [one.wait("clip", attempt) or 0.0 for attempt in range(1, 9)]
-    assert waits == [one.wait("clip", attempt) for attempt in range(1, 9)]
+    each, two = Retry(seed=1), Retry(seed=2)
+    waits = [each.wait("clip", attempt) or 0.0 for attempt in range(1, 9)]
+    assert waits == [each.wait("clip", attempt) for attempt in range(1, 9)]
     assert waits != [two.wait("clip", attempt) for attempt in range(1, 9)]
     assert all(0.25 * 2 ** (n - 1) <= wait <= 0.5 * 2 ** (n - 1) for n, wait in enumerate(waits, 1) if n < 8)
     assert max(waits) <= 60
-    assert one.wait("clip", 1, retry_after=7.5) == 7.5
-    assert one.wait("clip", 1, retry_after=600) == 600
-    assert one.wait("clip", 1, retry_after=7200) is None
+    assert each.wait("clip", 1, retry_after=7.5) == 7.5
+    assert each.wait("clip", 1, retry_after=600) == 600
+    assert each.wait("clip", 1, retry_after=7200) is None
 
 
 def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Path) -> None:
@@ -375,8 +375,8 @@ def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Pat
         "low": np.int64(0),
         "shares": {"yes": np.float64(1.0)},
     }
-    said = [Prediction(**numbers)]
-    done = run(Scripted(lambda *_: said), [texts_case(clips[0], ["a"])], tmp_path / "run")
+    answers = [Prediction(**numbers)]
+    done = run(Scripted(lambda *_: answers), [texts_case(clips[0], ["a"])], tmp_path / "run")
     assert done.table.select("score", "low", "shares").row(0) == (0.5, 0.0, '{"yes": 1.0}')
 
 

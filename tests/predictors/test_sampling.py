@@ -33,14 +33,14 @@ def test_it_is_balanced(size: int) -> None:
     assert sample.height == size
     assert sample.is_unique().all()
     for column, names in (("question", QUESTIONS), ("system", SYSTEMS), ("intent", INTENTS)):
-        found = counts(sample, column)
-        assert max(found.values()) - min(found.get(name, 0) for name in names) <= 1, (column, found)
+        result = counts(sample, column)
+        assert max(result.values()) - min(result.get(name, 0) for name in names) <= 1, (column, result)
 
 
 def test_the_order_of_the_rows_does_not_matter_and_the_seed_does() -> None:
-    one = set(balanced_sample(items(), 20).rows())
+    each = set(balanced_sample(items(), 20).rows())
     other = set(balanced_sample(items().sample(fraction=1.0, shuffle=True, seed=3), 20).rows())
-    assert one == other
+    assert each == other
     assert len({frozenset(balanced_sample(items(), 20, seed).rows()) for seed in range(5)}) == 5
 
 
@@ -58,8 +58,8 @@ def test_a_larger_sample_asks_everything_about_the_same_stimuli() -> None:
 def test_what_is_scarce_is_taken_and_the_rest_fills_up() -> None:
     rare = pl.DataFrame({"stimulus": ["x"], "question": ["rare"], "system": ["A"], "intent": ["calm"]})
     whole = pl.concat([items(), rare])
-    found = counts(balanced_sample(whole, 31), "question", whole)
-    assert found == {"rare": 1, "valence": 15, "arousal": 15}
+    result = counts(balanced_sample(whole, 31), "question", whole)
+    assert result == {"rare": 1, "valence": 15, "arousal": 15}
 
 
 def test_gaps_and_missing_columns_are_fine() -> None:

@@ -159,22 +159,22 @@ def test_the_published_vector_comes_through() -> None:
 def test_texts_are_answered_together() -> None:
     request = {"text": "one", "texts": ["one", "two"], "audio_stem": "clip"}
     with served(Sham.make()) as url:
-        status, said = post(url, request)
+        status, answer = post(url, request)
     assert status == 200
-    assert said == {"similarities": [similarity("clip", "one"), similarity("clip", "two")]}
+    assert answer == {"similarities": [similarity("clip", "one"), similarity("clip", "two")]}
 
 
 def test_requests_at_the_same_time_go_together(tmp_path: Path) -> None:
     predictor = Listening(seconds=0.1)
-    found: list[tuple[int, Any]] = []
+    results: list[tuple[int, Any]] = []
     request = {"text": "any", "audio_filename": "a.wav", "audio_base64": base64.b64encode(b"123").decode()}
     with served(predictor, wait=0.05) as url:
-        threads = [threading.Thread(target=lambda: found.append(post(url, request))) for _ in range(24)]
+        threads = [threading.Thread(target=lambda: results.append(post(url, request))) for _ in range(24)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert [status for status, _ in found] == [200] * 24
+    assert [status for status, _ in results] == [200] * 24
     assert sum(predictor.sizes) == 24
     assert len(predictor.sizes) < 24
     assert max(predictor.sizes) <= 16
@@ -183,8 +183,8 @@ def test_requests_at_the_same_time_go_together(tmp_path: Path) -> None:
 def test_a_value_is_a_score_and_brings_its_reason() -> None:
     request = {"text": "any", "audio_filename": "a.wav", "audio_base64": base64.b64encode(b"123").decode()}
     with served(Listening()) as url:
-        said = {"score": 1.0, "value": 1.0, "answer": "yes", "reason": "by length"}
-        assert post(url, request) == (200, said)
+        answers = {"score": 1.0, "value": 1.0, "answer": "yes", "reason": "by length"}
+        assert post(url, request) == (200, answers)
         on_points = post(url, {**request, "scale": {"type": "points", "points": 9}})
         assert on_points == (200, {"score": 1.0, "value": 1.0, "reason": "by length"})
 
@@ -198,8 +198,8 @@ def test_what_the_predictor_cannot_say_is_told() -> None:
         )
         some = post(url, {**good, "texts": ["good", "bad"]})
         assert some == (200, {"similarities": [1.0, None], "problems": [None, "it cannot say"]})
-        status, said = post(url, {**good, "text": "storm"})
-        assert (status, said["problem"]) == (503, "it storms")
+        status, answer = post(url, {**good, "text": "storm"})
+        assert (status, answer["problem"]) == (503, "it storms")
         assert post(url, {"text": "x", "audio_stem": "a"})[1]["problem"] == "the media file is missing"
 
 
@@ -237,11 +237,11 @@ def test_media_that_are_not_sent_are_looked_up(tmp_path: Path) -> None:
 def test_a_request_that_makes_no_sense_is_told(
     sham_address: str, content: Any, status: int, problem: str
 ) -> None:
-    found, said = post(sham_address, content)
-    assert found == status
-    assert set(said) == {"problem", "fix"}
-    assert problem in said["problem"]
-    assert said["fix"]
+    result, answer = post(sham_address, content)
+    assert result == status
+    assert set(answer) == {"problem", "fix"}
+    assert problem in answer["problem"]
+    assert answer["fix"]
 
 
 @pytest.fixture(scope="module")
@@ -260,9 +260,9 @@ def test_other_ways_to_ask_are_told(sham_address: str) -> None:
 
 def test_a_request_that_is_too_large_is_refused(sham_address: str) -> None:
     request = {"text": "x", "audio_filename": "a.wav", "audio_base64": "A" * 40_000}
-    status, said = post(sham_address, request)
+    status, answer = post(sham_address, request)
     assert status == 413
-    assert said["problem"] == "The request is larger than 0.01 MB."
+    assert answer["problem"] == "The request is larger than 0.01 MB."
     parts = urlsplit(sham_address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     connection.request("POST", "/", iter([b"x" * 4_000] * 5), encode_chunked=True)
@@ -274,9 +274,9 @@ def test_a_full_house_says_come_back(tmp_path: Path) -> None:
     predictor = Listening(seconds=0.3)
     predictor.batch = 1
     request = {"text": "any", "audio_filename": "a.wav", "audio_base64": base64.b64encode(b"123").decode()}
-    found: list[tuple[int, Any]] = []
+    results: list[tuple[int, Any]] = []
     with served(predictor, waiting=1) as url:
-        threads = [threading.Thread(target=lambda: found.append(post(url, request))) for _ in range(8)]
+        threads = [threading.Thread(target=lambda: results.append(post(url, request))) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -285,9 +285,9 @@ def test_a_full_house_says_come_back(tmp_path: Path) -> None:
         client = Endpoint(url)
         table = run(client, asked, options=RunOptions(at_once=6, retry=Retry(20, 0.1))).table
         client.close()
-    told = dict(found)
-    assert set(told) == {200, 503}
-    assert told[503] == {"problem": "Too many requests are waiting.", "fix": "Ask again in a moment."}
+    message = dict(results)
+    assert set(message) == {200, 503}
+    assert message[503] == {"problem": "Too many requests are waiting.", "fix": "Ask again in a moment."}
     assert table["ok"].all()
 
 
@@ -347,15 +347,15 @@ def test_mistakes_are_two_lines(
     arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve-predictor", *arguments]) == 2
-    said = capsys.readouterr().err.strip().splitlines()
-    assert len(said) == 2, said
-    assert problem in said[0]
+    answer = capsys.readouterr().err.strip().splitlines()
+    assert len(answer) == 2, answer
+    assert problem in answer[0]
 
 
 def test_a_port_in_use_is_told() -> None:
-    with served(Sham.make()) as url, pytest.raises(InputError, match="Cannot listen on") as told:
+    with served(Sham.make()) as url, pytest.raises(InputError, match="Cannot listen on") as message:
         serve_predictor(Sham.make(), ServerOptions(port=urlsplit(url).port or 0))
-    assert "--port" in told.value.fix
+    assert "--port" in message.value.fix
 
 
 def test_the_media_are_gone_when_the_answer_is(tmp_path: Path) -> None:

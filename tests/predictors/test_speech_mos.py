@@ -46,8 +46,8 @@ def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Pat
     expected = [scored(judge, media, model) for media in takes(tmp_path)]
     assert table["ok"].all()
     mos, nine = (table.filter(table["question"] == name)["value"].to_list() for name in ("mos", "nine"))
-    assert mos == pytest.approx([min(max(one, 1.0), 5.0) for one in expected], abs=1e-6)
-    assert nine == pytest.approx([1 + 2 * (one - 1) for one in mos], abs=1e-6)
+    assert mos == pytest.approx([min(max(each, 1.0), 5.0) for each in expected], abs=1e-6)
+    assert nine == pytest.approx([1 + 2 * (each - 1) for each in mos], abs=1e-6)
     assert mos[0] > mos[1]
     assert "moved linearly from 1 to 5 onto 1 to 9" in table.filter(table["question"] == "nine")["note"][0]
 
@@ -55,8 +55,8 @@ def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Pat
 @pytest.mark.parametrize("judge", ["sig", "bak", "p808"])
 def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     media = takes(tmp_path)[0]
-    found = SpeechMos.make(judge).predict([Case("clean", (Ask("mos", MOS, ""),), media)])[0][0]
-    assert found.value == pytest.approx(scored(judge, media, pulled("dnsmos")), abs=1e-6)
+    result = SpeechMos.make(judge).predict([Case("clean", (Ask("mos", MOS, ""),), media)])[0][0]
+    assert result.value == pytest.approx(scored(judge, media, pulled("dnsmos")), abs=1e-6)
 
 
 def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
@@ -81,9 +81,9 @@ def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F8
     ],
 )
 def test_the_score_on_a_scale(scale: Scale, score: float, value: float, note: str | None) -> None:
-    found = on_scale(score, Ask("q", scale, ""))
-    assert found.value == pytest.approx(value)
-    assert found.note == note
+    result = on_scale(score, Ask("q", scale, ""))
+    assert result.value == pytest.approx(value)
+    assert result.note == note
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_the_score_on_a_scale(scale: Scale, score: float, value: float, note: st
     ],
 )
 def test_a_question_without_two_ends_is_not_answered(scale: Scale) -> None:
-    found = on_scale(3.0, Ask("q", scale, ""))
-    assert found.value is None
-    assert "between two ends" in (found.problem or "")
+    result = on_scale(3.0, Ask("q", scale, ""))
+    assert result.value is None
+    assert "between two ends" in (result.problem or "")
 
 
 def test_an_unknown_score_is_told_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no speech score called 'dnsmoss'") as told:
+    with pytest.raises(InputError, match="no speech score called 'dnsmoss'") as message:
         SpeechMos.make("dnsmoss")
-    assert "distillmos" in told.value.fix
+    assert "distillmos" in message.value.fix
 
 
 def test_the_identity_tells_scores_and_models_apart() -> None:

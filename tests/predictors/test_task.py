@@ -20,8 +20,8 @@ from tests.predictors.studies import CountedMedia, snapshot
 
 
 def asked(data: Snapshot, **options: object) -> list[tuple[str, str]]:
-    found = cases(data, **options)  # type: ignore[arg-type]  # passed on as they are
-    return [(case.stimulus, ask.question) for case in found for ask in case.asks]
+    result = cases(data, **options)  # type: ignore[arg-type]  # passed on as they are
+    return [(case.stimulus, ask.question) for case in result for ask in case.asks]
 
 
 def test_emolia_asks_with_its_own_sentence(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_questions_in_words_are_asked_where_somebody_answered(tmp_path: Path) ->
     source = FORMATS["aigiemo"].example(tmp_path)
     data = heartfelt.read(source, "aigiemo", **FORMATS["aigiemo"].example_options())
     levels = {question: data.study.scale_of(question).level for _, question in asked(data)}
-    told = data.ratings.filter(pl.col("answer").is_not_null())["question"].unique()
-    words = {q for q in told if data.study.scale_of(q).level == "text"}
+    message = data.ratings.filter(pl.col("answer").is_not_null())["question"].unique()
+    words = {q for q in message if data.study.scale_of(q).level == "text"}
     assert {question for question, level in levels.items() if level == "text"} == words
     assert words

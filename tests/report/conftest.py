@@ -44,5 +44,5 @@ def page_data(written: Path) -> dict[str, Any]:
     """What the page's script is given."""
     html = (written / "report.html").read_text(encoding="utf-8")
     start = html.index(">", html.index('id="report-data"')) + 1
-    found: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
-    return found
+    results: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
+    return results

@@ -60,13 +60,13 @@ class PageContent(HTMLParser):
     @property
     def data(self) -> dict[str, Any]:
         start = self.html.index(">", self.html.index('id="report-data"')) + 1
-        found: dict[str, Any] = json.loads(self.html[start : self.html.index("</script>", start)])
-        return found
+        results: dict[str, Any] = json.loads(self.html[start : self.html.index("</script>", start)])
+        return results
 
     def table(self, start: str) -> Table:
         """The only table whose caption begins with ``start``."""
-        (found,) = [table for caption, table in self.tables.items() if caption.startswith(start)]
-        return found
+        (result,) = [table for caption, table in self.tables.items() if caption.startswith(start)]
+        return result
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         known = dict(attrs)

@@ -86,7 +86,7 @@ def test_the_page_has_every_published_number_and_stays_light(
     analysis: Analysis, charts: dict[str, Chart | Absent], tmp_path: Path
 ) -> None:
     page = analysis_page(analysis, charts, tmp_path / "out" / "report.html")
-    (section,) = [one for one in page.sections if one.id == "published"]
+    (section,) = [each for each in page.sections if each.id == "published"]
     assert section.lead == "Every published number is reproduced from the ratings."
     for printed in ("150.53", ".123", "39.44", ".0836", "29.27", ".0814", "14.62", ".0421"):
         assert section.html.count(f">{printed}<") == 2

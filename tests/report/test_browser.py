@@ -151,10 +151,10 @@ def test_tables_sort_by_their_headings(report: Page) -> None:
     place = head.evaluate("cell => cell.cellIndex")
 
     def values() -> list[float]:
-        found: list[float] = table.evaluate(
+        results: list[float] = table.evaluate(
             "(t, c) => [...t.tBodies[0].rows].map(r => Number(r.cells[c].dataset.value))", place
         )
-        return found
+        return results
 
     head.locator("button").focus()
     report.keyboard.press("Enter")

@@ -9,9 +9,9 @@ def test_ticks_are_round_and_inside() -> None:
     assert ticks(0.0, 1.0) == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     assert ticks(-1.3, 1.2) == (-1.0, -0.5, 0.0, 0.5, 1.0)
     for low, high in ((0.001, 0.0017), (-5e6, 9e6), (3.0, 3.0001)):
-        found = ticks(low, high)
-        assert 3 <= len(found) <= 9
-        assert low <= min(found) <= max(found) <= high
+        result = ticks(low, high)
+        assert 3 <= len(result) <= 9
+        assert low <= min(result) <= max(result) <= high
 
 
 def test_an_axis_holds_its_values_and_survives_none() -> None:

@@ -56,11 +56,11 @@ def test_slopes_stand_at_their_values_with_their_intervals(conveyance: Analysis)
     assert [axes.get_title() for axes in figure.axes] == ["(a) valence", "(b) arousal"]
     for axes, question in zip(figure.axes, ("valence", "arousal"), strict=True):
         known = [row["slope"] for row in rows(conveyance, "slopes", question=question)]
-        near(dots(axes), [(place, one["value"]) for place, one in enumerate(known)])
-        near(segments(axes), [[(k, one["low"]), (k, one["high"])] for k, one in enumerate(known)])
+        near(dots(axes), [(place, each["value"]) for place, each in enumerate(known)])
+        near(segments(axes), [[(k, each["low"]), (k, each["high"])] for k, each in enumerate(known)])
         low, high = axes.get_ylim()
-        assert low < min(0.0, *(one["low"] for one in known))
-        assert high > max(1.0, *(one["high"] for one in known))
+        assert low < min(0.0, *(each["low"] for each in known))
+        assert high > max(1.0, *(each["high"] for each in known))
         across = sorted(float(np.asarray(line.get_ydata())[0]) for line in axes.lines)
         assert across == [0.0, 1.0]
         assert [text.get_text() for text in axes.texts] == ["as intended", "no relation"]
@@ -111,8 +111,8 @@ def test_a_ranking_lies_in_order_with_bars_beside_ties(opinion: Analysis) -> Non
             [[(row["mean"]["low"], k), (row["mean"]["high"], k)] for k, row in enumerate(known)],
         )
         assert axes.get_ylim() == (5.6, -0.6)
-        beside = [np.asarray(line.get_ydata()) for line in axes.lines]
-        near(beside, [(first - 0.3, last + 0.3) for first, last in panel["ties"]])
+        alongside = [np.asarray(line.get_ydata()) for line in axes.lines]
+        near(alongside, [(first - 0.3, last + 0.3) for first, last in panel["ties"]])
 
 
 def test_a_map_has_dots_crosses_stars_and_ellipses_in_place(conveyance: Analysis) -> None:
@@ -135,10 +135,10 @@ def test_a_map_has_dots_crosses_stars_and_ellipses_in_place(conveyance: Analysis
         filled = [patch for patch in axes.patches if isinstance(patch, Ellipse)]
         held = rows(conveyance, "ellipses", system=system)
         assert len(filled) == 2 * len(held)
-        for one, outline in zip(held, filled[1::2], strict=True):
-            near(outline.get_center(), one["centre"])
-            near((outline.width / 2, outline.height / 2), one["semi_axes"])
-            near(np.radians(outline.angle), one["angle"])
+        for each, outline in zip(held, filled[1::2], strict=True):
+            near(outline.get_center(), each["centre"])
+            near((outline.width / 2, outline.height / 2), each["semi_axes"])
+            near(np.radians(outline.angle), each["angle"])
         near(axes.get_xlim(), (1 - 0.32, 9 + 0.32))
 
 
@@ -153,7 +153,7 @@ def test_deviation_maps_place_systems_and_quadrants(conveyance: Analysis) -> Non
     ends = [tuple(np.asarray(line.get_xdata())) for line in figure.axes[0].lines]
     for name in names:
         held = systems[name, "valence"]
-        assert any(found == pytest.approx((held["low"], held["high"])) for found in ends)
+        assert any(end == pytest.approx((held["low"], held["high"])) for end in ends)
     assert [axes.get_title() for axes in figure.axes] == ["(a) systems", "(b) quadrants"]
     widths = [np.diff(axes.get_xlim())[0] for axes in figure.axes]
     heights = [np.diff(axes.get_ylim())[0] for axes in figure.axes]
@@ -163,7 +163,7 @@ def test_deviation_maps_place_systems_and_quadrants(conveyance: Analysis) -> Non
 def test_the_curve_passes_where_spearman_and_brown_say(conveyance: Analysis) -> None:
     (axes,) = drawn("reliability-by-raters", conveyance).axes
     single = summary_of(conveyance)["reliability"]["valence"]["reliability_with"]["1"]
-    (line,) = [one for one in axes.lines if one.get_label() == "valence"]
+    (line,) = [each for each in axes.lines if each.get_label() == "valence"]
     x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
     assert list(x) == list(range(1, len(x) + 1))
     near(y, x * single["value"] / (1 + (x - 1) * single["value"]))
@@ -175,14 +175,14 @@ def test_the_curve_passes_where_spearman_and_brown_say(conveyance: Analysis) -> 
             assert (float(k), round(grown, 9)) in corners
     counts = {int(n): k for n, k in summary_of(conveyance)["counts"]["ratings_per_item"].items()}
     mean = sum(n * k for n, k in counts.items()) / sum(counts.values())
-    upright = [np.asarray(one.get_xdata()) for one in axes.lines if one.get_linestyle() == ":"]
-    assert any(one[0] == pytest.approx(mean) for one in upright)
+    upright = [np.asarray(each.get_xdata()) for each in axes.lines if each.get_linestyle() == ":"]
+    assert any(each[0] == pytest.approx(mean) for each in upright)
     needed = summary_of(conveyance)["reliability"]["valence"]["raters_needed"]
-    marks = [one for one in axes.lines if one.get_marker() == "o"]
+    marks = [each for each in axes.lines if each.get_marker() == "o"]
     places = {
         (int(a), float(b))
-        for one in marks
-        for a, b in zip(np.asarray(one.get_xdata()), np.asarray(one.get_ydata()), strict=True)
+        for mark in marks
+        for a, b in zip(np.asarray(mark.get_xdata()), np.asarray(mark.get_ydata()), strict=True)
     }
     for target in ("0.8", "0.9"):
         if needed[target] is not None and needed[target] <= len(x):
@@ -221,7 +221,7 @@ def test_a_heatmap_prints_the_share_of_each_cell(conveyance: Analysis) -> None:
 
 def test_before_and_after_lie_beside_each_other(conveyance: Analysis) -> None:
     figure = drawn("sensitivity", conveyance)
-    (axes,) = [one for one in figure.axes if one.get_title() == "Reliability"]
+    (axes,) = [ax for ax in figure.axes if ax.get_title() == "Reliability"]
     names = [label.get_text() for label in axes.get_yticklabels()]
     at = names.index("Krippendorff's alpha (interval), valence")
     (row,) = rows(conveyance, "sensitivity", figure="alpha_interval", question="valence")
@@ -245,10 +245,10 @@ def test_raters_stand_at_information_and_bias(conveyance: Analysis) -> None:
     points = set()
     for rater in flags["rater"].unique().to_list():
         own = flags.filter(flags["rater"] == rater)
-        told = own.filter(own["rule"] == "informativeness")["value"]
+        message = own.filter(own["rule"] == "informativeness")["value"]
         bias = own.filter(own["rule"] == "bias")["value"]
-        if len(told) and len(bias):
-            points.add((round(float(told.to_numpy().mean()), 4), round(float(bias.to_numpy().mean()), 4)))
+        if len(message) and len(bias):
+            points.add((round(float(message.to_numpy().mean()), 4), round(float(bias.to_numpy().mean()), 4)))
     near(sorted(dots(axes)), sorted(points))
 
 

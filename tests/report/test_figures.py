@@ -39,8 +39,8 @@ def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
 
 def panels(name: str, analysis: Analysis) -> list[dict[str, Any]]:
     """The panels as the page's script reads them."""
-    found: Any = made(name, analysis).to_json()["panels"]
-    return list(found)
+    result: Any = made(name, analysis).to_json()["panels"]
+    return list(result)
 
 
 def count(row: TableRow, column: str) -> float:
@@ -60,15 +60,15 @@ def test_each_kind_of_study_gets_its_figures_and_reasons_for_the_rest(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     analysis: Analysis = request.getfixturevalue(kind)
-    found = {name: FIGURES[name].chart(analysis) for name in FIGURES}
-    drawn = {name for name, chart in found.items() if isinstance(chart, Chart)}
+    results = {name: FIGURES[name].chart(analysis) for name in FIGURES}
+    drawn = {name for name, chart in results.items() if isinstance(chart, Chart)}
     assert EXPECTED[kind] <= drawn
     assert not drawn & (
         (OF_CONVEYANCE | {"system-ranking", "agreement", "rater-groups"})
         - EXPECTED[kind]
         - {"raters", "sensitivity"}
     )
-    for chart in found.values():
+    for chart in results.values():
         if isinstance(chart, Absent):
             assert len(chart.why) > 10
 
@@ -94,18 +94,18 @@ def test_every_figure_keeps_the_form(name: str, request: pytest.FixtureRequest) 
 def test_ratings_per_item_are_the_counts(conveyance: Analysis) -> None:
     chart = made("ratings-per-item", conveyance)
     (what,) = set(chart.rows[0]) - {"ratings"}
-    found = {int(str(row["ratings"])): count(row, what) for row in chart.rows}
+    results = {int(str(row["ratings"])): count(row, what) for row in chart.rows}
     counts = summary_of(conveyance)["counts"]["ratings_per_item"]
-    assert {n: k for n, k in found.items() if k} == {int(n): k for n, k in counts.items()}
-    assert (what == "stimuli") == (sum(found.values()) == summary_of(conveyance)["counts"]["rated"])
+    assert {n: k for n, k in results.items() if k} == {int(n): k for n, k in counts.items()}
+    assert (what == "stimuli") == (sum(results.values()) == summary_of(conveyance)["counts"]["rated"])
 
 
 def test_deviations_are_those_of_the_summary(conveyance: Analysis) -> None:
     table = made("deviation-by-system", conveyance).rows
     assert len(table) == 6
     for row in table:
-        (found,) = rows(conveyance, "systems", system=row["system"], question=row["question"])
-        assert (row["deviation"], row["low"]) == (found["deviation"]["value"], found["deviation"]["low"])
+        (result,) = rows(conveyance, "systems", system=row["system"], question=row["question"])
+        assert (row["deviation"], row["low"]) == (result["deviation"]["value"], result["deviation"]["low"])
 
 
 def test_marks_are_the_three_smallest_significant_differences(conveyance: Analysis) -> None:
@@ -170,12 +170,12 @@ def test_the_curve_passes_through_what_was_estimated(conveyance: Analysis) -> No
 def test_raters_are_marked_and_linked_as_screening_found(conveyance: Analysis) -> None:
     chart = made("raters", conveyance)
     flagged = {row["rater"] for row in chart.rows if row["flagged"]}
-    told = {
+    messages = {
         rater for rater, words in summary_of(conveyance)["screening"]["flagged"].items()
         if any(not reason.startswith("bias:") for reason in words)
     }  # fmt: skip
     assert flagged
-    assert flagged <= told
+    assert flagged <= messages
     groups = summary_of(conveyance)["screening"]["collusion"]
     (panel,) = panels("raters", conveyance)
     points = panel["points"]
@@ -188,9 +188,9 @@ def test_sensitivity_shows_both_sides(conveyance: Analysis) -> None:
     assert len(chart.rows) == len(summary_of(conveyance)["sensitivity"])
     by_title = {panel["title"]: panel["rows"] for panel in panels("sensitivity", conveyance)}
     (alpha,) = [row for row in by_title["Reliability"] if row["label"].endswith("(interval), valence")]
-    (found,) = rows(conveyance, "sensitivity", figure="alpha_interval", question="valence")
-    assert alpha["before"]["value"] == found["with_all"]["value"]
-    assert alpha["after"]["value"] == found["without"]["value"]
+    (result,) = rows(conveyance, "sensitivity", figure="alpha_interval", question="valence")
+    assert alpha["before"]["value"] == result["with_all"]["value"]
+    assert alpha["after"]["value"] == result["without"]["value"]
 
 
 def test_confusion_counts_are_shares_of_rows(conveyance: Analysis) -> None:

@@ -42,8 +42,8 @@ def test_the_summary_is_strict_json(written: Path, conveyance: Analysis) -> None
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    found = json.loads((written / "summary.json").read_text(encoding="utf-8"), parse_constant=refuse)
-    assert found == to_json(conveyance.summary)
+    result = json.loads((written / "summary.json").read_text(encoding="utf-8"), parse_constant=refuse)
+    assert result == to_json(conveyance.summary)
 
 
 def test_tables_have_a_row_each(written: Path, conveyance: Analysis) -> None:
@@ -53,9 +53,9 @@ def test_tables_have_a_row_each(written: Path, conveyance: Analysis) -> None:
 
 
 def test_the_ledger_says_who_why_and_by_which_statistic(written: Path, conveyance: Analysis) -> None:
-    found = rows_of(written / "ledger.csv")
+    result = rows_of(written / "ledger.csv")
     flags = conveyance.panel.flags.filter("flagged")
-    noticed = [row for row in found if row["left_out"] == "false"]
+    noticed = [row for row in result if row["left_out"] == "false"]
     assert flags.height == len(noticed) > 0
     for row in noticed:
         assert row["rater"]
@@ -67,12 +67,12 @@ def test_the_ledger_says_who_why_and_by_which_statistic(written: Path, conveyanc
 def test_a_dropped_rater_is_left_out_in_the_ledger_once() -> None:
     from tests.report import studies
 
-    found = analyze(studies.conveyance(), AnalyzeOptions(policy="default", resamples=100))
-    assert found.panel.dropped
-    ledger = full_ledger(found)
+    result = analyze(studies.conveyance(), AnalyzeOptions(policy="default", resamples=100))
+    assert result.panel.dropped
+    ledger = full_ledger(result)
     gone = ledger.filter(pl.col("left_out") & (pl.col("what") == "rater"))
-    assert set(gone["rater"]) == set(found.panel.dropped)
-    assert not set(ledger.filter(~pl.col("left_out"))["rater"]) & set(found.panel.dropped)
+    assert set(gone["rater"]) == set(result.panel.dropped)
+    assert not set(ledger.filter(~pl.col("left_out"))["rater"]) & set(result.panel.dropped)
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(conveyance: Analysis, tmp_path: Path) -> None:

@@ -320,11 +320,11 @@ def test_pairs_that_change(felt: Report) -> None:
 
 
 def test_groups_of_raters(scored: Report) -> None:
-    found = scored.summary["by"]
+    result = scored.summary["by"]
     assert "By language: English (7 raters), German (7 raters)." in scored.page.sections["rater-groups"]
     table = scored.table("Each group by itself")
-    assert len(table.rows) == len(found["rows"]) == 4
-    for row in found["rows"]:
+    assert len(table.rows) == len(result["rows"]) == 4
+    for row in result["rows"]:
         shown = table.row(row["question"], row["group"])
         assert (shown["raters"].text, shown["ratings"].text) == (
             number(row["n_raters"]),
@@ -338,8 +338,8 @@ def test_groups_of_raters(scored: Report) -> None:
         ):
             holds(shown[column], row[key])
     for title, rows in (
-        ("Differences between groups on", [r for r in found["differences"] if r["system"] == "all"]),
-        ("Differences by system", [r for r in found["differences"] if r["system"] != "all"]),
+        ("Differences between groups on", [r for r in result["differences"] if r["system"] == "all"]),
+        ("Differences by system", [r for r in result["differences"] if r["system"] != "all"]),
     ):
         table = scored.table(title)
         assert len(table.rows) == len(rows) > 0

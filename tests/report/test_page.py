@@ -36,15 +36,15 @@ class Outline(HTMLParser):
         assert not self._open, self._open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
+        result = dict(attrs)
         if tag not in VOID:
             self._open.append(tag)
-        if found.get("id"):
-            self.ids.append(str(found["id"]))
+        if result.get("id"):
+            self.ids.append(str(result["id"]))
         if tag == "a":
-            self.links.append(str(found["href"]))
-        if found.get("src"):
-            self.sources.append(str(found["src"]))
+            self.links.append(str(result["href"]))
+        if result.get("src"):
+            self.sources.append(str(result["src"]))
         if re.fullmatch(r"h[1-6]", tag):
             self.headings.append((int(tag[1]), ""))
 

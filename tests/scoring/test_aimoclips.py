@@ -24,20 +24,20 @@ def test_what_knowing_the_cell_gives(shared_data: Path) -> None:
         predictor = predictor_from(name)
         predictor.learn(snapshot, held)
         tables.append(run(predictor, cases(snapshot, ["valence"])).table)
-    found = score(snapshot, pl.concat(tables), ScoreOptions(resamples=200))
+    result = score(snapshot, pl.concat(tables), ScoreOptions(resamples=200))
     both = tables[0].join(
         held.select("stimulus", "question", pl.col("value").alias("label")), on=["stimulus", "question"]
     )
-    one = found.find("valence", "intent")
-    assert one is not None
-    assert one.estimate.value == pytest.approx(pearsonr(both["label"], both["value"])[0])
-    assert one.estimate.counts["pairs"] == 991
-    assert 0.8 < float(one.of_ceiling) < 1
-    assert [rank.model for rank in found.ranked("valence")][:2] == ["intent", "system-mean"]
+    each = result.find("valence", "intent")
+    assert each is not None
+    assert each.estimate.value == pytest.approx(pearsonr(both["label"], both["value"])[0])
+    assert each.estimate.counts["pairs"] == 991
+    assert 0.8 < float(each.of_ceiling) < 1
+    assert [rank.model for rank in result.ranked("valence")][:2] == ["intent", "system-mean"]
     # The mean of the others falls where a clip rises above them: within cells, it is no help.
-    within = found.find("valence", "intent", aggregation="within cells")
+    within = result.find("valence", "intent", aggregation="within cells")
     assert within is not None
     assert (within.estimate.value or -1.0) < 0.05
-    human = found.find("valence", "human")
+    human = result.find("valence", "human")
     assert human is not None
-    assert float(human.estimate) == pytest.approx(float(found.details["valence"].one_rater), abs=0.08)
+    assert float(human.estimate) == pytest.approx(float(result.details["valence"].one_rater), abs=0.08)

@@ -20,9 +20,9 @@ FEW = ScoreOptions(resamples=300, ceilings=False)
 
 
 def number(scores: Scores, task: str, metric: str, at: str | None = None, model: str = "m") -> float:
-    found = scores.find(task, model, metric, at=at)
-    assert found is not None
-    return float(found.estimate)
+    result = scores.find(task, model, metric, at=at)
+    assert result is not None
+    return float(result.estimate)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +66,10 @@ def test_the_order_of_scores(scores: Scores, rows: pl.DataFrame) -> None:
 
 
 def test_items_of_one_stimulus_are_resampled_together(scores: Scores, rows: pl.DataFrame) -> None:
-    found = scores.find("presence", "m")
-    assert found is not None
-    assert found.estimate.counts["clusters"] == rows["stimulus"].n_unique()
-    assert found.over_systems.why_missing == "no systems"
+    result = scores.find("presence", "m")
+    assert result is not None
+    assert result.estimate.counts["clusters"] == rows["stimulus"].n_unique()
+    assert result.over_systems.why_missing == "no systems"
 
 
 def test_tied_items_are_in_no_figure_and_counted(snapshot: Snapshot, scores: Scores) -> None:
@@ -81,18 +81,18 @@ def test_tied_items_are_in_no_figure_and_counted(snapshot: Snapshot, scores: Sco
 def test_ties_can_go_to_the_smaller_label(snapshot: Snapshot) -> None:
     every = buckets(snapshot).table
     rows = [{**r, "score": -1.0} for r in every.select("stimulus", "question").to_dicts()]
-    found = score(
+    result = score(
         snapshot, made.predictions("m", rows), ScoreOptions(resamples=300, ties="lowest", ceilings=False)
     )
     share = 1 - every["majority_present"].fill_null(False).sum() / every.height
-    assert number(found, "presence", "accuracy") == pytest.approx(share)
+    assert number(result, "presence", "accuracy") == pytest.approx(share)
 
 
 def test_the_held_out_threshold_does_not_depend_on_where_scores_lie(
     snapshot: Snapshot, rows: pl.DataFrame
 ) -> None:
     shifted = rows.with_columns(pl.col("score") * 3 + 40).select("stimulus", "question", "score")
-    found = score(
+    result = score(
         snapshot, made.predictions("m", shifted.to_dicts()), ScoreOptions(resamples=300, ceilings=False)
     )
     plain = score(
@@ -101,8 +101,8 @@ def test_the_held_out_threshold_does_not_depend_on_where_scores_lie(
         ScoreOptions(resamples=300, ceilings=False),
     )
     at = "held-out threshold"
-    assert number(found, "presence", "balanced_accuracy", "threshold 0") == 0.5
-    assert number(found, "presence", "balanced_accuracy", at) == pytest.approx(
+    assert number(result, "presence", "balanced_accuracy", "threshold 0") == 0.5
+    assert number(result, "presence", "balanced_accuracy", at) == pytest.approx(
         number(plain, "presence", "balanced_accuracy", at)
     )
     assert number(plain, "presence", "balanced_accuracy", at) > 0.7
@@ -117,7 +117,7 @@ def test_a_question_is_a_slice_of_its_pool(scores: Scores) -> None:
 
 
 def test_failures_count_as_wrong(snapshot: Snapshot, rows: pl.DataFrame) -> None:
-    told = [
+    messages = [
         {
             "stimulus": r["stimulus"],
             "question": r["question"],
@@ -125,18 +125,18 @@ def test_failures_count_as_wrong(snapshot: Snapshot, rows: pl.DataFrame) -> None
         }
         for k, r in enumerate(rows.to_dicts())
     ]
-    found = score(snapshot, made.predictions("m", told), FEW)
+    result = score(snapshot, made.predictions("m", messages), FEW)
     y = rows["majority_present"].to_numpy()
     p = rows["score"].to_numpy() > 0
     p[::5] = ~y[::5]
-    one = found.find("presence", "m")
-    assert one is not None
-    assert one.with_failures.value == pytest.approx(metrics.balanced_accuracy_score(y, p))
-    kept = np.arange(y.size) % 5 != 0
-    assert one.estimate.value == pytest.approx(metrics.balanced_accuracy_score(y[kept], p[kept]))
+    each = result.find("presence", "m")
+    assert each is not None
+    assert each.with_failures.value == pytest.approx(metrics.balanced_accuracy_score(y, p))
+    retained = np.arange(y.size) % 5 != 0
+    assert each.estimate.value == pytest.approx(metrics.balanced_accuracy_score(y[retained], p[retained]))
     s = rows["score"].to_numpy().copy()
     s[::5] = np.where(y[::5], s.min() - 5, s.max() + 5)
-    area = found.find("presence", "m", "auroc")
+    area = result.find("presence", "m", "auroc")
     assert area is not None
     assert area.with_failures.value == pytest.approx(metrics.roc_auc_score(y, s))
 
@@ -148,7 +148,7 @@ def test_probabilities_are_calibrated_or_there_is_a_reason(
     assert isinstance(none, BinaryDetails)
     assert none.calibration == NoCalibration(why_missing="the model gives no probabilities")
     chance = 1 / (1 + np.exp(-8 * (rows["score"].to_numpy() - 0.2)))
-    told = [
+    messages = [
         {
             "stimulus": r["stimulus"],
             "question": r["question"],
@@ -156,12 +156,12 @@ def test_probabilities_are_calibrated_or_there_is_a_reason(
         }
         for r, c in zip(rows.to_dicts(), chance.tolist(), strict=True)
     ]
-    frame = made.predictions("m", told).with_columns(pl.Series("value", (chance > 0.5).astype(float)))
-    found = score(snapshot, frame, FEW)
+    frame = made.predictions("m", messages).with_columns(pl.Series("value", (chance > 0.5).astype(float)))
+    result = score(snapshot, frame, FEW)
     y = rows["majority_present"].to_numpy()
-    assert number(found, "presence", "brier") == pytest.approx(metrics.brier_score_loss(y, chance))
-    assert number(found, "presence", "auroc") == pytest.approx(metrics.roc_auc_score(y, chance))
-    details = found.details["presence"].models["m"]
+    assert number(result, "presence", "brier") == pytest.approx(metrics.brier_score_loss(y, chance))
+    assert number(result, "presence", "auroc") == pytest.approx(metrics.roc_auc_score(y, chance))
+    details = result.details["presence"].models["m"]
     assert isinstance(details, BinaryDetails)
     assert isinstance(details.calibration, Calibration)
     assert sum(bin_.count for bin_ in details.calibration.bins) == rows.height
@@ -184,39 +184,39 @@ def test_the_best_threshold_is_the_best() -> None:
 def test_a_model_that_knows_nothing_gets_no_credit_from_its_held_out_threshold() -> None:
     snapshot, _ = made.presence(stimuli=40)
     held = buckets(snapshot).table.select("stimulus", "question")
-    found = []
+    results = []
     for seed in range(30):
         draw = np.random.default_rng(seed)
         frame = held.with_columns(pl.Series("score", draw.normal(size=held.height)))
         options = ScoreOptions(resamples=100, ceilings=False, seed=seed, slices=())
         scores = score(snapshot, made.predictions("m", frame.to_dicts()), options)
-        found.append(number(scores, "presence", "balanced_accuracy", "held-out threshold"))
-    assert abs(float(np.mean(found)) - 0.5) < 0.03
+        results.append(number(scores, "presence", "balanced_accuracy", "held-out threshold"))
+    assert abs(float(np.mean(results)) - 0.5) < 0.03
 
 
 def test_shares_alone_are_enough() -> None:
     snapshot, truth = made.presence(stimuli=30)
     # The likeliest single category is absent, yet present in all is likelier than not.
-    told = {"no": 0.4, "weak": 0.3, "strong": 0.3}
+    messages = {"no": 0.4, "weak": 0.3, "strong": 0.3}
     clear = {"no": 0.9, "weak": 0.05, "strong": 0.05}
     rows = [
-        {"stimulus": s, "question": q, "shares": made.shares(told if value else clear)}
+        {"stimulus": s, "question": q, "shares": made.shares(messages if value else clear)}
         for (s, q), value in truth.items()
     ]
-    found = score(snapshot, made.predictions("m", rows), FEW)
-    assert found.coverage["m"]["presence"].answered == found.coverage["m"]["presence"].items
-    assert number(found, "presence", "balanced_accuracy") > 0.85
-    one = found.find("presence", "m")
-    assert one is not None
-    assert one.at == "its own answer"
+    result = score(snapshot, made.predictions("m", rows), FEW)
+    assert result.coverage["m"]["presence"].answered == result.coverage["m"]["presence"].items
+    assert number(result, "presence", "balanced_accuracy") > 0.85
+    each = result.find("presence", "m")
+    assert each is not None
+    assert each.at == "its own answer"
 
 
 def test_a_threshold_that_says_nothing_is_said() -> None:
     snapshot, truth = made.presence(stimuli=30)
     rows = [{"stimulus": s, "question": q, "score": 5 + value} for (s, q), value in truth.items()]
-    found = score(snapshot, made.predictions("m", rows), FEW)
-    assert number(found, "presence", "balanced_accuracy", "threshold 0") == 0.5
-    assert any("lies above the threshold 0" in note for note in found.notes)
+    result = score(snapshot, made.predictions("m", rows), FEW)
+    assert number(result, "presence", "balanced_accuracy", "threshold 0") == 0.5
+    assert any("lies above the threshold 0" in note for note in result.notes)
     better = score(
         snapshot, made.predictions("m", rows), ScoreOptions(resamples=200, ceilings=False, threshold=5.5)
     )

@@ -22,9 +22,9 @@ FEW = ScoreOptions(resamples=300, ceilings=False)
 
 
 def number(scores: Scores, task: str, metric: str, at: str | None = None, model: str = "m") -> float:
-    found = scores.find(task, model, metric, at=at)
-    assert found is not None
-    return float(found.estimate)
+    result = scores.find(task, model, metric, at=at)
+    assert result is not None
+    return float(result.estimate)
 
 
 NAMES = ("joy", "fear", "calm", "rage")
@@ -104,54 +104,56 @@ def test_a_failed_category_is_a_wrong_one(snapshot: Snapshot, told: list[dict[st
         }
         for k, r in enumerate(told)
     ]
-    found = score(snapshot, made.predictions("m", rows), FEW).find("feeling", "m")
-    assert found is not None
+    result = score(snapshot, made.predictions("m", rows), FEW).find("feeling", "m")
+    assert result is not None
     right = [r["_label"] == r["answer"] and k % 4 != 0 for k, r in enumerate(told)]
-    assert found.with_failures.value == pytest.approx(float(np.mean(right)))
+    assert result.with_failures.value == pytest.approx(float(np.mean(right)))
 
 
 def test_without_shares_there_is_a_reason(snapshot: Snapshot, told: list[dict[str, Any]]) -> None:
     rows = [{"stimulus": r["stimulus"], "question": "feeling", "answer": r["answer"]} for r in told]
-    found = score(snapshot, made.predictions("m", rows), FEW)
+    result = score(snapshot, made.predictions("m", rows), FEW)
     for metric in ("top_2", "divergence"):
-        gone = found.find("feeling", "m", metric)
+        gone = result.find("feeling", "m", metric)
         assert gone is not None
         assert gone.estimate.why_missing == "the model gives no shares by category"
-    assert "No model predicts 'caption'." in found.notes
+    assert "No model predicts 'caption'." in result.notes
 
 
 def test_degrees() -> None:
     snapshot, _ = made.presence(raters=5)
     held = labels(snapshot).table.filter(pl.col("value").is_not_null())
-    said = np.clip(held["value"].to_numpy() + np.random.default_rng(1).normal(0, 0.8, held.height), 0, 2)
-    rows = held.select("stimulus", "question").with_columns(pl.Series("value", said)).to_dicts()
-    found = score(snapshot, made.predictions("m", rows), FEW)
+    answer = np.clip(held["value"].to_numpy() + np.random.default_rng(1).normal(0, 0.8, held.height), 0, 2)
+    rows = held.select("stimulus", "question").with_columns(pl.Series("value", answer)).to_dicts()
+    result = score(snapshot, made.predictions("m", rows), FEW)
     task = "presence (degree)"
     kappa = metrics.cohen_kappa_score(
-        held["value"].to_numpy().astype(int), np.rint(said).astype(int), weights="quadratic"
+        held["value"].to_numpy().astype(int), np.rint(answer).astype(int), weights="quadratic"
     )
-    assert number(found, task, "quadratic_kappa") == pytest.approx(kappa)
-    assert number(found, task, "spearman") == pytest.approx(spearmanr(held["value"], said)[0])
+    assert number(result, task, "quadratic_kappa") == pytest.approx(kappa)
+    assert number(result, task, "spearman") == pytest.approx(spearmanr(held["value"], answer)[0])
 
 
 def test_texts() -> None:
     snapshot = made.feelings(stimuli=30)
-    told = {f"c{k}": ("" if k % 6 == 5 else f"a joy song with drums number {k}") for k in range(30)}
+    messages = {f"c{k}": ("" if k % 6 == 5 else f"a joy song with drums number {k}") for k in range(30)}
     rows = [
         {"stimulus": name, "question": "caption", **({"answer": text} if text else {"problem": "silent"})}
-        for name, text in told.items()
+        for name, text in messages.items()
     ]
-    found = score(snapshot, made.predictions("m", rows), FEW)
+    result = score(snapshot, made.predictions("m", rows), FEW)
     written = snapshot.ratings.filter(pl.col("question") == "caption")
-    references = [written.filter(pl.col("stimulus") == name)["answer"].to_list() for name in told]
-    kept = [k for k, text in enumerate(told.values()) if text]
-    own, theirs = [list(told.values())[k] for k in kept], [references[k] for k in kept]
-    assert number(found, "caption", "cider") == pytest.approx(float(cider(own, theirs).mean()))
-    assert number(found, "caption", "rouge_l") == pytest.approx(float(rouge_l(own, theirs).mean()))
-    assert number(found, "caption", "bleu_4") == pytest.approx(float(bleu(own, theirs)))
-    full = found.find("caption", "m", "rouge_l")
+    references = [written.filter(pl.col("stimulus") == name)["answer"].to_list() for name in messages]
+    retained = [k for k, text in enumerate(messages.values()) if text]
+    own, theirs = [list(messages.values())[k] for k in retained], [references[k] for k in retained]
+    assert number(result, "caption", "cider") == pytest.approx(float(cider(own, theirs).mean()))
+    assert number(result, "caption", "rouge_l") == pytest.approx(float(rouge_l(own, theirs).mean()))
+    assert number(result, "caption", "bleu_4") == pytest.approx(float(bleu(own, theirs)))
+    full = result.find("caption", "m", "rouge_l")
     assert full is not None
-    assert full.with_failures.value == pytest.approx(float(rouge_l(list(told.values()), references).mean()))
-    details = found.details["caption"].models["m"]
+    assert full.with_failures.value == pytest.approx(
+        float(rouge_l(list(messages.values()), references).mean())
+    )
+    details = result.details["caption"].models["m"]
     assert isinstance(details, TextDetails)
-    assert details.lexical.texts == len(kept)
+    assert details.lexical.texts == len(retained)

@@ -25,22 +25,22 @@ def test_the_truth_reaches_the_ceiling() -> None:
     holds: dict[str, int] = dict.fromkeys(("pearson", "rmse", "mse", "mae", "ccc", "kendall", "within"), 0)
     shares = []
     for seed in range(12):
-        found = scored(seed)
+        result = scored(seed)
         for name in holds:
             level = "within cells" if name == "within" else "item"
-            one = found.find("valence", "truth", "pearson" if name == "within" else name, level)
-            assert one is not None
-            low, high = one.of_ceiling.low, one.of_ceiling.high
+            each = result.find("valence", "truth", "pearson" if name == "within" else name, level)
+            assert each is not None
+            low, high = each.of_ceiling.low, each.of_ceiling.high
             holds[name] += low is not None and high is not None and low <= 1 <= high
             if name == "pearson":
-                shares.append(float(one.of_ceiling))
+                shares.append(float(each.of_ceiling))
     assert min(holds.values()) >= 10, holds
     assert sum(shares) / len(shares) == pytest.approx(1.0, abs=0.03)
 
 
 def test_ceilings_of_one_another() -> None:
-    found = scored(1)
-    ceiling = {one.metric: one.ceiling for one in found.scores if one.aggregation == "item"}
+    result = scored(1)
+    ceiling = {score.metric: score.ceiling for score in result.scores if score.aggregation == "item"}
     r = float(ceiling["pearson"])
     assert float(ceiling["ccc"]) == pytest.approx(2 * r**2 / (1 + r**2))
     assert float(ceiling["spearman"]) == r
@@ -53,11 +53,11 @@ def test_the_truth_reaches_the_ceiling_of_two_sides() -> None:
     for seed in range(3):
         snapshot, chance = made.chances(stimuli=150, seed=seed)
         rows = [{"stimulus": s, "question": "match", "value": float(p > 0.5)} for s, p in chance.items()]
-        found = score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=()))
-        one = found.find("match", "truth")
-        assert one is not None
-        assert one.ceiling.value is not None
-        shares.append(float(one.of_ceiling))
+        result = score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=()))
+        each = result.find("match", "truth")
+        assert each is not None
+        assert each.ceiling.value is not None
+        shares.append(float(each.of_ceiling))
     # Shares of the way from chance (.5) to the ceiling: twice as far off as the scores themselves.
     assert sum(shares) / len(shares) == pytest.approx(1.0, abs=0.12)
 
@@ -67,15 +67,15 @@ def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
     rows = made.predictions(
         "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
     )
-    found = score(freeze(snapshot, LabelOptions(method="median")), rows, ScoreOptions(resamples=200))
-    one = found.find("valence", "truth")
-    assert one is not None
-    assert one.ceiling.why_missing == "no ceiling of labels made by 'median' is known"
-    assert one.of_ceiling.why_missing == one.ceiling.why_missing
-    by_system = found.find("valence", "truth", aggregation="system")
+    result = score(freeze(snapshot, LabelOptions(method="median")), rows, ScoreOptions(resamples=200))
+    each = result.find("valence", "truth")
+    assert each is not None
+    assert each.ceiling.why_missing == "no ceiling of labels made by 'median' is known"
+    assert each.of_ceiling.why_missing == each.ceiling.why_missing
+    by_system = result.find("valence", "truth", aggregation="system")
     assert by_system is not None
     assert by_system.ceiling.why_missing == "no ceiling of system means is known"
-    assert any("ceilings of mean labels" in note for note in found.notes)
+    assert any("ceilings of mean labels" in note for note in result.notes)
 
 
 def test_labels_with_standard_errors_have_a_ceiling_without_single_ratings() -> None:
@@ -111,13 +111,13 @@ def test_tied_items_count_for_the_vote_model_but_not_for_the_score() -> None:
     """Leaving tied items out of the votes would make items look clearer than they are."""
     snapshot, chance = made.chances(stimuli=300, seed=4)
     rows = [{"stimulus": s, "question": "match", "value": float(p > 0.5)} for s, p in chance.items()]
-    found = score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=()))
-    one = found.find("match", "truth", "accuracy")
-    assert one is not None
+    result = score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=()))
+    each = result.find("match", "truth", "accuracy")
+    assert each is not None
     ratings = snapshot.ratings
     direct = ceiling(ratings["rater"], ratings["stimulus"], ratings["value"], metric="accuracy")
-    assert float(one.ceiling) == pytest.approx(float(direct.overall), abs=1e-9)
-    assert one.ceiling.counts["labels"] <= one.ceiling.counts["items"]
+    assert float(each.ceiling) == pytest.approx(float(direct.overall), abs=1e-9)
+    assert each.ceiling.counts["labels"] <= each.ceiling.counts["items"]
 
 
 def test_a_part_of_a_benchmark_is_scored_alone() -> None:
@@ -126,8 +126,8 @@ def test_a_part_of_a_benchmark_is_scored_alone() -> None:
         "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
     )
     frozen = freeze(snapshot)
-    found = score(frozen, rows, ScoreOptions(resamples=200, part="test"))
-    assert found.coverage["truth"]["valence"].items == frozen.part("test").height
-    assert any("left out" in note for note in found.notes)
-    assert set(found.rows["stimulus"]) == set(frozen.part("test")["stimulus"])
-    assert isinstance(found.table(), pl.DataFrame)
+    result = score(frozen, rows, ScoreOptions(resamples=200, part="test"))
+    assert result.coverage["truth"]["valence"].items == frozen.part("test").height
+    assert any("left out" in note for note in result.notes)
+    assert set(result.rows["stimulus"]) == set(frozen.part("test")["stimulus"])
+    assert isinstance(result.table(), pl.DataFrame)

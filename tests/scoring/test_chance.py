@@ -36,15 +36,15 @@ def test_a_coin_reaches_nothing_of_the_ceiling() -> None:
     snapshot, _ = made.presence(stimuli=120)
     shares = []
     for seed in range(5):
-        found = score(snapshot, sham(snapshot, seed), ScoreOptions(slices=(), seed=1)).find(
+        result = score(snapshot, sham(snapshot, seed), ScoreOptions(slices=(), seed=1)).find(
             "presence", "sham"
         )
-        assert found is not None
-        assert found.chance.value == 0.5
-        by_hand = (float(found.with_failures) - 0.5) / (float(found.ceiling) - 0.5)
-        assert found.of_ceiling.value == pytest.approx(by_hand)
-        assert found.of_ceiling.low is not None
-        shares.append(float(found.of_ceiling))
+        assert result is not None
+        assert result.chance.value == 0.5
+        by_hand = (float(result.with_failures) - 0.5) / (float(result.ceiling) - 0.5)
+        assert result.of_ceiling.value == pytest.approx(by_hand)
+        assert result.of_ceiling.low is not None
+        shares.append(float(result.of_ceiling))
     assert abs(float(np.mean(shares))) < 0.15
 
 
@@ -53,8 +53,8 @@ def test_shams_are_seldom_said_to_beat_chance_whatever_their_number() -> None:
     wrong = 0
     for seed in range(12):
         tables = [sham(snapshot, seed, f"sham {k}") for k in range(4)]
-        found = score(snapshot, pl.concat(tables), ScoreOptions(ceilings=False, slices=()))
-        wrong += any(rank.beats_chance for rank in found.ranks if rank.task == "presence")
+        result = score(snapshot, pl.concat(tables), ScoreOptions(ceilings=False, slices=()))
+        wrong += any(rank.beats_chance for rank in result.ranks if rank.task == "presence")
     assert wrong <= 2
 
 
@@ -79,8 +79,8 @@ def test_a_model_that_does_not_beat_chance_has_no_rank(both: Scores) -> None:
     leader = both.leader("presence")
     assert leader is not None
     assert leader.model == "good"
-    said = made.as_json(both)
-    mine = next(r for r in said["ranks"] if r["model"] == "sham" and r["task"] == "presence")
+    answer = made.as_json(both)
+    mine = next(r for r in answer["ranks"] if r["model"] == "sham" and r["task"] == "presence")
     assert mine["beats_chance"] is False
     assert mine["best"] is None
 
@@ -127,8 +127,8 @@ def test_chance_is_what_constant_answers_score() -> None:
 
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_every_metric_says_what_chance_is_or_why_there_is_none(metric: str) -> None:
-    found = chance_of(metric, np.array([0.0, 1.0, 1.0, 0.0])).estimate(metric)
-    assert found.value is not None or found.why_missing
+    result = chance_of(metric, np.array([0.0, 1.0, 1.0, 0.0])).estimate(metric)
+    assert result.value is not None or result.why_missing
     assert METRICS[metric].chance_rule
 
 
@@ -142,9 +142,9 @@ def test_errors_are_measured_from_the_constant_predictor() -> None:
         ),
         made.predictions("mean", [{"stimulus": n, "question": "valence", "value": mean} for n in truth]),
     ]
-    found = score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
+    result = score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
     for metric in ("rmse", "mse"):
-        nothing, best = found.find("valence", "mean", metric), found.find("valence", "truth", metric)
+        nothing, best = result.find("valence", "mean", metric), result.find("valence", "truth", metric)
         assert nothing is not None
         assert best is not None
         assert nothing.of_ceiling.value == pytest.approx(0, abs=1e-9)
@@ -156,18 +156,18 @@ def test_errors_are_measured_from_the_constant_predictor() -> None:
 
 def test_texts_are_measured_from_texts_of_other_items() -> None:
     snapshot = made.feelings(stimuli=40)
-    told = [
+    messages = [
         {"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song with drums number {k}"}
         for k in range(40)
     ]
     same = [
         {"stimulus": f"c{k}", "question": "caption", "answer": "a joy song with drums"} for k in range(40)
     ]
-    found = score(
+    result = score(
         snapshot,
-        pl.concat([made.predictions("particular", told), made.predictions("same", same)]),
+        pl.concat([made.predictions("particular", messages), made.predictions("same", same)]),
         ScoreOptions(),
     )
-    rank = {rank.model: rank for rank in found.ranks if rank.task == "caption"}
+    rank = {rank.model: rank for rank in result.ranks if rank.task == "caption"}
     assert rank["particular"].beats_chance is True
     assert not rank["same"].beats_chance

@@ -46,15 +46,15 @@ def test_ranks_are_ranges_where_the_data_cannot_tell() -> None:
         Entrant("other", pl.DataFrame(), None, "it could not be asked"),
     ]
     pairs = compare(models, OPTIONS)
-    found = {rank.model: rank for rank in ranks(models, pairs, OPTIONS)}
-    assert [found[name].words for name in ("best", "twin a", "twin b", "worst", "other")] == [
+    results = {rank.model: rank for rank in ranks(models, pairs, OPTIONS)}
+    assert [results[name].words for name in ("best", "twin a", "twin b", "worst", "other")] == [
         "1",
         "2–3",
         "2–3",
         "4",
         "–",
     ]
-    assert found["other"].why_none == "it could not be asked"
+    assert results["other"].why_none == "it could not be asked"
     (tie,) = [pair for pair in pairs if not pair.apart]
     assert {tie.first, tie.second} == {"twin a", "twin b"}
     assert float(tie.more_stimuli) >= 1
@@ -66,13 +66,13 @@ def test_ranks_are_ranges_where_the_data_cannot_tell() -> None:
 def test_pairs_are_compared_on_the_items_both_answered() -> None:
     draw = stream(3, "tests", "compare")
     truth = draw.normal(size=60)
-    one, two = (
+    each, two = (
         entrant("a", truth, truth + draw.normal(size=60)),
         entrant("b", truth, truth + draw.normal(size=60)),
     )
     two = Entrant("b", two.rows[10:], two.value)
-    one = Entrant("a", one.rows[:50], one.value)
-    (pair,) = compare([one, two], OPTIONS)
+    each = Entrant("a", each.rows[:50], each.value)
+    (pair,) = compare([each, two], OPTIONS)
     assert pair.difference.counts["pairs"] == 40
     expected = [
         np.corrcoef(
@@ -81,7 +81,7 @@ def test_pairs_are_compared_on_the_items_both_answered() -> None:
             .to_numpy()
             .T
         )[0, 1]
-        for m in (one, two)
+        for m in (each, two)
     ]
     assert pair.difference.value == pytest.approx(expected[0] - expected[1])
 
@@ -101,16 +101,16 @@ def test_a_left_out_rater_is_shown_but_not_ranked() -> None:
         }
         for r in held.to_dicts()[5:]
     ]
-    found: Scores = score(
+    result: Scores = score(
         snapshot, pl.concat([good, made.predictions("human", rows)]), ScoreOptions(resamples=200)
     )
-    rank = {rank.model: rank for rank in found.ranks}
+    rank = {rank.model: rank for rank in result.ranks}
     assert rank["good"].words == "1"
     assert rank["human"].why_none == "it is scored against labels other than the items' own"
-    assert found.comparisons == ()
-    error = found.find("valence", "human", "mse")
+    assert result.comparisons == ()
+    error = result.find("valence", "human", "mse")
     assert error is not None
     gaps = [(r["value"] - r["against"]) ** 2 for r in rows]
     assert error.estimate.value == pytest.approx(sum(gaps) / len(gaps))
     # Items without another label to hold it against are no failures of its: they have no label for it.
-    assert found.coverage["human"]["valence"].without_label == 5
+    assert result.coverage["human"]["valence"].without_label == 5

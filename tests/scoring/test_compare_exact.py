@@ -114,34 +114,34 @@ def test_more_stimuli_are_those_that_would_show_the_difference_after_the_correct
 
 def test_at_least_one_more_stimulus_is_needed_where_models_are_not_apart() -> None:
     pair = compare(entrants(), options(0.999))[0]
-    found = metric_difference("mae", TRUTH, LOSSES["a"], LOSSES["b"], group=np.repeat(np.arange(STIMULI), 2))
-    needed = found.needed(alpha=0.001 / 3)
+    result = metric_difference("mae", TRUTH, LOSSES["a"], LOSSES["b"], group=np.repeat(np.arange(STIMULI), 2))
+    needed = result.needed(alpha=0.001 / 3)
     assert not pair.apart
     assert pair.more_stimuli.value == max(float(needed) - STIMULI, 1)
 
 
 def test_units_needed_at_another_power_and_alpha() -> None:
-    found = metric_difference("mae", TRUTH, LOSSES["a"], LOSSES["b"])
-    assert found.standard_error is not None
+    result = metric_difference("mae", TRUTH, LOSSES["a"], LOSSES["b"])
+    assert result.standard_error is not None
     for alpha, power in ((0.05, 0.8), (0.01, 0.9)):
         reach = scipy_stats.norm.ppf(1 - alpha / 2) + scipy_stats.norm.ppf(power)
-        expected = math.ceil(24 * (reach * found.standard_error / float(found.estimate)) ** 2)
-        assert found.needed(alpha, power).value == expected
+        expected = math.ceil(24 * (reach * result.standard_error / float(result.estimate)) ** 2)
+        assert result.needed(alpha, power).value == expected
 
 
 def test_models_that_may_be_there_by_chance_have_no_rank() -> None:
     models = entrants()
     at_the_edge = [
-        Entrant(one.model, one.rows, one.value, None, 0.1, p)
-        for one, p in zip(models, (0.05 / 3, 0.025, 0.0501), strict=True)
+        Entrant(model.model, model.rows, model.value, None, 0.1, p)
+        for model, p in zip(models, (0.05 / 3, 0.025, 0.0501), strict=True)
     ]
-    found = {rank.model: rank for rank in ranks(at_the_edge, compare(at_the_edge, options()), options())}
-    assert [found[name].beats_chance for name in "abc"] == [True, True, False]
-    assert found["a"].p_chance_adjusted == pytest.approx(0.05)
-    assert (found["c"].place, found["c"].why_none) == (None, "it does not beat chance")
-    behind = [Entrant(one.model, one.rows, one.value, None, 0.0, 0.001) for one in models]
+    results = {rank.model: rank for rank in ranks(at_the_edge, compare(at_the_edge, options()), options())}
+    assert [results[name].beats_chance for name in "abc"] == [True, True, False]
+    assert results["a"].p_chance_adjusted == pytest.approx(0.05)
+    assert (results["c"].place, results["c"].why_none) == (None, "it does not beat chance")
+    behind = [Entrant(model.model, model.rows, model.value, None, 0.0, 0.001) for model in models]
     assert all(rank.place is None for rank in ranks(behind, compare(behind, options()), options()))
-    unknown = [Entrant(one.model, one.rows, one.value, None, None, None) for one in models]
+    unknown = [Entrant(model.model, model.rows, model.value, None, None, None) for model in models]
     assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, options()), options())] == [
         None
     ] * 3
@@ -162,8 +162,8 @@ def test_ranks_follow_the_direction_of_the_metric() -> None:
 def test_two_systems_are_too_few_to_speak_of_others() -> None:
     two = pl.when(pl.col("system") == "p").then(pl.lit("p")).otherwise(pl.lit("q"))
     models = [
-        Entrant(one.model, one.rows.with_columns(system=two), one.value, None, 1.0, 0.01)
-        for one in entrants(system=True)
+        Entrant(entrant.model, entrant.rows.with_columns(system=two), entrant.value, None, 1.0, 0.01)
+        for entrant in entrants(system=True)
     ]
     pairs = compare(models, options())
     assert (

@@ -45,7 +45,9 @@ def test_whole_stimuli_are_what_varies(measure: Measure, metric: str) -> None:
     for _ in range(RUNS):
         x, y, unit = columns(80)
         for name, group in (("stimuli", unit), ("rows", None)):
-            found = measure.numbers(metric, x, y, [group])[0][0]
-            hits[name] += found.low is not None and found.high is not None and found.low <= true <= found.high
+            result = measure.numbers(metric, x, y, [group])[0][0]
+            hits[name] += (
+                result.low is not None and result.high is not None and result.low <= true <= result.high
+            )
     assert 0.93 <= hits["stimuli"] / RUNS <= 0.995
     assert hits["rows"] < hits["stimuli"]

@@ -37,36 +37,36 @@ def numbers() -> tuple[Scores, pl.DataFrame]:
 
 
 def test_eight_of_120_do_not_rank_first() -> None:
-    found, _ = numbers()
-    one = found.find("valence", "abstains")
-    assert one is not None
-    assert one.estimate.value == pytest.approx(1.0)
-    assert one.estimate.counts["pairs"] == 8
-    assert one.with_failures.counts["pairs"] == 120
-    assert float(one.with_failures) < 0.5
-    ranks = [rank.model for rank in found.ranked("valence")]
+    result, _ = numbers()
+    each = result.find("valence", "abstains")
+    assert each is not None
+    assert each.estimate.value == pytest.approx(1.0)
+    assert each.estimate.counts["pairs"] == 8
+    assert each.with_failures.counts["pairs"] == 120
+    assert float(each.with_failures) < 0.5
+    ranks = [rank.model for rank in result.ranked("valence")]
     assert ranks[0] == "answers"
-    (pair,) = found.comparisons
+    (pair,) = result.comparisons
     sign = 1 if pair.first == "answers" else -1
     assert sign * float(pair.difference) > 0
     assert pair.difference.counts["pairs"] == 120
     assert pair.answered.counts["pairs"] == 8
-    covered = found.coverage["abstains"]["valence"]
+    covered = result.coverage["abstains"]["valence"]
     assert (covered.items, covered.answered) == (120, 8)
     assert covered.problems == {"not sure": 52, "no prediction was given": 60}
 
 
 def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
-    found, table = numbers()
-    said = made.as_json(found)
-    assert "failures counted" in said["ranked_by"]
-    words = sentences(found, found.tasks[0])
+    result, table = numbers()
+    answer = made.as_json(result)
+    assert "failures counted" in answer["ranked_by"]
+    words = sentences(result, result.tasks[0])
     assert words[0].startswith("valence: answers has the best")
     assert any("abstains failed on 112 items of 120" in text and "ranked by" in text for text in words)
-    page = render(bench_page(found, None, tmp_path / "report.html"))
+    page = render(bench_page(result, None, tmp_path / "report.html"))
     assert "ranked by the score with failures counted" in page
     assert "8 of 120" in page
-    write_bench(found, table, tmp_path / "benches" / "one")
+    write_bench(result, table, tmp_path / "benches" / "one")
     site = write_leaderboard(tmp_path / "benches")
     board = (site / "index.html").read_text()
     assert "8 of 120" in board
@@ -118,16 +118,16 @@ def test_no_kind_of_task_rewards_silence(kind: str) -> None:
         r if k % 10 == 0 else {**r, "value": None, "answer": None, "problem": "no"}
         for k, r in enumerate(rows)
     ]
-    found = score(
+    result = score(
         snapshot, pl.concat([made.predictions("few", few), made.predictions("most", most)]), OPTIONS
     )
-    few_score, most_score = found.find(task, "few"), found.find(task, "most")
+    few_score, most_score = result.find(task, "few"), result.find(task, "most")
     assert few_score is not None
     assert most_score is not None
     assert float(few_score.estimate) >= float(most_score.estimate)
     assert float(few_score.with_failures) < float(most_score.with_failures)
-    assert next(rank.model for rank in found.ranked(task)) == "most"
-    items = found.rows.filter((pl.col("task") == task) & (pl.col("model") == "few"))
+    assert next(rank.model for rank in result.ranked(task)) == "most"
+    items = result.rows.filter((pl.col("task") == task) & (pl.col("model") == "few"))
     assert items["counted"].null_count() == 0
     if kind != "text":
         failed = items.filter(~pl.col("answered"))

@@ -22,14 +22,14 @@ def rows(snapshot: Snapshot, **said: object) -> list[dict[str, object]]:
 
 def test_constant_predictions_have_errors_but_no_correlation() -> None:
     snapshot, _ = made.numbers(per_cell=2)
-    found = score(snapshot, made.predictions("flat", rows(snapshot, value=5.0)), FEW)
-    one, error = found.find("valence", "flat"), found.find("valence", "flat", "rmse")
-    assert one is not None
+    result = score(snapshot, made.predictions("flat", rows(snapshot, value=5.0)), FEW)
+    each, error = result.find("valence", "flat"), result.find("valence", "flat", "rmse")
+    assert each is not None
     assert error is not None
-    assert one.estimate.why_missing == "the predictions do not vary"
+    assert each.estimate.why_missing == "the predictions do not vary"
     assert error.estimate.value is not None
-    assert found.ranks[0].why_none == "the predictions do not vary"
-    assert json.loads(json.dumps(made.as_json(found), allow_nan=False))["ranks"][0]["why_none"]
+    assert result.ranks[0].why_none == "the predictions do not vary"
+    assert json.loads(json.dumps(made.as_json(result), allow_nan=False))["ranks"][0]["why_none"]
 
 
 def test_one_item_and_no_answer() -> None:
@@ -38,13 +38,13 @@ def test_one_item_and_no_answer() -> None:
     drawn = truth_of(snapshot, options).items["stimulus"][0]
     first = [row for row in rows(snapshot, value=4.0) if row["stimulus"] == drawn]
     single = score(snapshot, made.predictions("one", first), options)
-    for one in single.scores:
-        assert one.estimate.value is None
-        assert one.estimate.why_missing
+    for each in single.scores:
+        assert each.estimate.value is None
+        assert each.estimate.why_missing
     silent = score(snapshot, made.predictions("none", rows(snapshot, problem="gone")), FEW)
-    for one in silent.scores:
-        assert one.estimate.value is None
-        assert one.with_failures.value is None
+    for each in silent.scores:
+        assert each.estimate.value is None
+        assert each.with_failures.value is None
     assert silent.coverage["none"]["valence"].answered == 0
     json.dumps(made.as_json(silent), allow_nan=False)
 
@@ -66,8 +66,8 @@ def test_the_same_prediction_twice() -> None:
 
 def test_missing_predictions_are_failures() -> None:
     snapshot, _ = made.numbers(per_cell=2)
-    found = score(snapshot, made.predictions("m", rows(snapshot, value=3.0)[:10]), FEW)
-    covered = found.coverage["m"]["valence"]
+    result = score(snapshot, made.predictions("m", rows(snapshot, value=3.0)[:10]), FEW)
+    covered = result.coverage["m"]["valence"]
     assert (covered.items, covered.answered) == (48, 10)
     assert covered.problems == {"no prediction was given": 38}
 
@@ -81,13 +81,13 @@ def test_a_study_without_labels() -> None:
 
 def test_labels_need_their_snapshot() -> None:
     snapshot, truth = made.numbers(per_cell=2)
-    said = made.predictions(
+    answer = made.predictions(
         "m", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
     )
     with pytest.raises(InputError, match="Pass the snapshot"):
-        score(labels(snapshot), said, FEW)
-    with_it = score(labels(snapshot), said, FEW, snapshot=snapshot)
-    assert made.as_json(with_it)["scores"] == made.as_json(score(snapshot, said, FEW))["scores"]
+        score(labels(snapshot), answer, FEW)
+    with_it = score(labels(snapshot), answer, FEW, snapshot=snapshot)
+    assert made.as_json(with_it)["scores"] == made.as_json(score(snapshot, answer, FEW))["scores"]
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_a_selection_leaves_rows_in_the_ledger() -> None:
 
 def test_the_same_seed_gives_the_same_scores() -> None:
     snapshot, truth = made.numbers(per_cell=2)
-    said = made.predictions(
+    answer = made.predictions(
         "m", [{"stimulus": n, "question": "valence", "value": v + len(n)} for n, v in truth.items()]
     )
-    first, again = (json.dumps(made.as_json(score(snapshot, said, FEW))) for _ in range(2))
+    first, again = (json.dumps(made.as_json(score(snapshot, answer, FEW))) for _ in range(2))
     assert first == again
-    other = score(snapshot, said, ScoreOptions(resamples=200, seed=1))
+    other = score(snapshot, answer, ScoreOptions(resamples=200, seed=1))
     assert json.dumps(made.as_json(other)) != first
 
 
@@ -138,10 +138,10 @@ def test_a_model_that_does_not_speak_of_a_task_is_no_failure() -> None:
     values = [{**key, "value": value} for key, value in zip(keys, truth.values(), strict=True)]
     scores = [{**key, "score": value - 0.5} for key, value in zip(keys, truth.values(), strict=True)]
     both = pl.concat([made.predictions("degrees", values), made.predictions("similar", scores)])
-    found = score(snapshot, both, ScoreOptions(resamples=200, ceilings=False))
-    assert [rank.model for rank in found.ranked("presence (degree)")] == ["degrees"]
-    assert set(found.coverage["similar"]) == {"presence"}
-    assert "similar does not predict 'presence (degree)'." in found.notes
+    result = score(snapshot, both, ScoreOptions(resamples=200, ceilings=False))
+    assert [rank.model for rank in result.ranked("presence (degree)")] == ["degrees"]
+    assert set(result.coverage["similar"]) == {"presence"}
+    assert "similar does not predict 'presence (degree)'." in result.notes
     alone = score(snapshot, made.predictions("similar", scores), ScoreOptions(resamples=200, ceilings=False))
     assert [task.id for task in alone.tasks] == ["presence"]
     assert "No model predicts 'presence (degree)'." in alone.notes

@@ -152,9 +152,9 @@ def test_intervals_of_predictors_are_scored_at_the_confidence_they_claim() -> No
     results = []
     for claim in (0.8, 0.9):
         options = ScoreOptions(ceilings=False, slices=(), claimed={"m": claim})
-        found = score(snapshot, made.predictions("m", rows), options).find("valence", "m", "interval_score")
-        assert found is not None
-        results.append(found)
-    outside = [float(one.estimate) - 2.0 for one in results]
+        result = score(snapshot, made.predictions("m", rows), options).find("valence", "m", "interval_score")
+        assert result is not None
+        results.append(result)
+    outside = [float(each.estimate) - 2.0 for each in results]
     assert outside[1] == pytest.approx(2 * outside[0])
     assert float(results[0].chance) != pytest.approx(float(results[1].chance))

@@ -61,9 +61,9 @@ def scores(snapshot: Snapshot, pairs: pl.DataFrame) -> Scores:
 
 
 def one(scores: Scores, model: str, metric: str, level: str = "item") -> Score:
-    found = scores.find("valence", model, metric, level)
-    assert found is not None
-    return found
+    result = scores.find("valence", model, metric, level)
+    assert result is not None
+    return result
 
 
 def expected(metric: str, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
@@ -81,13 +81,13 @@ def expected(metric: str, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
 @pytest.mark.parametrize("metric", ["pearson", "spearman", "kendall", "ccc", "mse", "rmse", "mae"])
 def test_by_item_and_by_system(scores: Scores, pairs: pl.DataFrame, metric: str) -> None:
     x, y = pairs["value"].to_numpy(), pairs["good"].to_numpy()
-    found = one(scores, "good", metric)
-    assert found.estimate.value == pytest.approx(expected(metric, x, y))
-    assert found.with_failures is found.estimate
-    low, high = found.estimate.low, found.estimate.high
+    result = one(scores, "good", metric)
+    assert result.estimate.value == pytest.approx(expected(metric, x, y))
+    assert result.with_failures is result.estimate
+    low, high = result.estimate.low, result.estimate.high
     assert low is not None
     assert high is not None
-    assert low < float(found.estimate) < high
+    assert low < float(result.estimate) < high
     means = pairs.group_by("system").agg(pl.mean("value"), pl.mean("good")).sort("system")
     by_system = one(scores, "good", metric, "system").estimate
     assert by_system.value == pytest.approx(
@@ -97,12 +97,14 @@ def test_by_item_and_by_system(scores: Scores, pairs: pl.DataFrame, metric: str)
 
 
 def test_failures_are_counted_both_ways(scores: Scores, pairs: pl.DataFrame) -> None:
-    kept = pairs.filter("answers")
-    x, y = kept["value"].to_numpy(), kept["poor"].to_numpy()
-    found = one(scores, "poor", "pearson")
-    assert found.estimate.value == pytest.approx(expected("pearson", x, y))
-    told = np.where(pairs["answers"].to_numpy(), pairs["poor"].to_numpy(), y.mean())
-    assert found.with_failures.value == pytest.approx(expected("pearson", pairs["value"].to_numpy(), told))
+    retained = pairs.filter("answers")
+    x, y = retained["value"].to_numpy(), retained["poor"].to_numpy()
+    result = one(scores, "poor", "pearson")
+    assert result.estimate.value == pytest.approx(expected("pearson", x, y))
+    message = np.where(pairs["answers"].to_numpy(), pairs["poor"].to_numpy(), y.mean())
+    assert result.with_failures.value == pytest.approx(
+        expected("pearson", pairs["value"].to_numpy(), message)
+    )
     label = pairs["value"].to_numpy()
     far = np.where(pairs["answers"].to_numpy(), pairs["poor"].to_numpy(), np.where(label > 5, 1.0, 9.0))
     error = one(scores, "poor", "rmse")
@@ -110,8 +112,8 @@ def test_failures_are_counted_both_ways(scores: Scores, pairs: pl.DataFrame) -> 
     assert float(error.with_failures) > float(error.estimate)
     covered = scores.coverage["poor"]["valence"]
     assert covered.items == pairs.height
-    assert covered.answered == kept.height
-    assert covered.problems == {"timeout": pairs.height - kept.height}
+    assert covered.answered == retained.height
+    assert covered.problems == {"timeout": pairs.height - retained.height}
 
 
 def test_within_cells_is_the_correlation_of_what_cell_means_leave(
@@ -120,12 +122,12 @@ def test_within_cells_is_the_correlation_of_what_cell_means_leave(
     centred = pairs.with_columns(
         pl.col("value", "good") - pl.col("value", "good").mean().over("system", "intent")
     )
-    found = one(scores, "good", "pearson", "within cells")
-    assert found.estimate.value == pytest.approx(
+    result = one(scores, "good", "pearson", "within cells")
+    assert result.estimate.value == pytest.approx(
         expected("pearson", centred["value"].to_numpy(), centred["good"].to_numpy())
     )
-    assert found.estimate.counts["clusters"] == 24
-    assert found.ceiling.value is not None
+    assert result.estimate.counts["clusters"] == 24
+    assert result.ceiling.value is not None
 
 
 def test_slices_by_what_is_known_of_stimuli(scores: Scores, pairs: pl.DataFrame) -> None:
@@ -136,19 +138,19 @@ def test_slices_by_what_is_known_of_stimuli(scores: Scores, pairs: pl.DataFrame)
         for s in scores.slices
         if (s.column, s.value, s.model, s.metric) == ("language", "de", "poor", "pearson")
     )
-    kept = pairs.filter((pl.col("language") == "de") & pl.col("answers"))
+    retained = pairs.filter((pl.col("language") == "de") & pl.col("answers"))
     assert part.estimate.value == pytest.approx(
-        expected("pearson", kept["value"].to_numpy(), kept["poor"].to_numpy())
+        expected("pearson", retained["value"].to_numpy(), retained["poor"].to_numpy())
     )
-    assert (part.items, part.answered) == (pairs.filter(pl.col("language") == "de").height, kept.height)
+    assert (part.items, part.answered) == (pairs.filter(pl.col("language") == "de").height, retained.height)
     assert part.estimate.interval.startswith("jackknife, Student t on Fisher's z scale")
 
 
 def test_intervals_over_systems_are_of_their_own(scores: Scores) -> None:
-    found = one(scores, "good", "pearson")
-    assert found.over_systems.value == found.estimate.value
-    assert found.over_systems.interval.startswith("jackknife over clusters, Student t")
-    assert found.over_systems.counts["clusters"] == 8
+    result = one(scores, "good", "pearson")
+    assert result.over_systems.value == result.estimate.value
+    assert result.over_systems.interval.startswith("jackknife over clusters, Student t")
+    assert result.over_systems.counts["clusters"] == 8
 
 
 def test_the_better_model_is_ahead_and_told_apart(scores: Scores) -> None:
@@ -164,12 +166,12 @@ def test_scores_that_are_not_on_the_scale_have_correlations_only(
     rows = [
         {"stimulus": r["stimulus"], "question": "valence", "score": r["good"] / 100} for r in pairs.to_dicts()
     ]
-    found = score(snapshot, made.predictions("similar", rows), FEW)
-    assert one(found, "similar", "pearson").estimate.value == pytest.approx(
+    result = score(snapshot, made.predictions("similar", rows), FEW)
+    assert one(result, "similar", "pearson").estimate.value == pytest.approx(
         expected("pearson", pairs["value"].to_numpy(), pairs["good"].to_numpy())
     )
     for level in ("item", "system"):
-        gone = one(found, "similar", "rmse", level)
+        gone = one(result, "similar", "rmse", level)
         assert gone.estimate.why_missing == "the model gives scores that are not on the scale"
         assert gone.with_failures.value is None
 
@@ -178,14 +180,14 @@ def test_given_system_truth_takes_the_place_of_the_clips(snapshot: Snapshot, pai
     rows = [{"stimulus": r["stimulus"], "question": "valence", "value": r["good"]} for r in pairs.to_dicts()]
     given = {name: float(place) for place, name in enumerate(made.SYSTEMS[:-1])}
     options = ScoreOptions(resamples=300, systems={"valence": given}, systems_from="the file mos.csv")
-    found = score(snapshot, made.predictions("good", rows), options)
+    result = score(snapshot, made.predictions("good", rows), options)
     means = (
         pairs.group_by("system")
         .agg(pl.mean("good"))
         .filter(pl.col("system") != made.SYSTEMS[-1])
         .sort("system")
     )
-    by_system = one(found, "good", "spearman", "system").estimate
+    by_system = one(result, "good", "spearman", "system").estimate
     assert by_system.value == pytest.approx(stats.spearmanr(np.arange(7), means["good"].to_numpy())[0])
     assert by_system.counts["systems"] == 7
-    assert made.as_json(found)["options"]["system_truth"] == "the file mos.csv"
+    assert made.as_json(result)["options"]["system_truth"] == "the file mos.csv"

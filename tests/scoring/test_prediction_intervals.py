@@ -54,7 +54,7 @@ def facts(scores: Scores) -> IntervalFacts:
 
 
 def test_every_figure_by_hand(pairs: pl.DataFrame) -> None:
-    found = scored(pairs)
+    result = scored(pairs)
     x, y = pairs["value"].to_numpy(), pairs["said"].to_numpy()
     off = np.abs(x - y)
     expected = {
@@ -64,14 +64,14 @@ def test_every_figure_by_hand(pairs: pl.DataFrame) -> None:
         "crps": np.mean(crps_normal(x, y, np.full(x.size, HALF / stats.norm.ppf(0.95)))),
     }
     for metric, value in expected.items():
-        one = found.find("valence", "m", metric)
-        assert one is not None
-        assert one.estimate.value == pytest.approx(float(value))
+        each = result.find("valence", "m", metric)
+        assert each is not None
+        assert each.estimate.value == pytest.approx(float(value))
         if metric != "interval_width":
-            assert one.estimate.low is not None
-            assert one.estimate.low < float(one.estimate) < (one.estimate.high or 0)
-    assert facts(found) == IntervalFacts(0.9, "the options", pairs.height)
-    sharp = found.find("valence", "m", "crps")
+            assert each.estimate.low is not None
+            assert each.estimate.low < float(each.estimate) < (each.estimate.high or 0)
+    assert facts(result) == IntervalFacts(0.9, "the options", pairs.height)
+    sharp = result.find("valence", "m", "crps")
     assert sharp is not None
     assert float(sharp.beyond_chance) > 0
 
@@ -83,8 +83,8 @@ def test_crps_is_its_definition() -> None:
             return float((stats.norm.cdf(z, mean, sd) - (z >= x)) ** 2)
 
         expected = integrate.quad(gap, mean - 12 * sd, x)[0] + integrate.quad(gap, x, mean + 12 * sd)[0]
-        found = crps_normal(np.array([x]), np.array([mean]), np.array([sd]))
-        assert found.tolist() == pytest.approx([expected], abs=1e-6)
+        result = crps_normal(np.array([x]), np.array([mean]), np.array([sd]))
+        assert result.tolist() == pytest.approx([expected], abs=1e-6)
     assert crps_normal(np.array([3.0]), np.array([1.0]), np.array([0.0])).tolist() == [2.0]
 
 
@@ -107,10 +107,10 @@ def test_failures_count_against_intervals(pairs: pl.DataFrame) -> None:
         ("interval_score", 1),
         ("crps", 1),
     ):
-        one, two = full.find("valence", "m", metric), part.find("valence", "m", metric)
-        assert one is not None
+        each, two = full.find("valence", "m", metric), part.find("valence", "m", metric)
+        assert each is not None
         assert two is not None
-        assert worse * (float(two.with_failures) - float(one.with_failures)) > 0
+        assert worse * (float(two.with_failures) - float(each.with_failures)) > 0
         assert two.estimate.counts["pairs"] == pairs.height - 40
 
 
@@ -130,7 +130,7 @@ def test_the_models_own_confidence_is_used(pairs: pl.DataFrame) -> None:
 def test_models_without_intervals_have_no_such_scores(pairs: pl.DataFrame) -> None:
     snapshot, _ = made.numbers(per_cell=5)
     bare = table(pairs).with_columns(pl.lit(None, dtype=pl.Float64).alias("low"))
-    found = score(snapshot, bare, ScoreOptions(slices=(), ceilings=False))
-    assert found.find("valence", "m", "crps") is None
+    result = score(snapshot, bare, ScoreOptions(slices=(), ceilings=False))
+    assert result.find("valence", "m", "crps") is None
     with pytest.raises(InputError, match="between 0 and 1"):
         ScoreOptions(interval_confidence=1.5)

@@ -28,14 +28,14 @@ def entrants(draw: np.random.Generator, systems: int, clips: int = 8, shared: fl
     truth = draw.normal(size=systems)[of] + draw.normal(size=of.size)
     out = []
     for name in ("a", "b"):
-        said = truth + shared * draw.normal(size=systems)[of] + 0.3 * draw.normal(size=of.size)
+        answer = truth + shared * draw.normal(size=systems)[of] + 0.3 * draw.normal(size=of.size)
         rows = pl.DataFrame(
             {
-                "stimulus": [str(k) for k in range(of.size)], "question": "q", "truth": truth, "said": said,
+                "stimulus": [str(k) for k in range(of.size)], "question": "q", "truth": truth, "said": answer,
                 "system": [f"s{k}" for k in of],
             }
         )  # fmt: skip
-        out.append(Entrant(name, rows, float(np.corrcoef(truth, said)[0, 1])))
+        out.append(Entrant(name, rows, float(np.corrcoef(truth, answer)[0, 1])))
     return out
 
 
@@ -55,10 +55,10 @@ def test_shared_errors_do_not_make_a_difference_over_systems(systems: int) -> No
 
 def test_it_is_the_comparison_by_hand() -> None:
     draw = stream(2, "tests", "systems")
-    one, two = entrants(draw, 9)
-    (pair,) = compare([one, two], OPTIONS)
-    x, y, z = one.rows["truth"].to_numpy(), one.rows["said"].to_numpy(), two.rows["said"].to_numpy()
-    system = one.rows["system"].to_numpy()
+    each, two = entrants(draw, 9)
+    (pair,) = compare([each, two], OPTIONS)
+    x, y, z = each.rows["truth"].to_numpy(), each.rows["said"].to_numpy(), two.rows["said"].to_numpy()
+    system = each.rows["system"].to_numpy()
     by_hand = metric_difference("pearson", x, y, z, group=system)
     assert pair.over_systems.difference.value == pair.difference.value
     assert pair.over_systems.p.value == pytest.approx(by_hand.p.value)
@@ -84,8 +84,8 @@ def test_too_few_systems_are_refused_with_the_reason(systems: int, why: str | No
 
 def test_stimuli_without_systems_speak_of_other_stimuli() -> None:
     models = [
-        Entrant(one.model, one.rows.drop("system"), one.value)
-        for one in entrants(stream(4, "tests", "systems"), 5)
+        Entrant(entrant.model, entrant.rows.drop("system"), entrant.value)
+        for entrant in entrants(stream(4, "tests", "systems"), 5)
     ]
     pairs = compare(models, OPTIONS)
     rank = ranks(models, pairs, OPTIONS)[0]
@@ -98,11 +98,11 @@ def test_holm_and_its_interval_agree() -> None:
     truth = draw.normal(size=60)
     models = []
     for k, noise in enumerate((0.5, 0.8, 1.0, 1.2)):
-        said = truth + draw.normal(0, noise, 60)
+        answer = truth + draw.normal(0, noise, 60)
         rows = pl.DataFrame(
-            {"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": said}
+            {"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": answer}
         )
-        models.append(Entrant(str(k), rows, float(np.corrcoef(truth, said)[0, 1])))
+        models.append(Entrant(str(k), rows, float(np.corrcoef(truth, answer)[0, 1])))
     pairs = compare(models, OPTIONS)
     kinds = set()
     for pair in pairs:
@@ -131,8 +131,8 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
         ]
         return made.predictions(name, rows)
 
-    found = score(snapshot, pl.concat([model("good", 0.4), model("fair", 1.0)]), ScoreOptions(slices=()))
-    section = comparisons(found)
+    result = score(snapshot, pl.concat([model("good", 0.4), model("fair", 1.0)]), ScoreOptions(slices=()))
+    section = comparisons(result)
     assert section is not None
     html = str(section.html)
     assert "valence: for other systems" in html
@@ -141,5 +141,5 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
     assert "difference on system means" in html
     assert (
         "Ranks generalise to other clips of these systems; for other systems its rank is"
-        in sentences(found, found.tasks[0])[0]
+        in sentences(result, result.tasks[0])[0]
     )

@@ -57,13 +57,13 @@ def test_nothing_vanishes(screened: tuple[Panel, pl.DataFrame]) -> None:
 
 def test_the_snapshot_of_a_panel_goes_on(screened: tuple[Panel, pl.DataFrame], tmp_path: object) -> None:
     panel, _ = screened
-    kept = panel.snapshot()
-    assert kept.raters["rater"].to_list() == panel.raters
-    assert kept.counts["ratings"] == panel.counts.ratings_retained
-    assert kept.ledger.height == panel.source.ledger.height + len(panel.dropped)
-    assert kept.stimuli.equals(panel.source.stimuli)
-    folder = kept.write(f"{tmp_path}/kept")
-    assert load(folder).hash == kept.hash
+    retained = panel.snapshot()
+    assert retained.raters["rater"].to_list() == panel.raters
+    assert retained.counts["ratings"] == panel.counts.ratings_retained
+    assert retained.ledger.height == panel.source.ledger.height + len(panel.dropped)
+    assert retained.stimuli.equals(panel.source.stimuli)
+    folder = retained.write(f"{tmp_path}/kept")
+    assert load(folder).hash == retained.hash
 
 
 def test_screening_twice_adds_to_the_ledger() -> None:
@@ -127,10 +127,10 @@ def test_restore_and_exclude_by_hand() -> None:
     snap, raters = planted({"random": 0.1}, n=40, seed=13)
     gone = screen(snap).dropped
     assert gone
-    kept = next(iter(of_kind(raters, "honest")))
-    panel = screen(snap, restore=[gone[0]], exclude=[kept])
+    retained = next(iter(of_kind(raters, "honest")))
+    panel = screen(snap, restore=[gone[0]], exclude=[retained])
     assert gone[0] in panel.raters
-    assert kept in panel.dropped
+    assert retained in panel.dropped
     assert f"{gone[0]} is kept by hand." in panel.notes
     with pytest.raises(InputError, match="nobody"):
         screen(snap, exclude=["nobody"])
@@ -167,10 +167,10 @@ def test_ratings_in_a_file_stay_there() -> None:
     lazy = Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=snap.ratings.lazy())
     assert lazy.ratings_file is not None
     panel = screen(lazy, exclude=[snap.raters["rater"][0]])
-    kept = panel.snapshot()
-    assert kept.ratings_file is not None
+    retained = panel.snapshot()
+    assert retained.ratings_file is not None
     same = snapshot(snap.ratings.filter(pl.col("rater").is_in(panel.raters)), snap.stimuli, snap.study)
-    assert kept.survey.hash == same.survey.hash
+    assert retained.survey.hash == same.survey.hash
 
 
 def test_another_policy_uses_the_same_flags(screened: tuple[Panel, pl.DataFrame]) -> None:

@@ -104,11 +104,11 @@ def test_whom_a_policy_drops(policy: str) -> None:
     panel = screened("careless").under(policy)
     assert panel.dropped == DROPPED[policy]
     assert panel.raters == [name for name in panel.source.raters["rater"] if name not in DROPPED[policy]]
-    kept = panel.counts.ratings_retained
+    retained = panel.counts.ratings_retained
     # 60 trials with two answers each, but for the copy that lost a trial.
-    assert kept == 3718 - sum(118 if name == "copy" else 120 for name in panel.dropped)
+    assert retained == 3718 - sum(118 if name == "copy" else 120 for name in panel.dropped)
     assert panel.ledger["rater"].to_list() == list(panel.dropped)
-    assert int(panel.ledger["ratings"].sum()) == 3718 - kept
+    assert int(panel.ledger["ratings"].sum()) == 3718 - retained
     mentioned = sum(SPARED in note for note in panel.notes)
     assert mentioned == (policy == "strict" or (policy.startswith("default") and "keep_source" not in policy))
 

@@ -134,9 +134,9 @@ def test_a_biased_rater_is_reported_and_kept() -> None:
 
 def test_hurried_raters_are_found_by_their_time() -> None:
     snap, raters = planted({"random": 0.1}, n=60, seed=6, mix={"careless_seconds": 1.0})
-    found, hasty = flagged("response-time", snap), of_kind(raters, "random")
-    assert len(found & hasty) >= len(hasty) - 1
-    assert len(found - hasty) <= 1
+    result, hasty = flagged("response-time", snap), of_kind(raters, "random")
+    assert len(result & hasty) >= len(hasty) - 1
+    assert len(result - hasty) <= 1
 
 
 def test_the_clip_is_taken_off_where_times_include_it() -> None:
@@ -163,9 +163,9 @@ def test_repeats_are_compared_with_the_first_answer() -> None:
     row = table.filter(pl.col("rater") == name).row(0, named=True)
     assert row["value"] == pytest.approx((both["value"] - both["value_right"]).abs().mean())
     assert row["n"] == both.height == 40
-    found, careless = set(table.filter("flagged")["rater"]), of_kind(raters, "random")
-    assert len(found & careless) >= len(careless) / 2
-    assert len(found - careless) <= 1
+    result, careless = set(table.filter("flagged")["rater"]), of_kind(raters, "random")
+    assert len(result & careless) >= len(careless) / 2
+    assert len(result - careless) <= 1
 
 
 def test_a_repeat_probe_sets_its_own_limit() -> None:

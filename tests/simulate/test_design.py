@@ -29,8 +29,8 @@ def test_assignment_is_balanced_and_never_repeats(
     counts = np.zeros(cell.size, dtype=np.int64)
     for stay, mine in zip(stays, handed, strict=True):
         assert len(set(mine)) == len(mine) <= stay
-        room = cell.size if quota is None else int((counts < quota).sum())
-        assert len(mine) == min(stay, room)
+        space = cell.size if quota is None else int((counts < quota).sum())
+        assert len(mine) == min(stay, space)
         taken = np.bincount(cell[mine], minlength=len(sizes))
         open_in = (
             np.array(sizes) if quota is None else np.bincount(cell[counts < quota], minlength=len(sizes))

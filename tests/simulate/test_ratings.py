@@ -229,8 +229,8 @@ def test_a_copy_without_gaps_or_shifts_is_exact() -> None:
     design = DesignOptions(copy_gap=0.0, copy_shift=0.0)
     sim = simulate.study_ratings(STIMULI, 10, mix=RaterMix(shares={"colluder": 0.3}), design=design)
     for colluder, source in sim.raters.filter(kind="colluder").select("rater", "colluder_of").rows():
-        one, two = (sim.ratings.filter(rater=name)["value"] for name in (colluder, source))
-        assert one.equals(two)
+        each, two = (sim.ratings.filter(rater=name)["value"] for name in (colluder, source))
+        assert each.equals(two)
 
 
 def test_who_may_be_copied_is_checked() -> None:
@@ -338,7 +338,7 @@ print(hashlib.sha256(text.encode()).hexdigest())
 def test_a_new_question_moves_no_answer_to_an_old_one() -> None:
     key = ["rater", "stimulus", "question", "value", "seconds", "position"]
     shares = dict.fromkeys((k for k in KINDS if k != "honest"), 0.1)
-    one, two = (
+    each, two = (
         simulate.study_ratings(
             STIMULI,
             40,
@@ -350,7 +350,7 @@ def test_a_new_question_moves_no_answer_to_an_old_one() -> None:
         for exact in [DesignOptions(copy_gap=0.0, copy_shift=0.0)]
         for q in (("valence",), ("arousal", "valence"))
     )
-    assert one.equals(two.filter(question="valence"))
+    assert each.equals(two.filter(question="valence"))
 
 
 def test_the_planted_share_of_variance_is_an_intraclass_correlation() -> None:
@@ -384,8 +384,8 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
 
 
 def test_another_seed_gives_other_ratings() -> None:
-    one, two = (
+    each, two = (
         hashlib.sha256(simulate.study_ratings(STIMULI, 5, seed=seed).ratings.write_csv().encode()).digest()
         for seed in (1, 2)
     )
-    assert one != two
+    assert each != two

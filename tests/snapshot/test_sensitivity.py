@@ -164,9 +164,9 @@ def test_a_table_is_not_another_with_the_same_rows() -> None:
 
 
 def test_cells_do_not_move_between_columns() -> None:
-    one = pl.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
-    assert table_hash("t", one) != table_hash(
-        "t", one.select(pl.col("b").alias("a"), pl.col("a").alias("b")).reverse()[:1]
+    each = pl.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
+    assert table_hash("t", each) != table_hash(
+        "t", each.select(pl.col("b").alias("a"), pl.col("a").alias("b")).reverse()[:1]
     )
     assert table_hash("t", pl.DataFrame({"a": ["ab"], "b": ["c"]})) != table_hash(
         "t", pl.DataFrame({"a": ["a"], "b": ["bc"]})
@@ -296,10 +296,10 @@ def test_what_the_survey_finds() -> None:
             "value": [1.0, 2.5, None, 4.0, 7.0],
         }
     )
-    found = spool(frame, "x").survey
-    assert (found.ratings, found.unknown_raters, found.doubled) == (5, 2, False)
-    assert (found.raters, found.stimuli) == (["b", "a"], ["s2", "s1"])
-    q, p = found.questions["q"], found.questions["p"]
+    result = spool(frame, "x").survey
+    assert (result.ratings, result.unknown_raters, result.doubled) == (5, 2, False)
+    assert (result.raters, result.stimuli) == (["b", "a"], ["s2", "s1"])
+    q, p = result.questions["q"], result.questions["p"]
     assert (q.ratings, q.low, q.high, q.whole) == (4, 1.0, 7.0, False)
     assert (p.ratings, p.low, p.high, p.whole) == (1, 4.0, 4.0, True)
 

@@ -39,16 +39,16 @@ def test_correlations_equal_scipy(n: int, tied: bool) -> None:
 
 def test_pearson_interval_equals_scipy() -> None:
     x, y = _data(50, 0.5, False, 1)
-    found = association.pearson(x, y)
+    result = association.pearson(x, y)
     theirs = stats.pearsonr(x, y).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert found.interval == "Fisher z"
+    assert (result.low, result.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert result.interval == "Fisher z"
 
 
 def test_ccc_by_hand() -> None:
     # x = 1 2 3 4, y = 2 2 4 6: means 2.5 and 3.5, variances over n 1.25 and 2.75, covariance 1.75.
-    found = association.ccc([1, 2, 3, 4], [2, 2, 4, 6])
-    assert found.value == pytest.approx(2 * 1.75 / (1.25 + 2.75 + 1.0), abs=1e-14)
+    result = association.ccc([1, 2, 3, 4], [2, 2, 4, 6])
+    assert result.value == pytest.approx(2 * 1.75 / (1.25 + 2.75 + 1.0), abs=1e-14)
 
 
 def test_errors_by_hand() -> None:
@@ -79,10 +79,10 @@ def test_intervals_cover(measure: Correlate, slope: float, truth: float) -> None
     hits = 0
     for seed in range(400):
         x, y = _data(40, slope, False, 10_000 + seed)
-        found = measure(x, y)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= truth <= found.high
+        result = measure(x, y)
+        assert result.low is not None
+        assert result.high is not None
+        hits += result.low <= truth <= result.high
     assert 0.91 <= hits / 400 <= 0.985
 
 
@@ -92,10 +92,10 @@ def test_kendall_interval_covers_with_ties() -> None:
     assert truth is not None
     hits = 0
     for seed in range(300):
-        found = association.kendall(*_data(60, 0.75, True, seed))
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= truth <= found.high
+        result = association.kendall(*_data(60, 0.75, True, seed))
+        assert result.low is not None
+        assert result.high is not None
+        hits += result.low <= truth <= result.high
     assert 0.91 <= hits / 300 <= 0.985
 
 
@@ -113,23 +113,23 @@ def test_kendall_interval_covers_with_ties() -> None:
 def test_degenerate_input_gives_a_reason(
     measure: Correlate, x: list[float], y: list[float], why: str
 ) -> None:
-    found = measure(x, y)
-    assert found.is_missing
-    assert why in (found.why_missing or "")
+    result = measure(x, y)
+    assert result.is_missing
+    assert why in (result.why_missing or "")
 
 
 def test_perfect_and_tiny_samples_say_why_there_is_no_interval() -> None:
     assert association.pearson([1, 2, 3], [1, 3, 2]).why_no_interval is not None
     for measure in (association.pearson, association.spearman, association.kendall, association.ccc):
-        found = measure([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
-        assert found.value == pytest.approx(1.0)
-        assert found.low is None
-        assert found.why_no_interval
+        result = measure([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+        assert result.value == pytest.approx(1.0)
+        assert result.low is None
+        assert result.why_no_interval
 
 
 def test_left_out_pairs_are_counted() -> None:
-    found = association.pearson([1, 2, None, 4, 5, 6], [2, 1, 3, 4, np.nan, 6])
-    assert dict(found.counts) == {"pairs": 4, "left_out": 2}
+    result = association.pearson([1, 2, None, 4, 5, 6], [2, 1, 3, 4, np.nan, 6])
+    assert dict(result.counts) == {"pairs": 4, "left_out": 2}
 
 
 def test_columns_of_different_length_are_refused() -> None:

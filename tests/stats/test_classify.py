@@ -19,16 +19,16 @@ SOURCE = "scikit-learn 1.9 metrics; DeLong's variance and Wilson bounds by direc
 def _labels(n: int, seed: int, classes: int = 4, right: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     label = rng.choice(classes, n, p=np.arange(1, classes + 1) / np.arange(1, classes + 1).sum())
-    said = np.where(rng.random(n) < right, label, rng.integers(0, classes, n))
-    return label, said
+    answer = np.where(rng.random(n) < right, label, rng.integers(0, classes, n))
+    return label, answer
 
 
 @pytest.mark.peer
 def test_category_measures_equal_scikit_learn() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
-    label, said = _labels(300, 1)
+    label, answer = _labels(300, 1)
     words = np.array(["calm", "dull", "happy", "sad"])
-    a, b = words[label], words[said]
+    a, b = words[label], words[answer]
     assert classify.accuracy(a, b).value == pytest.approx(metrics.accuracy_score(a, b))
     assert classify.balanced_accuracy(a, b).value == pytest.approx(metrics.balanced_accuracy_score(a, b))
     assert classify.macro_f1(a, b).value == pytest.approx(metrics.f1_score(a, b, average="macro"))
@@ -41,8 +41,8 @@ def test_category_measures_equal_scikit_learn() -> None:
     table = classify.confusion(a, b)
     assert table.categories == ("calm", "dull", "happy", "sad")
     assert np.array_equal(table.counts, metrics.confusion_matrix(a, b))
-    kappa = metrics.cohen_kappa_score(label, said, weights="quadratic")
-    assert classify.quadratic_kappa(label, said).value == pytest.approx(kappa)
+    kappa = metrics.cohen_kappa_score(label, answer, weights="quadratic")
+    assert classify.quadratic_kappa(label, answer).value == pytest.approx(kappa)
 
 
 @pytest.mark.peer
@@ -67,27 +67,27 @@ def test_delong_by_direct_formula() -> None:
     wins = (up[:, None] > down).astype(float)
     variance = wins.mean(axis=1).var(ddof=1) / 25 + wins.mean(axis=0).var(ddof=1) / 40
     area = wins.mean()
-    found = classify.auroc([1] * 25 + [0] * 40, np.concatenate([up, down]))
+    result = classify.auroc([1] * 25 + [0] * 40, np.concatenate([up, down]))
     half = 1.959963984540054 * variance**0.5 / (area * (1 - area))
     centre = np.log(area / (1 - area))
-    assert found.low == pytest.approx(1 / (1 + np.exp(half - centre)))
-    assert found.high == pytest.approx(1 / (1 + np.exp(-half - centre)))
+    assert result.low == pytest.approx(1 / (1 + np.exp(half - centre)))
+    assert result.high == pytest.approx(1 / (1 + np.exp(-half - centre)))
 
 
 def test_wilson_equals_scipy() -> None:
     for hits, total in ((0, 9), (3, 9), (9, 9), (50, 400)):
         label = np.ones(total, int)
-        found = classify.accuracy(label, (np.arange(total) < hits).astype(int))
+        result = classify.accuracy(label, (np.arange(total) < hits).astype(int))
         theirs = stats.binomtest(hits, total).proportion_ci(method="wilson")
-        assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+        assert (result.low, result.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
 def _cover(measure: Callable[[int], Estimate], truth: float, runs: int = 300) -> float:
     hits = 0
     for seed in range(runs):
-        found = measure(seed)
-        if found.low is not None and found.high is not None:
-            hits += found.low <= truth <= found.high
+        result = measure(seed)
+        if result.low is not None and result.high is not None:
+            hits += result.low <= truth <= result.high
     return hits / runs
 
 
@@ -103,8 +103,8 @@ def test_score_intervals_cover(name: str) -> None:
     def draw(n: int, seed: int) -> Estimate:
         rng = np.random.default_rng(seed)
         label = rng.random(n) < 0.4
-        found: Estimate = getattr(classify, name)(label, label + rng.normal(size=n))
-        return found
+        estimate: Estimate = getattr(classify, name)(label, label + rng.normal(size=n))
+        return estimate
 
     truth = draw(400_000, 77).value
     assert truth is not None
@@ -116,9 +116,9 @@ def test_two_class_intervals_cover(name: str) -> None:
     def draw(n: int, seed: int) -> Estimate:
         rng = np.random.default_rng(seed)
         label = rng.random(n) < 0.3
-        said = np.where(rng.random(n) < 0.8, label, ~label)
-        found: Estimate = getattr(classify, name)(label, said)
-        return found
+        answer = np.where(rng.random(n) < 0.8, label, ~label)
+        estimate: Estimate = getattr(classify, name)(label, answer)
+        return estimate
 
     truth = draw(400_000, 5).value
     assert truth is not None
@@ -127,10 +127,10 @@ def test_two_class_intervals_cover(name: str) -> None:
 
 def test_quadratic_kappa_keeps_the_distance_of_unused_categories() -> None:
     # Hand: squared differences 0 0 9 over the independent expectation, values 1, 2 and 5.
-    label, said = [1, 2, 5], [1, 2, 2]
+    label, answer = [1, 2, 5], [1, 2, 2]
     observed = 9 / 3
-    expected = np.mean([(a - b) ** 2 for a in label for b in said])
-    assert classify.quadratic_kappa(label, said).value == pytest.approx(1 - observed / expected)
+    expected = np.mean([(a - b) ** 2 for a in label for b in answer])
+    assert classify.quadratic_kappa(label, answer).value == pytest.approx(1 - observed / expected)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_quadratic_kappa_keeps_the_distance_of_unused_categories() -> None:
     ],
 )
 def test_degenerate_input_gives_a_reason(call: Callable[[], Estimate], why: str) -> None:
-    found = call()
-    assert found.is_missing
-    assert why in (found.why_missing or "")
+    result = call()
+    assert result.is_missing
+    assert why in (result.why_missing or "")
 
 
 def test_perfect_prediction_still_has_a_value() -> None:
@@ -167,9 +167,9 @@ def test_perfect_prediction_still_has_a_value() -> None:
 
 
 def test_a_class_that_is_only_predicted_counts_for_f1_not_for_recall() -> None:
-    label, said = ["a", "a", "b"], ["a", "c", "b"]
-    assert classify.balanced_accuracy(label, said).value == pytest.approx((0.5 + 1) / 2)
-    assert classify.macro_f1(label, said).value == pytest.approx((2 / 3 + 1 + 0) / 3)
+    label, answer = ["a", "a", "b"], ["a", "c", "b"]
+    assert classify.balanced_accuracy(label, answer).value == pytest.approx((0.5 + 1) / 2)
+    assert classify.macro_f1(label, answer).value == pytest.approx((2 / 3 + 1 + 0) / 3)
 
 
 def test_confusion_leaves_out_and_counts_missing_entries() -> None:

@@ -21,13 +21,13 @@ def _make(x: float, y: float, a: float, b: float, angle: float) -> Ellipse:
 def test_axes_are_those_of_the_covariance() -> None:
     rng = np.random.default_rng(1)
     points = rng.normal(size=(300, 2)) @ np.array([[2.0, 0.7], [0.0, 0.5]])
-    found = ellipse(points[:, 0], points[:, 1])
+    result = ellipse(points[:, 0], points[:, 1])
     values = np.linalg.eigvalsh(np.cov(points.T))
-    assert found.semi_axes == pytest.approx(np.sqrt(5.991464547107979 * values[::-1]))
-    assert found.area == pytest.approx(
+    assert result.semi_axes == pytest.approx(np.sqrt(5.991464547107979 * values[::-1]))
+    assert result.area == pytest.approx(
         math.pi * 5.991464547107979 * math.sqrt(np.linalg.det(np.cov(points.T)))
     )
-    direction = np.array([math.cos(found.angle), math.sin(found.angle)])
+    direction = np.array([math.cos(result.angle), math.sin(result.angle)])
     assert direction @ np.cov(points.T) @ direction == pytest.approx(values[1])
 
 
@@ -35,18 +35,18 @@ def test_ellipse_holds_its_share_of_a_normal_population() -> None:
     rng = np.random.default_rng(2)
     points = rng.normal(size=(100_000, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])
     for level in (0.5, 0.95):
-        found = ellipse(points[:, 0], points[:, 1], confidence=level)
-        inverse = np.linalg.inv(np.array(found.covariance))
-        apart = points - found.centre
+        result = ellipse(points[:, 0], points[:, 1], confidence=level)
+        inverse = np.linalg.inv(np.array(result.covariance))
+        apart = points - result.centre
         inside = np.einsum("ni,ij,nj->n", apart, inverse, apart) <= -2 * math.log(1 - level)
         assert inside.mean() == pytest.approx(level, abs=0.005)
 
 
 def test_boundary_lies_on_the_ellipse() -> None:
-    one = _make(1, 2, 3, 1, 0.5)
-    around = one.boundary(9) - one.centre
+    each = _make(1, 2, 3, 1, 0.5)
+    around = each.boundary(9) - each.centre
     turn = np.array([[math.cos(0.5), math.sin(0.5)], [-math.sin(0.5), math.cos(0.5)]])
-    unit = (around @ turn.T) / one.semi_axes
+    unit = (around @ turn.T) / each.semi_axes
     assert np.sum(unit**2, axis=1) == pytest.approx(np.ones(9))
     assert around[0] == pytest.approx(around[-1])
 
@@ -54,8 +54,8 @@ def test_boundary_lies_on_the_ellipse() -> None:
 @pytest.mark.parametrize("gap", [0.0, 0.3, 1.0, 1.9, 2.0, 2.5])
 def test_two_circles_share_a_lens(gap: float) -> None:
     expected = 2 * math.acos(min(gap / 2, 1)) - gap / 2 * math.sqrt(max(4 - gap * gap, 0))
-    found = intersection_area(_make(0, 0, 1, 1, 0), _make(gap, 0, 1, 1, 0))
-    assert found == pytest.approx(expected, abs=1e-9)
+    result = intersection_area(_make(0, 0, 1, 1, 0), _make(gap, 0, 1, 1, 0))
+    assert result == pytest.approx(expected, abs=1e-9)
 
 
 def test_nested_and_apart() -> None:
@@ -69,8 +69,8 @@ def test_nested_and_apart() -> None:
 def test_cross_of_two_ellipses() -> None:
     # Equal ellipses at right angles, semi-axes a > b: area 4ab·atan(b/a).
     a, b = 3.0, 1.0
-    found = intersection_area(_make(0, 0, a, b, 0), _make(0, 0, a, b, math.pi / 2))
-    assert found == pytest.approx(4 * a * b * math.atan(b / a))
+    result = intersection_area(_make(0, 0, a, b, 0), _make(0, 0, a, b, math.pi / 2))
+    assert result == pytest.approx(4 * a * b * math.atan(b / a))
 
 
 @settings(deadline=None, max_examples=50)
@@ -80,9 +80,9 @@ def test_cross_of_two_ellipses() -> None:
 )
 def test_area_equals_counting_points(one: tuple[float, ...], two: tuple[float, ...]) -> None:
     first, second = _make(*one), _make(*two)
-    found = intersection_area(first, second)
-    assert found == pytest.approx(intersection_area(second, first), abs=1e-6)
-    assert 0 <= found <= min(first.area or 0, second.area or 0) + 1e-9
+    result = intersection_area(first, second)
+    assert result == pytest.approx(intersection_area(second, first), abs=1e-6)
+    assert 0 <= result <= min(first.area or 0, second.area or 0) + 1e-9
     side = np.linspace(-4.05, 4.05, 400)
     x, y = np.meshgrid(side, side)
     inside = np.ones_like(x, dtype=bool)
@@ -92,7 +92,7 @@ def test_area_equals_counting_points(one: tuple[float, ...], two: tuple[float, .
         inside &= ((cos * u + sin * v) / shape.semi_axes[0]) ** 2 + (
             (-sin * u + cos * v) / shape.semi_axes[1]
         ) ** 2 <= 1
-    assert found == pytest.approx(inside.sum() * (side[1] - side[0]) ** 2, abs=0.05)
+    assert result == pytest.approx(inside.sum() * (side[1] - side[0]) ** 2, abs=0.05)
 
 
 def test_overlap_interval_covers() -> None:
@@ -101,10 +101,10 @@ def test_overlap_interval_covers() -> None:
     for seed in range(50):
         rng = np.random.default_rng(seed)
         first, second = rng.normal(size=(2, 80)), rng.normal(size=(2, 80)) + np.array([[1.5], [0]])
-        found = overlap((first[0], first[1]), (second[0], second[1]), resamples=60, seed=seed)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= truth <= found.high
+        result = overlap((first[0], first[1]), (second[0], second[1]), resamples=60, seed=seed)
+        assert result.low is not None
+        assert result.high is not None
+        hits += result.low <= truth <= result.high
     assert hits >= 42
 
 
@@ -116,7 +116,7 @@ def test_degenerate_clouds_give_reasons() -> None:
     assert ellipse([], []).is_missing
     assert ellipse([1, 1, 1], [2, 2, 2]).is_missing
     assert ellipse([0, 1, 0, np.nan], [0, 0, 1, 3]).left_out == 1
-    found = overlap(([1, 2, 3], [1, 2, 3]), ([0, 1, 0], [0, 0, 1]), resamples=10)
-    assert found.why_missing == "first cloud: the points lie on a line"
+    result = overlap(([1, 2, 3], [1, 2, 3]), ([0, 1, 0], [0, 0, 1]), resamples=10)
+    assert result.why_missing == "first cloud: the points lie on a line"
     with pytest.raises(ValueError, match="no ellipse"):
         intersection_area(line, line)

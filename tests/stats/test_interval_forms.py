@@ -157,8 +157,8 @@ def test_the_jackknife_of_a_mean_by_hand() -> None:
     df = min(4.5, tails)
     assert (spread.error, spread.df) == pytest.approx((error, df))
     half = scipy_stats.t.ppf(0.95, df) * error
-    found = jackknife_metric("mae", X, Y, confidence=0.9)
-    assert (found.low, found.high) == pytest.approx(
+    result = jackknife_metric("mae", X, Y, confidence=0.9)
+    assert (result.low, result.high) == pytest.approx(
         (gaps.mean() * math.exp(-half), gaps.mean() * math.exp(half))
     )
 
@@ -170,9 +170,9 @@ def test_clusters_of_one_size_have_one_degree_of_freedom_less_than_there_are() -
 
 def test_fewer_than_three_units_have_no_spread() -> None:
     group = np.repeat([0, 1], 5)
-    found = jackknife_metric("mae", X, Y, group=group)
-    assert found.low is None
-    assert found.why_no_interval == "2 clusters; at least 3 are needed for an interval"
+    result = jackknife_metric("mae", X, Y, group=group)
+    assert result.low is None
+    assert result.why_no_interval == "2 clusters; at least 3 are needed for an interval"
     assert jackknife_metric("mae", X, Y, group=np.append(group[:-1], 2)).low is not None
 
 
@@ -196,11 +196,11 @@ def test_equal_pairs_are_folded_only_where_that_is_cheaper() -> None:
 
 def test_a_metric_undefined_in_a_tenth_of_the_resamples_has_no_interval() -> None:
     label = np.array([1] + [0] * 9)
-    found = bootstrap_metric("recall", label, label, resamples=200, interval="percentile")
-    assert found.low is None
-    lost = found.counts["undefined_resamples"]
+    result = bootstrap_metric("recall", label, label, resamples=200, interval="percentile")
+    assert result.low is None
+    lost = result.counts["undefined_resamples"]
     assert lost > 20
-    assert found.why_no_interval == f"undefined in {lost} of 200 resamples"
+    assert result.why_no_interval == f"undefined in {lost} of 200 resamples"
 
 
 def test_the_calibration_error_starts_at_0_unless_the_test_rejects() -> None:
@@ -216,12 +216,15 @@ def test_the_calibration_error_starts_at_0_unless_the_test_rejects() -> None:
 
 def test_calibration_bins_by_hand() -> None:
     label, probability = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.5, 0.5, 0.6, 1.0])
-    found = calibration(label, probability, bins=2, resamples=100)
-    assert [(one.low_edge, one.high_edge, one.count) for one in found.bins] == [(0.0, 0.5, 3), (0.5, 1.0, 2)]
-    assert found.bins[0].mean_probability == pytest.approx(1.1 / 3)
-    assert found.error.value == pytest.approx((abs(1.1 - 2) + abs(1.6 - 1)) / 5)
+    result = calibration(label, probability, bins=2, resamples=100)
+    assert [(each.low_edge, each.high_edge, each.count) for each in result.bins] == [
+        (0.0, 0.5, 3),
+        (0.5, 1.0, 2),
+    ]
+    assert result.bins[0].mean_probability == pytest.approx(1.1 / 3)
+    assert result.error.value == pytest.approx((abs(1.1 - 2) + abs(1.6 - 1)) / 5)
     by_count = calibration(label, probability, bins=2, binning="count", resamples=100)
-    assert [one.count for one in by_count.bins] == [3, 2]
+    assert [each.count for each in by_count.bins] == [3, 2]
     for bins, binning in ((0, "width"), (2, "size")):
         with pytest.raises(InputError):
             calibration(label, probability, bins=bins, binning=binning)  # type: ignore[arg-type]
@@ -229,25 +232,25 @@ def test_calibration_bins_by_hand() -> None:
 
 def test_the_axes_of_an_ellipse_are_those_of_its_share() -> None:
     for share, quantile in ((0.95, 5.991464547), (0.5, 1.386294361)):
-        found = ellipse(X, Y, confidence=share)
+        result = ellipse(X, Y, confidence=share)
         values = np.linalg.eigvalsh(np.cov(X, Y))[::-1]
-        assert found.semi_axes == pytest.approx(tuple(np.sqrt(quantile * values)))
-        assert found.confidence == share
+        assert result.semi_axes == pytest.approx(tuple(np.sqrt(quantile * values)))
+        assert result.confidence == share
 
 
 def test_the_overlap_has_a_95_percent_interval_whatever_share_the_ellipses_hold() -> None:
-    found = overlap((X, Y), (X + 1, Y[::-1]), confidence=0.5, resamples=200, seed=4)
-    assert found.confidence == 0.95
-    assert (found.value, found.low, found.high) == pytest.approx(
+    result = overlap((X, Y), (X + 1, Y[::-1]), confidence=0.5, resamples=200, seed=4)
+    assert result.confidence == 0.95
+    assert (result.value, result.low, result.high) == pytest.approx(
         (0.0969358458, 0.0087466094, 0.1229267619), rel=1e-7
     )
 
 
 def test_a_ratio_by_mover() -> None:
     top, bottom = Estimate(0.4, 0.3, 0.6, confidence=0.9), Estimate(0.8, 0.6, 0.9, confidence=0.9)
-    found = ratio(top, bottom)
-    assert found.confidence == 0.9
-    assert (found.value, found.low, found.high) == pytest.approx(
+    result = ratio(top, bottom)
+    assert result.confidence == 0.9
+    assert (result.value, result.low, result.high) == pytest.approx(
         (0.5, (0.32 - math.sqrt(0.0079)) / 0.63, (0.32 + math.sqrt(0.0304)) / 0.6)
     )
     uneven = ratio(top, Estimate(0.8, 0.6, 0.9, confidence=0.95))

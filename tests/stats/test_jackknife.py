@@ -130,9 +130,9 @@ def test_degrees_of_freedom_of_clusters() -> None:
 
 def test_a_share_is_wilsons_interval_with_students_t() -> None:
     label = np.r_[np.ones(20), np.zeros(40)].astype(int)
-    said = label.copy()
-    said[:14] = 1 - said[:14]
-    result = jackknife_metric("accuracy", label, said)
+    answer = label.copy()
+    answer[:14] = 1 - answer[:14]
+    result = jackknife_metric("accuracy", label, answer)
     theirs = stats.binomtest(46, 60).proportion_ci(method="wilson")
     assert result.low is not None
     assert result.high is not None

@@ -34,10 +34,10 @@ def test_they_are_what_single_calls_give(metric: str, limit: int, monkeypatch: p
         "balanced_accuracy": ((x > 0).astype(int), (y > 0).astype(int)),
     }.get(metric, (x, y))
     groups = [None, np.repeat(np.arange(75), 4), np.arange(300) % 7, np.zeros(300, int)]
-    found = metric_over(metric, *columns, groups)
-    for group, one in zip(groups, found, strict=True):
-        assert one.to_json() == jackknife_metric(metric, *columns, group=group).to_json()
-    quick = [one.interval.startswith("influence values") for one in found[:3]]
+    result = metric_over(metric, *columns, groups)
+    for group, each in zip(groups, result, strict=True):
+        assert each.to_json() == jackknife_metric(metric, *columns, group=group).to_json()
+    quick = [entry.interval.startswith("influence values") for entry in result[:3]]
     # Seven clusters are left out one by one however many rows there are.
     assert quick == ([True, True, False] if limit == 1000 else [False] * 3)
 
@@ -47,5 +47,5 @@ def test_reasons_and_gaps_are_kept() -> None:
     (flat,) = metric_over("pearson", x, np.ones(100), [None])
     assert flat.why_missing == "the second column does not vary"
     gaps = np.where(x > 50, np.nan, x**2)
-    (found,) = metric_over("pearson", x, gaps, [None])
-    assert found.counts["left_out"] == 49
+    (result,) = metric_over("pearson", x, gaps, [None])
+    assert result.counts["left_out"] == 49

@@ -50,7 +50,7 @@ def off_cell(x: Floats, cell: Ints) -> Floats:
 def test_ceilings_are_what_a_perfect_predictor_reaches() -> None:
     rng = np.random.default_rng(0)
     reached: dict[str, list[float]] = {"correlation": [], "rmse": [], "mae": [], "within": []}
-    told: dict[str, list[float]] = {name: [] for name in reached}
+    messages: dict[str, list[float]] = {name: [] for name in reached}
     for _ in range(30):
         rater, item, value, cell, true = study(rng)
         label = labels(item, value)
@@ -61,12 +61,12 @@ def test_ceilings_are_what_a_perfect_predictor_reaches() -> None:
         reached["mae"].append(float(np.mean(np.abs(noise))))
         for metric in ("correlation", "rmse", "mae"):
             result = ceiling(rater, item, value, cell=cell[item], metric=metric)
-            told[metric].append(float(result.overall))
+            messages[metric].append(float(result.overall))
             if metric == "correlation":
-                told["within"].append(float(result.within_cells))
+                messages["within"].append(float(result.within_cells))
     for name in reached:
         tolerance = 0.05 if name == "within" else 0.03
-        assert np.mean(told[name]) == pytest.approx(np.mean(reached[name]), rel=tolerance), name
+        assert np.mean(messages[name]) == pytest.approx(np.mean(reached[name]), rel=tolerance), name
 
 
 @pytest.mark.parametrize("noisy", [0.0, 0.3])
@@ -429,9 +429,9 @@ def test_intervals_of_published_means_cover() -> None:
 
 def test_same_seed_same_numbers() -> None:
     rater, item, value, cell, _ = study(np.random.default_rng(4))
-    one, other = (ceiling(rater, item, value, cell=cell[item], seed=3) for _ in range(2))
-    assert one == other
-    assert ceiling(rater, item, value, cell=cell[item], seed=4).human.low != one.human.low
+    each, other = (ceiling(rater, item, value, cell=cell[item], seed=3) for _ in range(2))
+    assert each == other
+    assert ceiling(rater, item, value, cell=cell[item], seed=4).human.low != each.human.low
     pair = [ceiling(rater, item, np.round(value), metric="accuracy", seed=3) for _ in range(2)]
     assert pair[0].overall == pair[1].overall
 
@@ -442,8 +442,8 @@ def test_edges(metric: str) -> None:
     empty = ceiling([], [], [], **options)  # type: ignore[arg-type]  # parametrised
     assert empty.overall.why_missing == "there are no ratings"
     dumps(empty)
-    one = ceiling([1, 1, 1], [1, 2, 3], [1, 2, 3], **options)  # type: ignore[arg-type]  # parametrised
-    assert one.overall.value is None
+    each = ceiling([1, 1, 1], [1, 2, 3], [1, 2, 3], **options)  # type: ignore[arg-type]  # parametrised
+    assert each.overall.value is None
     flat = ceiling([1, 2] * 3, [1, 1, 2, 2, 3, 3], [2] * 6, **options)  # type: ignore[arg-type]  # parametrised
     dumps(flat)
     single = ceiling(range(2000), [i % 200 for i in range(2000)], [i % 7 for i in range(2000)], **options)  # type: ignore[arg-type]  # parametrised

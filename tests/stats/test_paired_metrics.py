@@ -19,10 +19,10 @@ def test_for_a_mean_it_is_the_paired_t_test() -> None:
     draw = stream(1, "tests", "paired")
     x = draw.normal(size=60)
     first, second = x + draw.normal(0, 0.5, 60), x + draw.normal(0.2, 0.6, 60)
-    found = metric_difference("mae", x, first, second)
+    result = metric_difference("mae", x, first, second)
     expected = ttest_rel(np.abs(first - x), np.abs(second - x))
-    assert found.p.value == pytest.approx(float(expected.pvalue), rel=1e-9)
-    assert found.standard_error == pytest.approx(abs(float(found.estimate) / float(expected.statistic)))
+    assert result.p.value == pytest.approx(float(expected.pvalue), rel=1e-9)
+    assert result.standard_error == pytest.approx(abs(float(result.estimate) / float(expected.statistic)))
 
 
 @pytest.mark.parametrize("metric", ["pearson", "spearman", "balanced_accuracy"])
@@ -47,8 +47,8 @@ def test_clusters_make_it_careful() -> None:
         x = draw.normal(size=240)
         first, second = (x + draw.normal(0, 1, 30)[group] for _ in range(2))
         for name, unit in (("rows", None), ("clusters", group)):
-            found = metric_difference("mse", x, first, second, group=unit)
-            hits[name] += float(found.p) <= 0.05
+            result = metric_difference("mse", x, first, second, group=unit)
+            hits[name] += float(result.p) <= 0.05
     assert hits["clusters"] / 150 <= 0.11 < hits["rows"] / 150
 
 
@@ -70,9 +70,9 @@ def test_the_difference_is_that_of_the_two_metrics() -> None:
     draw = stream(5, "tests", "paired", "value")
     x = draw.normal(size=80)
     first, second = x + draw.normal(size=80), x + draw.normal(0, 2, 80)
-    found = metric_difference("kendall", x, first, second)
+    result = metric_difference("kendall", x, first, second)
     apart = [float(bootstrap_metric("kendall", x, y, interval="delta")) for y in (first, second)]
-    assert found.estimate.value == pytest.approx(apart[0] - apart[1])
+    assert result.estimate.value == pytest.approx(apart[0] - apart[1])
 
 
 def test_reasons_take_the_place_of_numbers() -> None:

@@ -17,29 +17,29 @@ SOURCE = "hand calculation from the definition in Naeini et al. (2015)"
 def test_by_hand() -> None:
     probability = [0.1, 0.2, 0.7, 0.8, 0.9]
     label = [0, 1, 1, 1, 0]
-    found = calibration(label, probability, bins=2)
-    assert found.error.value == pytest.approx((abs(0.3 - 1) + abs(2.4 - 2)) / 5)
-    assert [one.count for one in found.bins] == [2, 3]
-    assert found.bins[0].mean_probability == pytest.approx(0.15)
-    assert found.bins[1].share_true.value == pytest.approx(2 / 3)
-    assert found.brier.value == pytest.approx((0.01 + 0.64 + 0.09 + 0.04 + 0.81) / 5)
+    result = calibration(label, probability, bins=2)
+    assert result.error.value == pytest.approx((abs(0.3 - 1) + abs(2.4 - 2)) / 5)
+    assert [each.count for each in result.bins] == [2, 3]
+    assert result.bins[0].mean_probability == pytest.approx(0.15)
+    assert result.bins[1].share_true.value == pytest.approx(2 / 3)
+    assert result.brier.value == pytest.approx((0.01 + 0.64 + 0.09 + 0.04 + 0.81) / 5)
 
 
 def test_edges_belong_to_the_lower_bin() -> None:
-    found = calibration([0, 1, 1, 0], [0.0, 0.5, 0.51, 1.0], bins=2)
-    assert [one.count for one in found.bins] == [2, 2]
+    result = calibration([0, 1, 1, 0], [0.0, 0.5, 0.51, 1.0], bins=2)
+    assert [each.count for each in result.bins] == [2, 2]
 
 
 def test_equal_count_bins_hold_equal_counts() -> None:
     rng = np.random.default_rng(1)
     p = rng.beta(8, 2, 1000)
-    found = calibration(rng.random(1000) < p, p, bins=5, binning="count")
-    assert [one.count for one in found.bins] == [200] * 5
+    result = calibration(rng.random(1000) < p, p, bins=5, binning="count")
+    assert [each.count for each in result.bins] == [200] * 5
 
 
 def test_ties_share_a_bin_however_many_bins_are_asked_for() -> None:
-    found = calibration([0, 1, 0, 1], [0.3, 0.3, 0.3, 0.3], bins=10, binning="count")
-    assert sorted(one.count for one in found.bins)[-1] == 4
+    result = calibration([0, 1, 0, 1], [0.3, 0.3, 0.3, 0.3], bins=10, binning="count")
+    assert sorted(each.count for each in result.bins)[-1] == 4
 
 
 def test_interval_covers_a_planted_error() -> None:
@@ -48,10 +48,10 @@ def test_interval_covers_a_planted_error() -> None:
     for seed in range(200):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.2, 1, 400)
-        found = expected_calibration_error(rng.random(400) < p - 0.15, p, bins=5, seed=seed)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= 0.15 <= found.high
+        result = expected_calibration_error(rng.random(400) < p - 0.15, p, bins=5, seed=seed)
+        assert result.low is not None
+        assert result.high is not None
+        hits += result.low <= 0.15 <= result.high
     assert hits / 200 >= 0.9
 
 
@@ -60,11 +60,11 @@ def test_a_calibrated_predictor_is_not_called_miscalibrated() -> None:
     for seed in range(300):
         rng = np.random.default_rng(seed)
         p = rng.uniform(size=200)
-        found = calibration(rng.random(200) < p, p, seed=seed)
-        assert found.error.low is not None
-        assert found.p_calibrated is not None
-        above += found.error.low > 0
-        rejected += found.p_calibrated <= 0.05
+        result = calibration(rng.random(200) < p, p, seed=seed)
+        assert result.error.low is not None
+        assert result.p_calibrated is not None
+        above += result.error.low > 0
+        rejected += result.p_calibrated <= 0.05
     assert above / 300 <= 0.05
     assert 0.02 <= rejected / 300 <= 0.09
 
@@ -87,9 +87,9 @@ def test_degenerate_and_misuse() -> None:
 
 
 def test_empty_bins_say_so() -> None:
-    found = calibration([0, 1, 1], [0.05, 0.95, 0.97])
-    assert found.bins[4].share_true.why_missing == "no case in this bin"
-    assert found.bins[4].mean_probability is None
+    result = calibration([0, 1, 1], [0.05, 0.95, 0.97])
+    assert result.bins[4].share_true.why_missing == "no case in this bin"
+    assert result.bins[4].mean_probability is None
 
 
 def test_the_public_name_is_the_function_whatever_was_imported_before() -> None:

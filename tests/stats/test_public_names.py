@@ -20,9 +20,9 @@ def declared() -> set[str]:
 
 @pytest.mark.parametrize("name", stats.__all__)
 def test_each_name_is_callable(name: str) -> None:
-    found = getattr(stats, name)
-    assert callable(found)
-    assert found.__name__ == name
+    result = getattr(stats, name)
+    assert callable(result)
+    assert result.__name__ == name
 
 
 def test_type_checkers_and_users_see_the_same_names() -> None:

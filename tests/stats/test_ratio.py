@@ -18,9 +18,9 @@ def made(value: float, error: float) -> Estimate:
 
 def test_a_ratio_to_a_certain_number_is_scaled() -> None:
     certain = Estimate(2.0, 2.0, 2.0)
-    found = ratio(made(1.0, 0.1), certain)
-    assert found.value == 0.5
-    assert (found.low, found.high) == pytest.approx(((1 - 0.196) / 2, (1 + 0.196) / 2))
+    result = ratio(made(1.0, 0.1), certain)
+    assert result.value == 0.5
+    assert (result.low, result.high) == pytest.approx(((1 - 0.196) / 2, (1 + 0.196) / 2))
 
 
 def test_the_interval_covers_whatever_the_sign() -> None:
@@ -28,8 +28,8 @@ def test_the_interval_covers_whatever_the_sign() -> None:
     for top in (0.0, 0.4, -0.6):
         hits = 0
         for a, b in zip(draw.normal(top, 0.08, 2000), draw.normal(0.8, 0.05, 2000), strict=True):
-            found = ratio(made(float(a), 0.08), made(float(b), 0.05))
-            low, high = found.low, found.high
+            result = ratio(made(float(a), 0.08), made(float(b), 0.05))
+            low, high = result.low, result.high
             hits += low is not None and high is not None and low <= top / 0.8 <= high
         assert 0.935 <= hits / 2000 <= 0.965
 

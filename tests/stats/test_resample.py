@@ -60,13 +60,13 @@ def test_value_equals_the_plain_statistic(name: str) -> None:
 def test_every_replicate_equals_the_statistic_of_its_resample(name: str, tied: bool) -> None:
     x, y = _pairs(61, 3, tied)
     sample = Sample(rows(METRICS[name], x, y))
-    found = replicates(METRICS[name], sample, 64, seed=5)
+    result = replicates(METRICS[name], sample, 64, seed=5)
     drawn = np.hstack([batch.copy() for batch in weight_batches(sample, 2, seed=5)])
     assert np.all(drawn.sum(axis=0) == 61)
     for lane in range(64):
         chosen = np.repeat(np.arange(61), drawn[:, lane].astype(int))
         expected = getattr(association, name)(x[chosen], y[chosen]).value
-        assert found[lane] == pytest.approx(expected, abs=1e-12)
+        assert result[lane] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.peer
@@ -84,11 +84,11 @@ def test_classification_replicates_equal_scikit_learn(name: str, theirs: str) ->
     metrics = pytest.importorskip("sklearn.metrics")
     x, y = _columns(name, 80)
     sample = Sample(rows(METRICS[name], x, y))
-    found = replicates(METRICS[name], sample, 32, seed=2)
+    result = replicates(METRICS[name], sample, 32, seed=2)
     drawn = next(weight_batches(sample, 1, seed=2))
     for lane in range(32):
         chosen = np.repeat(np.arange(80), drawn[:, lane].astype(int))
-        assert found[lane] == pytest.approx(getattr(metrics, theirs)(x[chosen], y[chosen]), abs=1e-12)
+        assert result[lane] == pytest.approx(getattr(metrics, theirs)(x[chosen], y[chosen]), abs=1e-12)
 
 
 def test_draws_are_multinomial() -> None:
@@ -148,9 +148,9 @@ def test_folding_equal_pairs_keeps_the_distribution(name: str) -> None:
     assert full_value(METRICS[name], folded) == pytest.approx(
         full_value(METRICS[name], Sample(data)), abs=1e-12
     )
-    one = replicates(METRICS[name], folded, 2000, seed=1)
+    each = replicates(METRICS[name], folded, 2000, seed=1)
     two = replicates(METRICS[name], Sample(data), 2000, seed=1)
-    assert stats.ks_2samp(one, two).pvalue > 1e-3
+    assert stats.ks_2samp(each, two).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", ["pearson", "spearman", "kendall", "balanced_accuracy"])
@@ -159,10 +159,10 @@ def test_intervals_cover(name: str) -> None:
     assert truth is not None
     hits = 0
     for seed in range(300):
-        found = bootstrap_metric(name, *_columns(name, 60, seed), resamples=500, seed=seed)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= truth <= found.high
+        result = bootstrap_metric(name, *_columns(name, 60, seed), resamples=500, seed=seed)
+        assert result.low is not None
+        assert result.high is not None
+        hits += result.low <= truth <= result.high
     assert 0.90 <= hits / 300 <= 0.985
 
 
@@ -212,18 +212,18 @@ def test_difference_is_paired() -> None:
 
 def test_difference_of_equal_predictions_has_no_interval() -> None:
     x, y = _pairs(50)
-    found = bootstrap_difference("spearman", x, y, y, resamples=200)
-    assert found.value == 0
-    assert found.why_no_interval == "every resample gives the same value"
+    result = bootstrap_difference("spearman", x, y, y, resamples=200)
+    assert result.value == 0
+    assert result.why_no_interval == "every resample gives the same value"
 
 
 def test_difference_leaves_out_rows_either_lacks() -> None:
     x, y = _pairs(30)
-    one, two = y.copy(), y + 0.1
-    one[3], two[7] = np.nan, np.nan
-    found = bootstrap_difference("mae", x, one, two, resamples=100, group=np.arange(30) // 3)
-    assert found.counts["pairs"] == 28
-    assert found.counts["left_out"] == 2
+    each, two = y.copy(), y + 0.1
+    each[3], two[7] = np.nan, np.nan
+    result = bootstrap_difference("mae", x, each, two, resamples=100, group=np.arange(30) // 3)
+    assert result.counts["pairs"] == 28
+    assert result.counts["left_out"] == 2
 
 
 def test_same_seed_same_numbers() -> None:
@@ -256,9 +256,9 @@ GOLDEN_DRAW = [0, 0, 1, 1, 1, 4, 1, 0]
     ],
 )
 def test_degenerate_input_gives_a_reason(name: str, x: list[Any], y: list[Any], why: str) -> None:
-    found = bootstrap_metric(name, x, y, resamples=50)
-    assert found.is_missing
-    assert why in (found.why_missing or "")
+    result = bootstrap_metric(name, x, y, resamples=50)
+    assert result.is_missing
+    assert why in (result.why_missing or "")
 
 
 def test_undefined_resamples_are_counted_or_end_the_interval() -> None:
@@ -308,10 +308,10 @@ def _ratings(seed: int, raters: int = 20, items: int = 40) -> tuple[np.ndarray, 
 def test_resampling_both_raters_and_items_is_what_covers(which: Any, least: float, most: float) -> None:
     hits = 0
     for seed in range(200):
-        found = bootstrap("mean", *_ratings(seed), resample=which, resamples=200, seed=seed)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= 0 <= found.high
+        result = bootstrap("mean", *_ratings(seed), resample=which, resamples=200, seed=seed)
+        assert result.low is not None
+        assert result.high is not None
+        hits += result.low <= 0 <= result.high
     assert least <= hits / 200 <= most
 
 
@@ -322,20 +322,20 @@ def test_a_statistic_of_ones_own() -> None:
         total = float(weight.sum())
         return float(weight @ (value > 0)) / total if total else None
 
-    found = bootstrap(share_high, rater, item, value, resamples=300)
-    assert found.value == pytest.approx(np.mean(value > 0))
-    assert found.method == "share high"
-    assert found.interval == "percentile bootstrap over raters and items"
-    assert found.low is not None
-    assert found.low < np.mean(value > 0)
+    result = bootstrap(share_high, rater, item, value, resamples=300)
+    assert result.value == pytest.approx(np.mean(value > 0))
+    assert result.method == "share high"
+    assert result.interval == "percentile bootstrap over raters and items"
+    assert result.low is not None
+    assert result.low < np.mean(value > 0)
 
 
 def test_item_means_count_an_item_as_often_as_it_was_drawn() -> None:
     item = np.array([0, 0, 1])
     drawn = Drawn(np.array([0, 1, 0]), item, np.array([1.0, 1.0]), np.array([1.0, 3.0]))
     weight = drawn.rater_times[drawn.rater] * drawn.item_times[item]
-    found = resample.mean_of_item_means(np.array([1.0, 3.0, 6.0]), weight, drawn)
-    assert found == pytest.approx((1 * 2 + 3 * 6) / 4)
+    result = resample.mean_of_item_means(np.array([1.0, 3.0, 6.0]), weight, drawn)
+    assert result == pytest.approx((1 * 2 + 3 * 6) / 4)
 
 
 def test_ratings_without_variation_in_raters_or_items() -> None:

@@ -87,9 +87,9 @@ def test_values_as_floats() -> None:
 
 
 def test_triples_leave_out_what_has_no_value() -> None:
-    found = triples(["a", "b", "a"], [1, 1, 2], [3.0, math.nan, 5.0])
-    assert found.counts == {"ratings": 2, "items": 2, "raters": 1, "left_out": 1}
-    assert list(found.raters) == ["a"]
+    result = triples(["a", "b", "a"], [1, 1, 2], [3.0, math.nan, 5.0])
+    assert result.counts == {"ratings": 2, "items": 2, "raters": 1, "left_out": 1}
+    assert list(result.raters) == ["a"]
     whole = triples(pl.Series(["a", "b", "a"]), np.array([1, 1, 2]), [3, 4, 5])
     assert whole.counts == {"ratings": 3, "items": 2, "raters": 2}
     assert [whole.raters[r] for r in whole.rater] == ["a", "b", "a"]

@@ -33,7 +33,7 @@ def test_a_recipe_speaks_all_its_languages(name: str) -> None:
     study = recipe_study(name)
     texts = [study.title, study.instructions, *(question.text for question in study.asked)]
     texts += [study.consent.text] if study.consent else []
-    texts += [one.text for one in study.demographics]
+    texts += [demographic.text for demographic in study.demographics]
     for text in texts:
         if isinstance(text, dict):
             assert set(text) == set(study.languages)
@@ -104,7 +104,7 @@ def test_emolia_dim_holds_speech_against_written_levels() -> None:
 
 @pytest.mark.parametrize("name", ["emolia-emo", "emolia-dim"])
 def test_emolia_asks_who_listens(name: str) -> None:
-    asked = {one.id: one for one in recipe_study(name).demographics}
+    asked = {demographic.id: demographic for demographic in recipe_study(name).demographics}
     assert list(asked) == ["age", "languages", "gender", "degree", "expertise", "listening_setup"]
     assert asked["age"].at_least == 18
     assert asked["languages"].type == "languages"

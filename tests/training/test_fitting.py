@@ -113,7 +113,7 @@ def test_a_curved_truth_is_left_to_a_head_that_bends() -> None:
 
 
 def test_folds_are_even_and_named() -> None:
-    one, other = folds(np.arange(103), 5, 0, "inner"), folds(np.arange(103), 5, 0, "outer")
-    assert np.bincount(one).tolist() == [21, 21, 21, 20, 20]
-    assert (one != other).any()
-    assert (one == folds(np.arange(103), 5, 0, "inner")).all()
+    each, other = folds(np.arange(103), 5, 0, "inner"), folds(np.arange(103), 5, 0, "outer")
+    assert np.bincount(each).tolist() == [21, 21, 21, 20, 20]
+    assert (each != other).any()
+    assert (each == folds(np.arange(103), 5, 0, "inner")).all()

@@ -75,10 +75,10 @@ def test_a_numbered_theme_column_is_read_without_its_numbers() -> None:
 
 def test_a_column_goes_before_the_file_name_and_the_users_choice_before_both() -> None:
     prompts = [f"P{at % 16:03}p" for at in range(48)]
-    rooms = [f"room{at % 11}" for at in range(48)]
-    frame = table([f"a{at % 12}b_{at}" for at in range(48)], prompt=prompts, room=rooms)
+    spaces = [f"room{at % 11}" for at in range(48)]
+    frame = table([f"a{at % 12}b_{at}" for at in range(48)], prompt=prompts, room=spaces)
     assert grouped(frame).by == "prompt"
-    assert together(grouped(frame, "room"), frame, rooms)
+    assert together(grouped(frame, "room"), frame, spaces)
     assert grouped(frame, "none").by == ""
     assert grouped(frame, "none").count == 48
     with pytest.raises(InputError, match="no column 'rom'") as caught:
@@ -256,7 +256,7 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
         for name in ("train", "dev", "test")
     }
     assert set(made.material.stimuli) == by_part["train"]
-    assert {kept.stimulus for kept in made.model.out_of_fold.values()} == by_part["train"]
+    assert {retained.stimulus for retained in made.model.out_of_fold.values()} == by_part["train"]
     rows = {row.protocol: row for row in made.evaluation.rows}
     for part in ("dev", "test"):
         row = rows[f"published {part}"]

@@ -79,7 +79,9 @@ def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
         result = run(predictor, cases(snapshot, limit=12)).table
         assert result["ok"].all()
         assert result["note"].str.contains("out of fold").all()
-        left_out = {kept.stimulus: kept.values["valence"] for kept in made.model.out_of_fold.values()}
+        left_out = {
+            retained.stimulus: retained.values["valence"] for retained in made.model.out_of_fold.values()
+        }
         for stimulus, value, low, high in result.select("stimulus", "value", "low", "high").iter_rows():
             assert value == pytest.approx(left_out[stimulus])
             assert 1 <= low <= value <= high <= 9
@@ -108,8 +110,8 @@ def test_embeddings_are_made_once(tmp_path: Path) -> None:
     again = gather(snapshot, RECIPES["digits"], policy="none", cache=cache)
     assert Digits.looks == before + 24
     assert np.array_equal(first.features["digits"], again.features["digits"])
-    kept = sorted((tmp_path / "features").rglob("*.npz"))[0]
-    kept.write_bytes(kept.read_bytes()[:50])
+    retained = sorted((tmp_path / "features").rglob("*.npz"))[0]
+    retained.write_bytes(retained.read_bytes()[:50])
     gather(snapshot, RECIPES["digits"], policy="none", cache=cache)
     assert Digits.looks == before + 25
 

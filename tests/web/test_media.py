@@ -48,9 +48,9 @@ def content(collection: Collection, address: str) -> bytes:
 
 def path_of(collection: Collection, address: str) -> Path:
     media = Blinding(SECRET, collection.study).media_of(address.removeprefix("/media/"))
-    found = collection.media(str(media))
-    assert found is not None
-    return found.path
+    result = collection.media(str(media))
+    assert result is not None
+    return result.path
 
 
 def test_the_whole_file(client: TestClient, address: str, content: bytes) -> None:
@@ -108,11 +108,11 @@ def test_no_other_file_can_be_had(client: TestClient, name: str) -> None:
 
 def test_a_file_that_is_gone_is_told(client: TestClient, collection: Collection, address: str) -> None:
     path = path_of(collection, address)
-    kept = path.read_bytes()
+    retained = path.read_bytes()
     path.unlink()
     try:
         response = client.get(address)
         assert response.status_code == 404
         assert response.json()["problem"] == "The media file is missing."
     finally:
-        path.write_bytes(kept)
+        path.write_bytes(retained)

@@ -56,6 +56,6 @@ def test_no_template_prints_a_method(path: Path) -> None:
     tree = jinja2.Environment().parse(path.read_text(encoding="utf-8"))
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     web = "web" in path.relative_to(SOURCE).parts
-    for found in tree.find_all(nodes.Getattr):
-        if found.attr in METHODS:
-            assert web or id(found) in called, f"{path.name}:{found.lineno} .{found.attr}"
+    for result in tree.find_all(nodes.Getattr):
+        if result.attr in METHODS:
+            assert web or id(result) in called, f"{path.name}:{result.lineno} .{result.attr}"

@@ -60,14 +60,14 @@ def analyze(
     with screen.progress_bar(f"reading {source}") as report:
         formats = layout.formats_of(candidates(source)) if layout and format is None else ()
         snapshots = [read_source(source, name, parse_map(map or []), report) for name in formats or (format,)]
-        said = _write(
+        answer = _write(
             snapshots,
             out,
             AnalyzeOptions(policy=policy, seed=seed, covariates=tuple(covariate or ()), by=by),
             report,
             layout,
         )
-    for sentence in said:
+    for sentence in answer:
         screen.out.print(f"• {sentence}", markup=False)
     screen.out.print(
         f"Report: {', '.join(str(path) for path in sorted(out.rglob('report.html')))}", markup=False
@@ -86,9 +86,9 @@ def _write(
     from heartfelt.files import TemporaryFolder, whole_folder
     from heartfelt.report import write_analysis
 
-    room = TemporaryFolder()
+    space = TemporaryFolder()
     if layout is not None:
-        layout.write_analysis(snapshots, room.path)
+        layout.write_analysis(snapshots, space.path)
     analyses = [run(snapshot, options, report) for snapshot in snapshots]
     if len(analyses) == 1:
         write_analysis(analyses[0], out, progress=report)
@@ -96,7 +96,7 @@ def _write(
         with whole_folder(out) as scratch:
             for analysis in analyses:
                 write_analysis(analysis, scratch / analysis.snapshot.study.name, progress=report)
-    for made in room.path.iterdir():
+    for made in space.path.iterdir():
         shutil.move(made, out / made.name)
     return [sentence for analysis in analyses for sentence in analysis.summary.verdict]
 

@@ -140,11 +140,11 @@ def score(demo: Demo) -> str:
         made = run_bench(demo.frozen(), demo.predictors, demo.folder / "bench", options, report)
     first = made.scores.tasks[0]
     best = made.scores.leader(first.id)
-    found = None if best is None else made.scores.find(first.id, best.model)
-    said = f"; no predictor beats chance on {first.id}"
-    if best is not None and found is not None:
-        said = f"; best on {first.id}: {best.model}, {found.with_failures}, ceiling {found.ceiling}"
-    return f"{len(demo.predictors)} predictors{said}; {demo.folder / 'bench' / 'report.html'}"
+    result = None if best is None else made.scores.find(first.id, best.model)
+    answer = f"; no predictor beats chance on {first.id}"
+    if best is not None and result is not None:
+        answer = f"; best on {first.id}: {best.model}, {result.with_failures}, ceiling {result.ceiling}"
+    return f"{len(demo.predictors)} predictors{answer}; {demo.folder / 'bench' / 'report.html'}"
 
 
 STAGES: tuple[Stage, ...] = (

@@ -49,11 +49,11 @@ def _media(snapshot: Snapshot) -> None:
     stimuli = snapshot.stimuli
     if "found" not in stimuli.columns:
         return
-    found = stimuli.filter(pl.col("found"))
-    facts = f"  media: {found.height:,} of {stimuli.height:,} found"
-    if "duration" in found.columns and found["duration"].drop_nulls().len():
-        rates = ", ".join(f"{rate / 1000:g} kHz" for rate in found["rate"].drop_nulls().unique().sort())
-        lengths = found["duration"].drop_nulls().to_list()
+    result = stimuli.filter(pl.col("found"))
+    facts = f"  media: {result.height:,} of {stimuli.height:,} found"
+    if "duration" in result.columns and result["duration"].drop_nulls().len():
+        rates = ", ".join(f"{rate / 1000:g} kHz" for rate in result["rate"].drop_nulls().unique().sort())
+        lengths = result["duration"].drop_nulls().to_list()
         facts += f", {min(lengths):.3g} to {max(lengths):.4g} s, {rates}"
     out.print(facts)
     lost = stimuli.filter(~pl.col("found").fill_null(False))["stimulus"].to_list()

@@ -100,15 +100,15 @@ def _run(
     must_be_free(out)
     with screen.progress_bar(f"reading {source}") as report:
         snapshot = read_source(source, format, parse_map(given), report)
-        found = run(snapshot, options, report)
+        result = run(snapshot, options, report)
         with whole_folder(out) as made:
             if keep:
-                found.model.write(made, replace=True)
-            write_evaluation(found, made if not keep else made / "evaluation")
-    for line in evaluation_table(found.evaluation.rows):
+                result.model.write(made, replace=True)
+            write_evaluation(result, made if not keep else made / "evaluation")
+    for line in evaluation_table(result.evaluation.rows):
         screen.out.print(line, markup=False)
-    screen.out.print(found.material.grouping.words, markup=False)
-    for note in _notes(len(found.material.stimuli), found.material.ledger.height):
+    screen.out.print(result.material.grouping.words, markup=False)
+    for note in _notes(len(result.material.stimuli), result.material.ledger.height):
         screen.out.print(note, markup=False)
     screen.out.print(f"{'Model' if keep else 'Evaluation'}: {out}", markup=False)
 

@@ -112,19 +112,19 @@ class Ray(Engine):
     def _capacity(self) -> int:
         """How many workers the cluster's machines have room for, each on one of them."""
         there = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        room = 0
+        space = 0
         for node in there:
-            rooms = [int(node.get("CPU", 0.0) // self._cpus)] if self._cpus else []
-            rooms += [int(node.get("GPU", 0.0) // self._gpus)] if self._gpus else []
-            room += min(rooms, default=1)
-        if room < 1:
+            spaces = [int(node.get("CPU", 0.0) // self._cpus)] if self._cpus else []
+            spaces += [int(node.get("GPU", 0.0) // self._gpus)] if self._gpus else []
+            space += min(spaces, default=1)
+        if space < 1:
             largest = max((node.get("CPU", 0.0) for node in there), default=0.0)
             gpus = max((node.get("GPU", 0.0) for node in there), default=0.0)
             raise InputError(
                 f"The cluster has no room for a worker with {self._cpus:g} CPUs and {self._gpus:g} GPUs.",
                 f"Ask for less: its machines have up to {largest:g} CPUs and {gpus:g} GPUs.",
             )
-        return room
+        return space
 
 
 class SentMedia(Media):

@@ -85,8 +85,8 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
     n = item.size
     mask = np.zeros(width, np.uint64)
     suspects = np.empty(n // 8 + 16, np.int64)
-    room = uint64(suspects.size)
-    found = uint64(0)
+    space = uint64(suspects.size)
+    result = uint64(0)
     for k in range(n):
         i = uint64(item[k] - low)
         r = uint64(rater[k] - rater_low)
@@ -95,12 +95,12 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
         bits = (uint64(1) << (h >> uint64(58))) | (uint64(1) << ((h >> uint64(52)) & uint64(63)))
         m = mask[i]
         if m & bits == bits:
-            if found == room:
+            if result == space:
                 return -2
-            suspects[found] = k
-            found += uint64(1)
+            suspects[result] = k
+            result += uint64(1)
         mask[i] = m | bits
-    return _earlier(item, low, width, rater, rater_low, suspects[:found], uint64(seen.size))
+    return _earlier(item, low, width, rater, rater_low, suspects[:result], uint64(seen.size))
 
 
 @njit(cache=True)
@@ -126,12 +126,12 @@ def _earlier(item, low, width, rater, rater_low, suspects, people):
         slots[at] = key
     # Gathering first, without a branch, spares a million guesses of which few ratings are on flagged items.
     near = np.empty(item.size + 1, np.int32)
-    found = uint64(0)
+    result = uint64(0)
     for k in range(item.size):
-        near[found] = k
-        found += uint64(flagged[uint64(item[k] - low)])
+        near[result] = k
+        result += uint64(flagged[uint64(item[k] - low)])
     at_suspect = 0
-    for k in near[:found]:
+    for k in near[:result]:
         if at_suspect < suspects.size and suspects[at_suspect] == k:
             at_suspect += 1
             continue

@@ -57,7 +57,7 @@ def clicks(beats: float) -> npt.NDArray[np.float64]:
 
 
 def tones(*hertz: float) -> npt.NDArray[np.float64]:
-    return np.asarray(sum(0.1 * np.sin(2 * np.pi * one * k * TIME) / k for one in hertz for k in (1, 2, 3)))
+    return np.asarray(sum(0.1 * np.sin(2 * np.pi * each * k * TIME) / k for each in hertz for k in (1, 2, 3)))
 
 
 def test_louder_is_louder_by_as_much() -> None:
@@ -74,11 +74,11 @@ def test_higher_is_brighter_and_noise_is_flatter() -> None:
 
 @pytest.mark.parametrize("beats", [90, 120, 150])
 def test_the_tempo_of_clicks(beats: int) -> None:
-    found = read(clicks(beats))
-    assert 120 * 2 ** found["pulse_tempo"] == pytest.approx(beats, rel=0.04)
-    assert found["pulse_clarity"] > 0.5
+    result = read(clicks(beats))
+    assert 120 * 2 ** result["pulse_tempo"] == pytest.approx(beats, rel=0.04)
+    assert result["pulse_clarity"] > 0.5
     # A click that falls between two frames may count twice.
-    assert 0.7 * beats / 60 < found["pulse_density"] < 2 * beats / 60
+    assert 0.7 * beats / 60 < result["pulse_density"] < 2 * beats / 60
 
 
 def test_major_leads_in_major_and_minor_in_minor() -> None:
@@ -100,18 +100,18 @@ CHORDS = {
 @pytest.mark.parametrize("root", [220.0, 277.18])
 def test_a_chord_is_told_by_its_kind(kind: str, root: float) -> None:
     hertz = [root * 2 ** (step / 12) for step in CHORDS[kind]]
-    found = chords(np.asarray(sum(0.1 * np.sin(2 * np.pi * one * TIME) for one in hertz)))
-    assert found[f"{kind}_share"] == 1.0
-    assert max(CHORDS, key=lambda name: found[f"{name}_fit"]) == kind
-    assert (found["chord_changes"], found["change_mean"]) == pytest.approx((0.0, 0.0), abs=0.01)
+    result = chords(np.asarray(sum(0.1 * np.sin(2 * np.pi * each * TIME) for each in hertz)))
+    assert result[f"{kind}_share"] == 1.0
+    assert max(CHORDS, key=lambda name: result[f"{name}_fit"]) == kind
+    assert (result["chord_changes"], result["change_mean"]) == pytest.approx((0.0, 0.0), abs=0.01)
 
 
 def test_a_key_is_the_same_on_every_root() -> None:
     steps = (0, 4, 7, 5, 9, 12, 7, 11)
-    found = [chords(tones(*(root * 2 ** (step / 12) for step in steps))) for root in (220.0, 293.66)]
+    results = [chords(tones(*(root * 2 ** (step / 12) for step in steps))) for root in (220.0, 293.66)]
     for name in features.HARMONY_NAMES[:12]:
-        assert found[0][name] == pytest.approx(found[1][name], abs=0.03)
-    assert found[0]["tone_00"] > found[0]["tone_01"]
+        assert results[0][name] == pytest.approx(results[1][name], abs=0.03)
+    assert results[0]["tone_00"] > results[0]["tone_01"]
 
 
 def test_chords_that_change_are_told_from_one_that_stays() -> None:
@@ -132,7 +132,7 @@ def test_close_tones_are_rough_and_a_fifth_is_not() -> None:
 
 
 def test_a_beat_repeats_at_its_own_lag() -> None:
-    found = onsets(clicks(120))
+    result = onsets(clicks(120))
     lags = [
         int(name.removeprefix("all_repeat_"))
         for name in features.RHYTHM_NAMES
@@ -140,9 +140,9 @@ def test_a_beat_repeats_at_its_own_lag() -> None:
     ]
     # Half a second is 31.25 frames.
     own = max(lag for lag in lags if lag <= 31)
-    shorter = [found[f"all_repeat_{lag:03d}"] for lag in lags if lag < own - 8]
-    assert found[f"all_repeat_{own:03d}"] > 0.5 > max(shorter)
-    assert 0 < found["all_rare"] < 0.2
+    shorter = [result[f"all_repeat_{lag:03d}"] for lag in lags if lag < own - 8]
+    assert result[f"all_repeat_{own:03d}"] > 0.5 > max(shorter)
+    assert 0 < result["all_rare"] < 0.2
 
 
 def test_the_top_of_a_sound_is_found_at_any_rate() -> None:
@@ -182,9 +182,9 @@ def _blocks(total: int, size: int) -> Iterator[Array]:
 )
 def test_windows_hold_everything_once(seconds: float, lengths: list[float]) -> None:
     for size in (7_777, 160_000, 1_000_000):
-        found = list(windows(_blocks(int(seconds * RATE), size), RATE))
-        assert [len(one) / RATE for one in found] == pytest.approx(lengths)
-        assert np.array_equal(np.concatenate(found), np.arange(int(seconds * RATE), dtype=np.float32))
+        result = list(windows(_blocks(int(seconds * RATE), size), RATE))
+        assert [len(each) / RATE for each in result] == pytest.approx(lengths)
+        assert np.array_equal(np.concatenate(result), np.arange(int(seconds * RATE), dtype=np.float32))
 
 
 def test_blocks_cover_every_column() -> None:

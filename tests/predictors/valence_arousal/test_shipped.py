@@ -20,23 +20,23 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "valence-arousal.md"
 def test_it_is_small_and_whole() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 3_000_000
     model = shipped()
-    assert [one.question for one in model.outputs] == ["valence", "arousal"]
-    assert all(one.bounds == (1.0, 9.0) and one.confidence == 0.9 for one in model.outputs)
+    assert [output.question for output in model.outputs] == ["valence", "arousal"]
+    assert all(output.bounds == (1.0, 9.0) and output.confidence == 0.9 for output in model.outputs)
     assert model.facts["policy"] == "default"
     assert model.facts["panel"]["dropped"] == 19
     assert len(model.out_of_fold) == model.facts["stimuli"]
 
 
 def test_it_reaches_what_was_aimed_for() -> None:
-    found = {
+    results = {
         (row["question"], row["protocol"]): row["pearson"]["value"]
         for row in shipped().facts["evaluation"]
         if row["raters"] == "screened"
     }
     for question, five, out, within in (("valence", 0.77, 0.72, 0.38), ("arousal", 0.83, 0.83, 0.46)):
-        assert found[question, "five-fold"] > five
-        assert found[question, "leave-one-system-out"] > out - 0.005
-        assert found[question, "within-cells"] > within
+        assert results[question, "five-fold"] > five
+        assert results[question, "leave-one-system-out"] > out - 0.005
+        assert results[question, "within-cells"] > within
 
 
 def test_the_page_holds_its_table_and_its_credit() -> None:
@@ -53,12 +53,12 @@ def test_the_kept_predictions_go_with_the_labels(shared_data: Path) -> None:
 
     published = pl.read_csv(shared_data / "aimoclips" / "clips_metadata.csv")
     means = {row["audio_file"]: row for row in published.iter_rows(named=True)}
-    kept = [one for one in shipped().out_of_fold.values() if one.stimulus in means]
-    assert len(kept) > 700
+    retained = [each for each in shipped().out_of_fold.values() if each.stimulus in means]
+    assert len(retained) > 700
     for question, least in (("valence", 0.76), ("arousal", 0.81)):
-        said = [one.values[question] for one in kept]
-        truth = [float(means[one.stimulus][question]) for one in kept]
-        assert np.corrcoef(said, truth)[0, 1] > least
+        answers = [each.values[question] for each in retained]
+        truth = [float(means[each.stimulus][question]) for each in retained]
+        assert np.corrcoef(answers, truth)[0, 1] > least
 
 
 @pytest.mark.usefixtures("musicnn")
@@ -87,21 +87,25 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
 
     snapshot = heartfelt.read(shared_data / "aimoclips")
     ratings = first_answers(screen(snapshot, "default").snapshot()).drop("known")
-    kept = list(shipped().out_of_fold.values())
-    said = pl.DataFrame(
-        [{"stimulus": one.stimulus, "question": q, "value": v} for one in kept for q, v in one.values.items()]
+    retained = list(shipped().out_of_fold.values())
+    answer = pl.DataFrame(
+        [
+            {"stimulus": each.stimulus, "question": q, "value": v}
+            for each in retained
+            for q, v in each.values.items()
+        ]
     )
     references = {name: dict(snapshot.study.reference(name)) for name in ("valence", "arousal")}
     middle = {"valence": 5.0, "arousal": 5.0}
 
     def worked_out(rated: pl.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
-        found: Any = to_json(
-            predicted_conveyance(Evidence(snapshot.stimuli, said, references, middle, rated))
+        result: Any = to_json(
+            predicted_conveyance(Evidence(snapshot.stimuli, answer, references, middle, rated))
         )
-        return {(row["system"], row["question"]): row for row in found["deviation_by_system"]}
+        return {(row["system"], row["question"]): row for row in result["deviation_by_system"]}
 
     whole = worked_out(ratings)
-    few = stream(0, "few").choice(sorted(one.stimulus for one in kept), 144, replace=False)
+    few = stream(0, "few").choice(sorted(each.stimulus for each in retained), 144, replace=False)
     hits, widths = [], []
     for key, row in worked_out(ratings.filter(pl.col("stimulus").is_in(list(few)))).items():
         powered, alone = row["deviation"], row["ratings_alone"]

@@ -73,10 +73,10 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.usefixtures("musicnn")
 def test_speech_tones_and_noise_are_flagged(foreign: Path) -> None:
-    for one in predict([foreign]):
-        assert one.flag == "unlike training", (one.file, one.flag)
-        assert any("unlike the music it was trained on" in words for words in one.warnings)
-        plain = json.loads(json.dumps(one.to_json(), allow_nan=False))
+    for each in predict([foreign]):
+        assert each.flag == "unlike training", (each.file, each.flag)
+        assert any("unlike the music it was trained on" in words for words in each.warnings)
+        plain = json.loads(json.dumps(each.to_json(), allow_nan=False))
         assert plain["flag"] == "unlike training"
         for question in ("valence", "arousal"):
             assert (plain[question]["low"], plain[question]["high"]) == (1.0, 9.0)
@@ -99,10 +99,10 @@ def test_music_is_not_flagged(shared_data: Path) -> None:
     """One clip of every system, some of them without labels and so unseen."""
     folders = sorted((shared_data / "aimoclips" / "music_clips").iterdir())
     files = [sorted(folder.iterdir())[at] for at, folder in enumerate(folders)]
-    found = predict(files)
-    assert [one.flag for one in found] == [None] * len(files)
-    for one in found:
-        for values in one.values.values():
+    result = predict(files)
+    assert [entry.flag for entry in result] == [None] * len(files)
+    for each in result:
+        for values in each.values.values():
             assert values["high"] - values["low"] < 6
 
 
@@ -113,8 +113,8 @@ def test_a_very_short_clip_is_flagged(tmp_path: Path) -> None:
     short, silent = (predict([tmp_path / f"{name}.wav"])[0] for name in ("short", "silent"))
     assert short.flag == "too short"
     assert silent.flag == "silent"
-    for one in (short, silent):
-        assert (one.values["valence"]["low"], one.values["valence"]["high"]) == (1.0, 9.0)
+    for each in (short, silent):
+        assert (each.values["valence"]["low"], each.values["valence"]["high"]) == (1.0, 9.0)
 
 
 def melody() -> Sound:
@@ -173,4 +173,4 @@ def test_intervals_of_left_out_systems_hold_what_they_promise() -> None:
 def test_the_shipped_head_itself_is_unchanged() -> None:
     assert shipped().hash[:16] == "fa4b435b931308c6"
     assert shipped().domain is not None
-    assert pl.Series([one.slope for one in shipped().outputs]).is_between(0.0, 1.5).all()
+    assert pl.Series([output.slope for output in shipped().outputs]).is_between(0.0, 1.5).all()

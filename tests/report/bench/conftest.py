@@ -26,13 +26,13 @@ def told(snapshot: Snapshot) -> pl.DataFrame:
     for model, noise in (("good <one>", 0.5), ("poor", 2.0), ("flat", None)):
         rows = []
         for k, row in enumerate(held.iter_rows(named=True)):
-            said = 5.0 if noise is None else float(row["value"] + draw.normal(0, noise))
+            answer = 5.0 if noise is None else float(row["value"] + draw.normal(0, noise))
             gone = model == "poor" and k % 9 == 0
             rows.append(
                 {
                     "stimulus": row["stimulus"],
                     "question": row["question"],
-                    **({"problem": "HTTP 500"} if gone else {"value": said}),
+                    **({"problem": "HTTP 500"} if gone else {"value": answer}),
                 }
             )
         tables.append(made.predictions(model, rows))
@@ -71,9 +71,9 @@ def sided(tmp_path_factory: pytest.TempPathFactory) -> Path:
         chance = float(1 / (1 + np.exp(-(2 * value - 1.2 + draw.normal()))))
         shares = made.shares({"no": 1 - chance, "weak": chance / 2, "strong": chance / 2})
         chances.append({**key, "value": float(chance > 0.5), "shares": shares})
-    said = pl.concat([made.predictions("similar", scores), made.predictions("likely", chances)])
-    found = score(snapshot, said, ScoreOptions(resamples=200, ceilings=False))
-    return write_bench(found, said, tmp_path_factory.mktemp("bench") / "two")
+    answer = pl.concat([made.predictions("similar", scores), made.predictions("likely", chances)])
+    result = score(snapshot, answer, ScoreOptions(resamples=200, ceilings=False))
+    return write_bench(result, answer, tmp_path_factory.mktemp("bench") / "two")
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +87,6 @@ def worded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows += [
         {"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song number {k}"} for k in range(25)
     ]
-    said = made.predictions("talker", rows)
-    found = score(snapshot, said, ScoreOptions(resamples=200, ceilings=False))
-    return write_bench(found, said, tmp_path_factory.mktemp("bench") / "three")
+    answer = made.predictions("talker", rows)
+    result = score(snapshot, answer, ScoreOptions(resamples=200, ceilings=False))
+    return write_bench(result, answer, tmp_path_factory.mktemp("bench") / "three")

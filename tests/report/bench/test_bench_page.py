@@ -35,8 +35,8 @@ def page(browser: Browser, folder: Path) -> Iterator[Watched]:
 def data_of(folder: Path) -> dict[str, Any]:
     html = (folder / "report.html").read_text(encoding="utf-8")
     start = html.index(">", html.index('id="report-data"')) + 1
-    found: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
-    return found
+    results: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
+    return results
 
 
 def test_every_figure_is_drawn(page: Watched, folder: Path) -> None:
@@ -123,11 +123,13 @@ def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
     assert names == {
         "predictions.parquet", "predictions.csv", "scores.json", "scores.csv", "items.parquet", "ledger.csv", "report.html",
     }  # fmt: skip
-    said = json.loads(
+    answer = json.loads(
         (folder / "scores.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON")
     )
-    assert said["coverage"]["poor"]["valence"]["problems"] == {"HTTP 500": 4}
-    assert {one["estimate"].get("why_missing") for one in said["scores"] if one["estimate"]["value"] is None}
+    assert answer["coverage"]["poor"]["valence"]["problems"] == {"HTTP 500": 4}
+    assert {
+        each["estimate"].get("why_missing") for each in answer["scores"] if each["estimate"]["value"] is None
+    }
     frame = PREDICTIONS.check(pl.read_parquet(folder / "predictions.parquet"), "file")
     assert frame.height == 3 * 72
     with (folder / "scores.csv").open(newline="") as lines:
@@ -135,9 +137,9 @@ def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
 
 
 def test_the_verdict_says_who_leads_and_what_failed(numbered: Scores) -> None:
-    said = sentences(numbered, numbered.tasks[0])
-    assert said[0].startswith("valence: good <one> has the best Pearson correlation")
-    assert any("poor failed on 4 items of 36" in sentence for sentence in said)
+    answer = sentences(numbered, numbered.tasks[0])
+    assert answer[0].startswith("valence: good <one> has the best Pearson correlation")
+    assert any("poor failed on 4 items of 36" in sentence for sentence in answer)
 
 
 def test_what_is_no_scores_file_is_refused(tmp_path: Path) -> None:

@@ -30,12 +30,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory, sounding: Snapshot, folder: P
     home = tmp_path_factory.mktemp("runs")
     shutil.copytree(folder, home / "first")
     shutil.copytree(sided, home / "deep" / "other study")
-    said = (
+    answer = (
         told(sounding)
         .filter(pl.col("model") != "flat")
         .with_columns(pl.col("model").replace({"good <one>": "newcomer"}))
     )
-    write_bench(score(sounding, said, FEW), said, home / "second")
+    write_bench(score(sounding, answer, FEW), answer, home / "second")
     return home
 
 
@@ -47,7 +47,7 @@ def site(runs: Path) -> Path:
 def test_models_of_all_runs_are_ranked_together(site: Path, numbered: Scores) -> None:
     boards = json.loads((site / "leaderboard.json").read_text())["boards"]
     assert len(boards) == 2
-    board = next(one for one in boards if one["source"] == numbered.hash)
+    board = next(each for each in boards if each["source"] == numbered.hash)
     ranks = {rank["model"]: rank for rank in board["ranks"] if rank["task"] == "valence"}
     assert set(ranks) == {"good <one>", "poor (first)", "poor (second)", "flat", "newcomer"}
     # The newcomer says what the good model said, and one poor model what the other did.

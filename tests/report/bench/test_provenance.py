@@ -39,22 +39,24 @@ def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path
     spec = f"file:{answers}"
     options = BenchOptions(ScoreOptions(seed=7, ceilings=False, interval_confidence=0.8))
     run_bench(snapshot, [spec, "sham"], tmp_path / "out", options)
-    said = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert said["heartfelt_version"] == __version__
-    assert said["source"] == snapshot.hash
-    assert said["options"]["seed"] == 7
-    info = said["model_info"][spec]
+    answer = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert answer["heartfelt_version"] == __version__
+    assert answer["source"] == snapshot.hash
+    assert answer["options"]["seed"] == 7
+    info = answer["model_info"][spec]
     assert (info["spec"], info["predictor"]) == (spec, "file")
     assert info["hash"] == hashlib.sha256(answers.read_bytes()).hexdigest()
-    assert said["model_info"]["sham"]["identity"] == "sham clap-sham-v1"
+    assert answer["model_info"]["sham"]["identity"] == "sham clap-sham-v1"
     page = (tmp_path / "out" / "report.html").read_text()
     assert f"Scored by heartfelt {__version__}" in page
-    scores = {one["metric"]: one for one in said["scores"] if one["model"] == spec and one["level"] == "item"}
+    scores = {
+        each["metric"]: each for each in answer["scores"] if each["model"] == spec and each["level"] == "item"
+    }
     assert scores["interval_coverage"]["estimate"]["value"] == 1.0
     assert scores["interval_coverage"]["estimate"]["low"] < 1
     assert scores["interval_width"]["estimate"]["value"] == pytest.approx(2.0)
     assert scores["interval_score"]["estimate"]["value"] == pytest.approx(2.0)
-    assert said["details"]["valence"]["models"][spec]["intervals"]["confidence"] == 0.8
+    assert answer["details"]["valence"]["models"][spec]["intervals"]["confidence"] == 0.8
     assert "coverage of the predictor&#39;s intervals" in page
 
 

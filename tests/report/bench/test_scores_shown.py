@@ -25,11 +25,13 @@ class Bench:
         self.items = pl.read_parquet(folder / "items.parquet")
 
     def scores(self, **where: Any) -> list[dict[str, Any]]:
-        return [one for one in self.said["scores"] if all(one[key] == value for key, value in where.items())]
+        return [
+            each for each in self.said["scores"] if all(each[key] == value for key, value in where.items())
+        ]
 
     def headline(self, task: dict[str, Any], model: str) -> dict[str, Any]:
-        found, *_ = self.scores(task=task["task"], model=model, metric=task["headline"], level="item")
-        return found
+        result, *_ = self.scores(task=task["task"], model=model, metric=task["headline"], level="item")
+        return result
 
     def title(self, metric: str) -> str:
         return str(self.said["metrics"][metric]["title"])
@@ -66,22 +68,22 @@ def test_the_leaderboard_table(which: str, request: pytest.FixtureRequest) -> No
         ranks.sort(key=lambda rank: (rank["place"] is None, rank["place"] or 0))
         assert [cells[0].text for cells in table.rows] == [rank["model"] for rank in ranks]
         for cells, rank in zip(table.rows, ranks, strict=True):
-            row, found = shown(table, cells), bench.headline(task, rank["model"])
+            row, result = shown(table, cells), bench.headline(task, rank["model"])
             assert row["rank"].text == rank_range(rank)
-            holds(row[bench.title(task["headline"])], found["with_failures"])
+            holds(row[bench.title(task["headline"])], result["with_failures"])
             covered = bench.said["coverage"][rank["model"]][task["task"]]
             assert row["answered"].text == f"{number(covered['answered'])} of {number(covered['items'])}"
             if covered["answered"] < covered["items"]:
-                holds(row["on answered items only"], found["estimate"])
+                holds(row["on answered items only"], result["estimate"])
             else:
                 assert row["on answered items only"].text == "the same"
-            holds(row["over systems"], found["over_systems"])
-            holds(row["chance"], found["chance"])
+            holds(row["over systems"], result["over_systems"])
+            holds(row["chance"], result["chance"])
             share = row["share of the way from chance to the ceiling"]
             if rank.get("beats_chance") is False:
                 assert share.text == "does not beat chance"
             else:
-                holds(share, found["of_ceiling"])
+                holds(share, result["of_ceiling"])
             over = rank.get("over_systems") or {}
             assert row["rank for other systems"].text == rank_range({"best": None, "worst": None, **over})
             if task["kind"] == "numbers":
@@ -96,9 +98,9 @@ def test_every_score(which: str, request: pytest.FixtureRequest) -> None:
         table = bench.page.table(f"{task['task'].replace('_', ' ')}: every score")
         mine = bench.scores(task=task["task"])
         assert len(table.rows) == len(mine)
-        for cells, one in zip(table.rows, mine, strict=True):
+        for cells, each in zip(table.rows, mine, strict=True):
             row = shown(table, cells)
-            assert (row["model"].text, row["metric"].text) == (one["model"], bench.title(one["metric"]))
+            assert (row["model"].text, row["metric"].text) == (each["model"], bench.title(each["metric"]))
             for column, key in (
                 ("score, failures counted", "with_failures"),
                 ("on answered items only", "estimate"),
@@ -107,7 +109,7 @@ def test_every_score(which: str, request: pytest.FixtureRequest) -> None:
                 ("ceiling", "ceiling"),
                 ("share of the way from chance to the ceiling", "of_ceiling"),
             ):
-                holds(row[column], one.get(key))
+                holds(row[column], each.get(key))
 
 
 def test_pairs_of_models(numbers: Bench) -> None:
@@ -141,24 +143,26 @@ def test_pairs_of_models(numbers: Bench) -> None:
 def test_slices_and_coverage(numbers: Bench) -> None:
     task = numbers.said["tasks"][0]
     mine = [
-        one
-        for one in numbers.said["slices"]
-        if one["task"] == task["task"] and one["metric"] == task["headline"] and one["column"] == "system"
+        entry
+        for entry in numbers.said["slices"]
+        if entry["task"] == task["task"]
+        and entry["metric"] == task["headline"]
+        and entry["column"] == "system"
     ]
     tables = [
         t for c, t in numbers.page.tables.items() if c == f"{numbers.title(task['headline'])} by system"
     ]
-    for one in mine:
-        row = tables[-1].row(one["value"])
-        assert row["items"].text == number(one["n_items"])
-        assert one["model"] in row
+    for each in mine:
+        row = tables[-1].row(each["value"])
+        assert row["items"].text == number(each["n_items"])
+        assert each["model"] in row
     coverage = numbers.page.table("Coverage")
     for model, tasks in numbers.said["coverage"].items():
-        for name, found in tasks.items():
+        for name, result in tasks.items():
             row = coverage.row(model, name)
-            assert row["items"].text == number(found["items"])
-            assert row["answered"].text == number(found["answered"])
-            assert row["without label"].text == number(found["without_label"])
+            assert row["items"].text == number(result["items"])
+            assert row["answered"].text == number(result["answered"])
+            assert row["without label"].text == number(result["without_label"])
     assert coverage.row("poor", "valence")["why not answered"].text == "HTTP 500 (4)"
 
 
@@ -180,11 +184,11 @@ def test_the_figure_of_the_leaderboard(numbers: Bench) -> None:
     for place, task in enumerate(numbers.said["tasks"]):
         (panel,) = numbers.page.data["figures"][f"leaderboard-{place}"]["panels"]
         for row in panel["rows"]:
-            found = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))[
+            result = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))[
                 "with_failures"
             ]
-            assert (row["value"], row["low"], row["high"]) == (found["value"], found["low"], found["high"])
-            assert row["words"].split("\n")[1] == estimate(found, 2)
+            assert (row["value"], row["low"], row["high"]) == (result["value"], result["low"], result["high"])
+            assert row["words"].split("\n")[1] == estimate(result, 2)
         values = [row["value"] for row in panel["rows"]]
         assert values == sorted(values, reverse=True)
         held = numbers.headline(task, "good <one>")
@@ -194,8 +198,10 @@ def test_the_figure_of_the_leaderboard(numbers: Bench) -> None:
         assert held["chance"]["value"] in at
         (shares,) = numbers.page.data["figures"][f"shares-{place}"]["panels"]
         for row in shares["rows"]:
-            found = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))["of_ceiling"]
-            assert (row["value"], row["low"], row["high"]) == (found["value"], found["low"], found["high"])
+            result = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))[
+                "of_ceiling"
+            ]
+            assert (row["value"], row["low"], row["high"]) == (result["value"], result["low"], result["high"])
         assert [(line["at"], line["label"]) for line in shares["lines"]] == [
             (0.0, "chance"),
             (1.0, "ceiling"),
@@ -215,7 +221,7 @@ def test_the_scatter_is_prediction_and_label(numbers: Bench) -> None:
 def test_calibration_and_confusion(sides: Bench) -> None:
     detail = sides.said["details"][sides.said["tasks"][0]["task"]]["models"]["likely"]
     (panel,) = sides.page.data["figures"]["calibration-0"]["panels"]
-    bins = [one for one in detail["calibration"]["bins"] if one["n"]]
+    bins = [each for each in detail["calibration"]["bins"] if each["n"]]
     assert [(p["x"], p["y"], p["yl"], p["yh"]) for p in panel["points"]] == [
         (b["mean_probability"], b["share_true"]["value"], b["share_true"]["low"], b["share_true"]["high"])
         for b in bins
@@ -296,8 +302,8 @@ def test_a_run_links_to_its_own_report_outside_the_site(site: Path) -> None:
 def test_the_layout_of_scores_is_checked(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "old")
     path = tmp_path / "old" / "scores.json"
-    said = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**said, "heartfelt_scores": 2}), encoding="utf-8")
+    answer = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**answer, "heartfelt_scores": 2}), encoding="utf-8")
     with pytest.raises(InputError, match="layout 2"):
         write_leaderboard(tmp_path)
 

@@ -24,19 +24,19 @@ def ratings(groups: dict[str, list[float]]) -> tuple[list[int], list[str], list[
 
 
 def test_mean_with_sample_standard_error_and_t_interval() -> None:
-    found = aggregate.mean(*ratings({"x": [1.0, 2.0, 4.0, 5.0], "y": [7.0]}))
-    assert found.values.tolist() == [3.0, 7.0]
-    assert found.standard_errors[0] == pytest.approx(np.std([1, 2, 4, 5], ddof=1) / 2)
-    assert found.counts.tolist() == [4, 1]
-    x = found.estimate("x")
+    result = aggregate.mean(*ratings({"x": [1.0, 2.0, 4.0, 5.0], "y": [7.0]}))
+    assert result.values.tolist() == [3.0, 7.0]
+    assert result.standard_errors[0] == pytest.approx(np.std([1, 2, 4, 5], ddof=1) / 2)
+    assert result.counts.tolist() == [4, 1]
+    x = result.estimate("x")
     assert x.high is not None
-    assert x.high - 3.0 == pytest.approx(3.182446 * found.standard_errors[0], rel=1e-6)
-    y = found.estimate("y")
+    assert x.high - 3.0 == pytest.approx(3.182446 * result.standard_errors[0], rel=1e-6)
+    y = result.estimate("y")
     assert y.low is None
     assert y.why_no_interval == "one rating has no spread"
-    assert found.to_json()["items"][1]["standard_error"] is None
+    assert result.to_json()["items"][1]["standard_error"] is None
     with pytest.raises(InputError, match="no item 'z'"):
-        found.estimate("z")
+        result.estimate("z")
 
 
 def enumerated(values: list[float]) -> float:
@@ -56,20 +56,20 @@ def enumerated(values: list[float]) -> float:
     ],
 )
 def test_median_error_is_the_whole_bootstrap(values: list[float]) -> None:
-    found = aggregate.median(*ratings({"x": values, "y": [1.0]}))
-    assert found.values[0] == np.median(values)
-    assert found.standard_errors[0] == pytest.approx(enumerated(values), rel=1e-10)
-    assert np.isnan(found.standard_errors[1])
+    result = aggregate.median(*ratings({"x": values, "y": [1.0]}))
+    assert result.values[0] == np.median(values)
+    assert result.standard_errors[0] == pytest.approx(enumerated(values), rel=1e-10)
+    assert np.isnan(result.standard_errors[1])
 
 
 @pytest.mark.parametrize("n", [60, 61, 900, 901, 1200])
 def test_median_error_of_many_ratings_equals_the_normal_limit(n: int) -> None:
     value = np.random.default_rng(n).normal(size=(40, n))
     item, rater = np.indices(value.shape)
-    found = aggregate.median(rater.ravel(), item.ravel(), value.ravel())
-    assert found.values == pytest.approx(np.median(value, axis=1))
+    result = aggregate.median(rater.ravel(), item.ravel(), value.ravel())
+    assert result.values == pytest.approx(np.median(value, axis=1))
     # Asymptotic standard error of the median of normal values: sqrt(pi / 2n).
-    assert found.standard_errors.mean() == pytest.approx(np.sqrt(np.pi / 2 / n), rel=0.12)
+    assert result.standard_errors.mean() == pytest.approx(np.sqrt(np.pi / 2 / n), rel=0.12)
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=12), st.integers(-50, 50))
@@ -89,11 +89,11 @@ def test_median_intervals_are_the_sign_test_and_need_six_ratings() -> None:
         "eight": [3, 1, 2, 8, 7, 6, 5, 4],
         "nine": range(9),
     }
-    found = aggregate.median(*ratings({name: [float(v) for v in row] for name, row in values.items()}))
-    bounds = {name: (e.low, e.high) for name in values for e in [found.estimate(name)]}
+    result = aggregate.median(*ratings({name: [float(v) for v in row] for name, row in values.items()}))
+    bounds = {name: (e.low, e.high) for name in values for e in [result.estimate(name)]}
     assert bounds == {"five": (None, None), "six": (1.0, 6.0), "eight": (1.0, 8.0), "nine": (1.0, 7.0)}
-    assert "six ratings" in str(found.estimate("five").why_no_interval)
-    assert found.estimate("five", 0.9).low == 1.0
+    assert "six ratings" in str(result.estimate("five").why_no_interval)
+    assert result.estimate("five", 0.9).low == 1.0
 
 
 def test_median_intervals_cover_on_steps() -> None:
@@ -115,10 +115,10 @@ def test_bounds_of_a_winning_share_cover(categories: int, votes: int, truth: str
         p = np.array([0.5, *[0.5 / (categories - 1)] * (categories - 1)])
     answer = rng.choice(categories, (1500, votes), p=p)
     item, rater = np.indices(answer.shape)
-    found = aggregate.mode(rater.ravel(), item.ravel(), answer.ravel(), categories=list(range(categories)))
-    low, high = found.share_bounds()
-    named = [i for i, value in enumerate(found.values) if value is not None]
-    true = np.array([p[int(found.values[i])] for i in named])
+    result = aggregate.mode(rater.ravel(), item.ravel(), answer.ravel(), categories=list(range(categories)))
+    low, high = result.share_bounds()
+    named = [i for i, value in enumerate(result.values) if value is not None]
+    true = np.array([p[int(result.values[i])] for i in named])
     assert np.mean((low[named] <= true) & (true <= high[named])) >= 0.94
 
 
@@ -139,25 +139,25 @@ ANSWERS = (
     ],
 )
 def test_mode_and_ties(ties: Ties, expected: list[str | None]) -> None:
-    found = aggregate.mode(*ANSWERS, ties=ties)
-    assert list(found.values) == expected
-    assert list(found.categories) == ["fear", "joy", "sad"]
-    assert found.shares == pytest.approx([2 / 3, 1 / 3, 1 / 2])
-    assert found.standard_errors[0] == pytest.approx(np.sqrt(2 / 9 / 3))
-    assert found.notes == ("2 of 3 items are tied",)
-    totals = found.support.sum(axis=1)
+    result = aggregate.mode(*ANSWERS, ties=ties)
+    assert list(result.values) == expected
+    assert list(result.categories) == ["fear", "joy", "sad"]
+    assert result.shares == pytest.approx([2 / 3, 1 / 3, 1 / 2])
+    assert result.standard_errors[0] == pytest.approx(np.sqrt(2 / 9 / 3))
+    assert result.notes == ("2 of 3 items are tied",)
+    totals = result.support.sum(axis=1)
     assert totals == pytest.approx([1, 0, 0] if ties == "missing" else [1, 1, 1])
     if ties == "split":
-        assert found.support[1] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
-        assert found.support[2] == pytest.approx([0, 1 / 2, 1 / 2])
+        assert result.support[1] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+        assert result.support[2] == pytest.approx([0, 1 / 2, 1 / 2])
     if ties == "missing":
-        assert found.to_json()["items"][1]["why_missing"] == "the most frequent categories are tied"
+        assert result.to_json()["items"][1]["why_missing"] == "the most frequent categories are tied"
 
 
 def test_mode_takes_an_order_of_categories() -> None:
-    found = aggregate.mode(*ANSWERS, ties="lowest", categories=["sad", "joy", "fear", "calm"])
-    assert list(found.values) == ["sad", "sad", "sad"]
-    assert found.support.shape == (3, 4)
+    result = aggregate.mode(*ANSWERS, ties="lowest", categories=["sad", "joy", "fear", "calm"])
+    assert list(result.values) == ["sad", "sad", "sad"]
+    assert result.support.shape == (3, 4)
     with pytest.raises(InputError, match="'fear' is not among"):
         aggregate.mode(*ANSWERS, categories=["sad", "joy"])
 
@@ -173,10 +173,10 @@ def test_mode_of_numbers_and_mixed_answers() -> None:
 
 def test_mode_of_answers_that_never_repeat_keeps_no_table() -> None:
     n = 6000
-    found = aggregate.mode(np.zeros(n), np.arange(n), np.random.default_rng(0).normal(size=n))
-    assert list(found.values[:3]) != [None, None, None]
-    assert found.support.shape[0] == 0
-    assert "too many" in found.notes[0]
+    result = aggregate.mode(np.zeros(n), np.arange(n), np.random.default_rng(0).normal(size=n))
+    assert list(result.values[:3]) != [None, None, None]
+    assert result.support.shape[0] == 0
+    assert "too many" in result.notes[0]
 
 
 @pytest.mark.parametrize("name", ["mean", "median", "mode"])

@@ -65,26 +65,26 @@ def em_by_loops(
 
 def test_the_paper() -> None:
     rater, item, answer = anaesthetists()
-    found = aggregate.dawid_skene(rater, item, answer, tolerance=1e-12)
-    assert found.converged
-    assert found.priors is not None
-    assert np.round(found.priors, 2).tolist() == [0.40, 0.42, 0.11, 0.07]
-    assert len(found.items) == 45
-    assert found.counts.tolist() == [7] * 45
+    result = aggregate.dawid_skene(rater, item, answer, tolerance=1e-12)
+    assert result.converged
+    assert result.priors is not None
+    assert np.round(result.priors, 2).tolist() == [0.40, 0.42, 0.11, 0.07]
+    assert len(result.items) == 45
+    assert result.counts.tolist() == [7] * 45
 
 
 def test_every_step_equals_plain_loops() -> None:
     rater, item, answer = anaesthetists()
     shares, table, posterior, trace = em_by_loops(rater, item, answer, 4, 12)
-    found = aggregate.dawid_skene(rater, item, answer, tolerance=0.0, limit=12)
-    assert found.priors == pytest.approx(shares, abs=1e-12)
-    assert found.confusion is not None
-    assert found.confusion == pytest.approx(table, abs=1e-12)
-    assert found.support == pytest.approx(posterior, abs=1e-12)
-    assert found.log_likelihoods == pytest.approx(trace, abs=1e-9)
-    assert found.iterations == 12
-    assert not found.converged
-    assert found.notes[0].startswith("not converged after 12 iterations")
+    result = aggregate.dawid_skene(rater, item, answer, tolerance=0.0, limit=12)
+    assert result.priors == pytest.approx(shares, abs=1e-12)
+    assert result.confusion is not None
+    assert result.confusion == pytest.approx(table, abs=1e-12)
+    assert result.support == pytest.approx(posterior, abs=1e-12)
+    assert result.log_likelihoods == pytest.approx(trace, abs=1e-9)
+    assert result.iterations == 12
+    assert not result.converged
+    assert result.notes[0].startswith("not converged after 12 iterations")
 
 
 def test_one_step_by_hand() -> None:
@@ -92,19 +92,19 @@ def test_one_step_by_hand() -> None:
     # Class shares 1/2, 1/2. a answers p to x and y, q to z: where p is true always p; where q is true p to
     # half of y, q to z: 1/3, 2/3. b mirrors a: where p is true 2/3, 1/3; where q is true always q.
     # Joint of y: p 1/2 * 1 * 1/3 = 1/6, q 1/2 * 1/3 * 1 = 1/6; of x: p 1/2 * 1 * 2/3 = 1/3; of z: q 1/3.
-    found = aggregate.dawid_skene(
+    result = aggregate.dawid_skene(
         ["a", "b", "a", "b", "a", "b"],
         ["x", "x", "y", "y", "z", "z"],
         ["p", "p", "p", "q", "q", "q"],
         limit=1,
     )
-    assert found.support == pytest.approx(np.array([[1, 0], [0.5, 0.5], [0, 1]]), abs=1e-12)
-    assert found.confusion is not None
-    assert found.confusion[0] == pytest.approx(np.array([[1, 0], [1 / 3, 2 / 3]]))
-    assert found.confusion[1] == pytest.approx(np.array([[2 / 3, 1 / 3], [0, 1]]))
-    assert found.log_likelihood == pytest.approx(3 * log(1 / 3))
-    assert list(found.values) == ["p", "p", "q"]
-    assert found.accuracy == pytest.approx([(1 + 2 / 3) / 2, (2 / 3 + 1) / 2])
+    assert result.support == pytest.approx(np.array([[1, 0], [0.5, 0.5], [0, 1]]), abs=1e-12)
+    assert result.confusion is not None
+    assert result.confusion[0] == pytest.approx(np.array([[1, 0], [1 / 3, 2 / 3]]))
+    assert result.confusion[1] == pytest.approx(np.array([[2 / 3, 1 / 3], [0, 1]]))
+    assert result.log_likelihood == pytest.approx(3 * log(1 / 3))
+    assert list(result.values) == ["p", "p", "q"]
+    assert result.accuracy == pytest.approx([(1 + 2 / 3) / 2, (2 / 3 + 1) / 2])
 
 
 ratings = st.lists(
@@ -115,7 +115,7 @@ ratings = st.lists(
 @given(ratings, st.sampled_from([0.0, 0.1, 1.0]))
 @settings(deadline=None, max_examples=50)
 def test_likelihood_never_falls(rows: list[tuple[int, int, int]], smoothing: float) -> None:
-    found = aggregate.dawid_skene(
+    result = aggregate.dawid_skene(
         [r for r, _, _ in rows],
         [i for _, i, _ in rows],
         [c for _, _, c in rows],
@@ -123,9 +123,9 @@ def test_likelihood_never_falls(rows: list[tuple[int, int, int]], smoothing: flo
         tolerance=0.0,
         limit=60,
     )
-    steps = np.diff(found.log_likelihoods)
-    assert (steps >= -1e-9 * np.abs(found.log_likelihoods[0]) - 1e-9).all()
-    assert found.support.sum(axis=1) == pytest.approx(1.0)
+    steps = np.diff(result.log_likelihoods)
+    assert (steps >= -1e-9 * np.abs(result.log_likelihoods[0]) - 1e-9).all()
+    assert result.support.sum(axis=1) == pytest.approx(1.0)
 
 
 def planted(
@@ -163,13 +163,13 @@ def test_convergence_means_that_the_likelihood_has_stopped_rising(
     seed: int, items: int, raters: int, k: int, skill: float
 ) -> None:
     answers = hard(seed, items, raters, k, skill)
-    found = aggregate.dawid_skene(*answers)
-    assert found.converged
+    result = aggregate.dawid_skene(*answers)
+    assert result.converged
     longer = aggregate.dawid_skene(*answers, tolerance=1e-15, limit=20_000)
-    assert found.log_likelihood is not None
+    assert result.log_likelihood is not None
     assert longer.log_likelihood is not None
-    assert longer.log_likelihood - found.log_likelihood < 1e-3
-    assert list(longer.values) == list(found.values)
+    assert longer.log_likelihood - result.log_likelihood < 1e-3
+    assert list(longer.values) == list(result.values)
     # After forty steps it is still on its way, and must say so.
     short = aggregate.dawid_skene(*answers, limit=40)
     assert not short.converged
@@ -187,23 +187,23 @@ def test_smoothing_may_be_a_whole_number() -> None:
 def test_acceleration_ends_where_plain_em_does() -> None:
     rater, item, answer = anaesthetists()
     _, _, posterior, trace = em_by_loops(rater, item, answer, 4, 200)
-    found = aggregate.dawid_skene(rater, item, answer)
-    assert found.log_likelihood == pytest.approx(trace[-1], abs=1e-5)
-    assert found.support == pytest.approx(posterior, abs=1e-3)
+    result = aggregate.dawid_skene(rater, item, answer)
+    assert result.log_likelihood == pytest.approx(trace[-1], abs=1e-5)
+    assert result.support == pytest.approx(posterior, abs=1e-3)
 
 
 def test_planted_truth_is_recovered_better_than_by_votes() -> None:
     rater, item, answer, truth, skill = planted(5)
-    found = aggregate.dawid_skene(rater, item, answer)
+    result = aggregate.dawid_skene(rater, item, answer)
     votes = aggregate.mode(rater, item, answer, ties="lowest")
     names = np.array(["calm", "joy", "sad"])
-    right = np.mean(np.array(found.values) == names[truth])
+    right = np.mean(np.array(result.values) == names[truth])
     assert right > 0.9
     assert right > np.mean(np.array(votes.values) == names[truth]) + 0.02
-    assert found.priors == pytest.approx([0.5, 0.3, 0.2], abs=0.05)
-    confusion = found.confusion
+    assert result.priors == pytest.approx([0.5, 0.3, 0.2], abs=0.05)
+    confusion = result.confusion
     assert confusion is not None
-    order = np.argsort(np.array(found.raters))
+    order = np.argsort(np.array(result.raters))
     diagonal = np.array([np.trace(confusion[r]) / 3 for r in order])
     assert np.corrcoef(diagonal[8:], skill[8:])[0, 1] > 0.9
     assert all(
@@ -213,10 +213,10 @@ def test_planted_truth_is_recovered_better_than_by_votes() -> None:
 
 def test_posterior_is_calibrated() -> None:
     rater, item, answer, truth, _ = planted(6)
-    found = aggregate.dawid_skene(rater, item, answer, smoothing=0.1)
-    right = np.array(found.values) == np.array(["calm", "joy", "sad"])[truth]
+    result = aggregate.dawid_skene(rater, item, answer, smoothing=0.1)
+    right = np.array(result.values) == np.array(["calm", "joy", "sad"])[truth]
     # Maximum likelihood is a little sure of itself.
-    assert found.shares.mean() == pytest.approx(right.mean(), abs=0.03)
+    assert result.shares.mean() == pytest.approx(right.mean(), abs=0.03)
 
 
 def test_order_of_rows_and_names_do_not_matter() -> None:
@@ -234,8 +234,8 @@ def test_order_of_rows_and_names_do_not_matter() -> None:
 
 def test_edges() -> None:
     assert len(aggregate.dawid_skene([], [], []).items) == 0
-    one = aggregate.dawid_skene(["a"], ["x"], ["yes"])
-    assert list(one.values) == ["yes"]
+    each = aggregate.dawid_skene(["a"], ["x"], ["yes"])
+    assert list(each.values) == ["yes"]
     alike = aggregate.dawid_skene(list("aabb"), list("xyxy"), ["no"] * 4)
     assert alike.shares == pytest.approx([1.0, 1.0])
     assert alike.converged

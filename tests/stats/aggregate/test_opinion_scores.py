@@ -41,15 +41,15 @@ def test_screening_equals_sureal(
     name: str, rows: Sequence[str], expected: dict[str, dict[str, list[float]]], of: str
 ) -> None:
     want = expected[name]
-    found = getattr(aggregate, name)(*ratings(rows), of=of)
-    assert found.values == pytest.approx(want["quality_scores"], abs=1e-9)
-    published = found.standard_errors if name == "bt500" else found.published_standard_errors
+    result = getattr(aggregate, name)(*ratings(rows), of=of)
+    assert result.values == pytest.approx(want["quality_scores"], abs=1e-9)
+    published = result.standard_errors if name == "bt500" else result.published_standard_errors
     assert published == pytest.approx(want["quality_scores_std"], abs=1e-9)
-    assert by_rater(found, found.rejected) == want["observer_rejected"]
-    assert by_rater(found, found.outlying) == pytest.approx(want["observer_rejected_1st_stats"], abs=1e-9)
+    assert by_rater(result, result.rejected) == want["observer_rejected"]
+    assert by_rater(result, result.outlying) == pytest.approx(want["observer_rejected_1st_stats"], abs=1e-9)
     assert sum(want["observer_rejected"]) == 1
     if name == "p913":
-        assert by_rater(found, found.bias) == pytest.approx(want["observer_bias"], abs=1e-9)
+        assert by_rater(result, result.bias) == pytest.approx(want["observer_bias"], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_screening_equals_sureal(
 )
 def test_p910_equals_sureal(rows: Sequence[str], expected: dict[str, dict[str, list[float]]]) -> None:
     want = expected["p910"]
-    found = aggregate.p910(*ratings(rows))
-    assert found.values == pytest.approx(want["quality_scores"], abs=1e-7)
-    assert found.standard_errors == pytest.approx(want["quality_scores_std"], abs=1e-7)
-    assert by_rater(found, found.bias) == pytest.approx(want["observer_bias"], abs=1e-7)
-    assert by_rater(found, found.bias_standard_errors) == pytest.approx(want["observer_bias_std"], abs=1e-7)
-    assert by_rater(found, found.inconsistency) == pytest.approx(want["observer_inconsistency"], abs=1e-7)
-    assert found.iterations == want["num_iter"][0]
-    assert found.converged
-    assert found.notes == ()
-    assert by_rater(found, found.bias) != [0.0] * len(found.raters)
-    assert np.mean(by_rater(found, found.bias)) == pytest.approx(0.0, abs=1e-12)
+    result = aggregate.p910(*ratings(rows))
+    assert result.values == pytest.approx(want["quality_scores"], abs=1e-7)
+    assert result.standard_errors == pytest.approx(want["quality_scores_std"], abs=1e-7)
+    assert by_rater(result, result.bias) == pytest.approx(want["observer_bias"], abs=1e-7)
+    assert by_rater(result, result.bias_standard_errors) == pytest.approx(want["observer_bias_std"], abs=1e-7)
+    assert by_rater(result, result.inconsistency) == pytest.approx(want["observer_inconsistency"], abs=1e-7)
+    assert result.iterations == want["num_iter"][0]
+    assert result.converged
+    assert result.notes == ()
+    assert by_rater(result, result.bias) != [0.0] * len(result.raters)
+    assert np.mean(by_rater(result, result.bias)) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_screening_by_its_rule_written_out() -> None:
@@ -82,9 +82,9 @@ def test_screening_by_its_rule_written_out() -> None:
         below += d <= -limit
     out = above + below
     balance = np.abs(above - below) / np.where(out > 0, out, 1)
-    found = aggregate.bt500(rater, item, value, sd="sample")
-    assert by_rater(found, found.outlying) == pytest.approx((out / 16).tolist())
-    assert by_rater(found, found.rejected) == ((out / 16 > 0.05) & (out > 0) & (balance < 0.3)).tolist()
+    result = aggregate.bt500(rater, item, value, sd="sample")
+    assert by_rater(result, result.outlying) == pytest.approx((out / 16).tolist())
+    assert by_rater(result, result.rejected) == ((out / 16 > 0.05) & (out > 0) & (balance < 0.3)).tolist()
 
 
 def test_sample_and_population_deviations_differ_where_it_matters() -> None:
@@ -99,11 +99,11 @@ def test_sample_and_population_deviations_differ_where_it_matters() -> None:
 def test_an_item_rated_alike_by_all_counts_against_nobody() -> None:
     rater = list("abcdef") * 3
     item = [1] * 6 + [2] * 6 + [3] * 6
-    found = aggregate.bt500(rater, item, [4.0] * 6 + [2.0] * 6 + [0.1 + 0.2] * 6)
-    assert found.outlying is not None
-    assert not found.outlying.any()
-    assert found.rejected is not None
-    assert not found.rejected.any()
+    result = aggregate.bt500(rater, item, [4.0] * 6 + [2.0] * 6 + [0.1 + 0.2] * 6)
+    assert result.outlying is not None
+    assert not result.outlying.any()
+    assert result.rejected is not None
+    assert not result.rejected.any()
 
 
 def test_nobody_is_rejected_where_the_rule_would_reject_everybody() -> None:
@@ -113,19 +113,19 @@ def test_nobody_is_rejected_where_the_rule_would_reject_everybody() -> None:
     for r in range(raters):
         table[2 * r, r], table[2 * r + 1, r] = 5.0, 1.0
     item, rater = np.indices(table.shape)
-    found = aggregate.bt500(rater.ravel(), item.ravel(), table.ravel(), sd="population")
-    assert found.rejected is not None
-    assert not found.rejected.any()
-    assert found.notes == ("the rule would reject every rater, so none was rejected",)
+    result = aggregate.bt500(rater.ravel(), item.ravel(), table.ravel(), sd="population")
+    assert result.rejected is not None
+    assert not result.rejected.any()
+    assert result.notes == ("the rule would reject every rater, so none was rejected",)
 
 
 def test_an_item_left_without_raters_says_so() -> None:
     rows = [*golden.COMPLETE, "000010000000000"]
-    found = aggregate.bt500(*ratings(rows))
-    last = found.estimate(len(rows) - 1)
+    result = aggregate.bt500(*ratings(rows))
+    last = result.estimate(len(rows) - 1)
     assert last.value is None
     assert last.why_missing == "all its raters were rejected"
-    assert found.to_json()["items"][-1]["value"] is None
+    assert result.to_json()["items"][-1]["value"] is None
 
 
 def planted(
@@ -145,10 +145,10 @@ def planted(
 
 def test_p910_recovers_planted_raters_and_beats_the_mean() -> None:
     (rater, item, value), truth = planted(3, 300, 30, 20)
-    found = aggregate.p910(rater, item, value)
-    assert np.corrcoef(by_rater(found, found.bias), truth["bias"])[0, 1] > 0.98
-    assert np.corrcoef(by_rater(found, found.inconsistency), truth["spread"])[0, 1] > 0.98
-    error = np.sqrt(np.mean((found.values - truth["quality"]) ** 2))
+    result = aggregate.p910(rater, item, value)
+    assert np.corrcoef(by_rater(result, result.bias), truth["bias"])[0, 1] > 0.98
+    assert np.corrcoef(by_rater(result, result.inconsistency), truth["spread"])[0, 1] > 0.98
+    error = np.sqrt(np.mean((result.values - truth["quality"]) ** 2))
     plain = np.sqrt(np.mean((aggregate.mean(rater, item, value).values - truth["quality"]) ** 2))
     assert error < 0.75 * plain
 
@@ -182,9 +182,9 @@ def test_shrunken_p910_intervals_cover(items: int, raters: int, per_item: int, k
     published: list[npt.NDArray[np.bool_]] = []
     for _ in range(12):
         (rater, item, value), truth = rated(rng, items, raters, per_item, kind)
-        found = aggregate.p910(rater, item, value, shrinkage=True)
-        low, high = found.bounds()
-        inside.append((low <= truth[list(found.items)]) & (truth[list(found.items)] <= high))
+        result = aggregate.p910(rater, item, value, shrinkage=True)
+        low, high = result.bounds()
+        inside.append((low <= truth[list(result.items)]) & (truth[list(result.items)] <= high))
         plain = aggregate.p910(rater, item, value)
         published.append(np.abs(plain.values - truth[list(plain.items)]) <= 1.96 * plain.standard_errors)
     assert 0.92 < np.mean(inside) < 0.995
@@ -221,15 +221,15 @@ def test_shrinking_pulls_inconsistencies_together_and_keeps_their_order() -> Non
 def test_standard_errors_of_the_reference_code() -> None:
     """Deviation (divisor n) of an item's residuals over the root of n, by the definition written out."""
     rater, item, value = ratings(golden.COMPLETE)
-    found = aggregate.p910(rater, item, value, errors="itu")
+    result = aggregate.p910(rater, item, value, errors="itu")
     plain = aggregate.p910(rater, item, value)
-    assert found.values == pytest.approx(plain.values)
-    bias = dict(zip(found.raters, np.asarray(found.bias), strict=True))
-    for place, name in enumerate(found.items):
+    assert result.values == pytest.approx(plain.values)
+    bias = dict(zip(result.raters, np.asarray(result.bias), strict=True))
+    for place, name in enumerate(result.items):
         rows = [at for at, i in enumerate(item) if i == name]
-        left = np.array([value[at] - found.values[place] - bias[rater[at]] for at in rows])
-        assert found.standard_errors[place] == pytest.approx(left.std() / np.sqrt(len(rows)), abs=1e-9)
-    assert found.standard_errors != pytest.approx(plain.standard_errors, rel=0.01)
+        left = np.array([value[at] - result.values[place] - bias[rater[at]] for at in rows])
+        assert result.standard_errors[place] == pytest.approx(left.std() / np.sqrt(len(rows)), abs=1e-9)
+    assert result.standard_errors != pytest.approx(plain.standard_errors, rel=0.01)
 
 
 def test_weighted_two_way_fit_equals_least_squares() -> None:
@@ -238,10 +238,10 @@ def test_weighted_two_way_fit_equals_least_squares() -> None:
     item = np.repeat(np.arange(15), 4)
     rater = np.concatenate([rng.permutation(6)[:4] for _ in range(15)])
     value = rng.normal(size=15)[item] + rng.normal(size=6)[rater] + rng.normal(size=60)
-    found = aggregate.p910(rater, item, value, shrinkage=True)
-    assert found.inconsistency is not None
-    assert found.bias is not None
-    weight = 1.0 / np.asarray(found.inconsistency)[rater_places(found, rater)] ** 2
+    result = aggregate.p910(rater, item, value, shrinkage=True)
+    assert result.inconsistency is not None
+    assert result.bias is not None
+    weight = 1.0 / np.asarray(result.inconsistency)[rater_places(result, rater)] ** 2
     columns = np.zeros((61, 21))
     columns[np.arange(60), item] = 1.0
     columns[np.arange(60), 15 + rater] = 1.0
@@ -249,8 +249,8 @@ def test_weighted_two_way_fit_equals_least_squares() -> None:
     root = np.sqrt(np.append(weight, 1e8))
     solved, *_ = np.linalg.lstsq(columns * root[:, None], np.append(value, 0.0) * root, rcond=None)
     covariance = np.linalg.inv((columns * root[:, None] ** 2).T @ columns)
-    assert found.values == pytest.approx(solved[list(found.items)], abs=2e-3)
-    assert found.standard_errors == pytest.approx(np.sqrt(np.diag(covariance))[list(found.items)], rel=2e-3)
+    assert result.values == pytest.approx(solved[list(result.items)], abs=2e-3)
+    assert result.standard_errors == pytest.approx(np.sqrt(np.diag(covariance))[list(result.items)], rel=2e-3)
 
 
 def rater_places(found: Aggregate, rater: npt.NDArray[np.int64]) -> list[int]:
@@ -283,14 +283,14 @@ def test_p910_with_single_ratings_is_the_mean_with_a_pooled_error() -> None:
     rng = np.random.default_rng(0)
     n = 10_000
     value = rng.normal(size=n)
-    found = aggregate.p910(np.arange(n), np.arange(n) % 1000, value)
-    assert found.values == pytest.approx(value.reshape(10, 1000).mean(axis=0))
-    assert found.standard_errors == pytest.approx(np.full(1000, found.standard_errors[0]))
-    assert found.inconsistency is not None
-    assert np.isnan(found.inconsistency).all()
-    assert any("10000 raters gave one rating" in note for note in found.notes)
-    assert any("1000 unlinked parts" in note for note in found.notes)
-    assert found.to_json()["raters"][0]["bias"] is None
+    result = aggregate.p910(np.arange(n), np.arange(n) % 1000, value)
+    assert result.values == pytest.approx(value.reshape(10, 1000).mean(axis=0))
+    assert result.standard_errors == pytest.approx(np.full(1000, result.standard_errors[0]))
+    assert result.inconsistency is not None
+    assert np.isnan(result.inconsistency).all()
+    assert any("10000 raters gave one rating" in note for note in result.notes)
+    assert any("1000 unlinked parts" in note for note in result.notes)
+    assert result.to_json()["raters"][0]["bias"] is None
 
 
 def test_p910_takes_repeats_as_further_ratings() -> None:
@@ -305,8 +305,8 @@ def test_p910_takes_repeats_as_further_ratings() -> None:
 def test_edges(name: str) -> None:
     method = getattr(aggregate, name)
     assert len(method([], [], []).items) == 0
-    one = method(["a"], ["x"], [3.0])
-    assert one.values == pytest.approx([3.0])
+    each = method(["a"], ["x"], [3.0])
+    assert each.values == pytest.approx([3.0])
     flat = method(list("aabb"), list("xyxy"), [2.0] * 4)
     assert flat.values == pytest.approx([2.0, 2.0])
     holes = method(list("aabb"), list("xyxy"), [1.0, None, 2.0, float("inf")])

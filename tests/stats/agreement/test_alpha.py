@@ -57,9 +57,9 @@ def by_pairs(item: Any, value: Any, level: str) -> float | None:
 def test_published_example(level: str, published: float) -> None:
     rater, item, value = columns(PUBLISHED)
     for road in ({}, {"interval": None}):
-        found = alpha(rater, item, value, level, **road)  # type: ignore[arg-type] # a spread of keyword options
-        assert found.value == pytest.approx(published, abs=5e-4), SOURCE
-        assert dict(found.counts) == {"ratings": 40, "items": 11, "raters": 4, "unused": 1}
+        result = alpha(rater, item, value, level, **road)  # type: ignore[arg-type] # a spread of keyword options
+        assert result.value == pytest.approx(published, abs=5e-4), SOURCE
+        assert dict(result.counts) == {"ratings": 40, "items": 11, "raters": 4, "unused": 1}
 
 
 @pytest.mark.peer
@@ -91,12 +91,12 @@ def test_equals_the_definition(ratings: list[tuple[int, int]], level: str, named
     expected = by_pairs(item.tolist(), value.tolist(), level)
     who = np.arange(item.size) if named else None
     for road in (None, "jackknife"):
-        found = alpha(who, item, value, level, interval=road)
+        result = alpha(who, item, value, level, interval=road)
         if expected is None:
-            assert found.is_missing
-            assert found.why_missing
+            assert result.is_missing
+            assert result.why_missing
         else:
-            assert found.value == pytest.approx(expected, abs=1e-12)
+            assert result.value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -167,7 +167,7 @@ def test_the_jackknife_leaves_out_one_at_a_time(level: str) -> None:
     value = np.clip(np.round(5 + value), 1, 9)
     some = rng.random(value.size) < 0.85
     rater, item, value = rater[some], item[some], value[some]
-    found = alpha(rater, item, value, level)
+    result = alpha(rater, item, value, level)
     pairs = np.bincount(item)[item] > 1
     if level == "ordinal":
         # The ranks of the whole stay in place while parts are left out.
@@ -196,12 +196,12 @@ def test_the_jackknife_leaves_out_one_at_a_time(level: str) -> None:
     )
     from scipy.stats import t
 
-    reach = t.ppf(0.975, df) * math.sqrt(items + extra) / (1 - float(found) ** 2)
+    reach = t.ppf(0.975, df) * math.sqrt(items + extra) / (1 - float(result) ** 2)
     # Three careless raters more would leave this share of the pairs attentive.
-    unseen = float(found) * panel * (panel - 1) / ((panel + 3) * (panel + 2))
-    below = math.hypot(reach, math.atanh(float(found)) - math.atanh(unseen))
-    assert found.low == pytest.approx(math.tanh(math.atanh(float(found)) - below), abs=1e-9)
-    assert found.high == pytest.approx(math.tanh(math.atanh(float(found)) + reach), abs=1e-9)
+    unseen = float(result) * panel * (panel - 1) / ((panel + 3) * (panel + 2))
+    below = math.hypot(reach, math.atanh(float(result)) - math.atanh(unseen))
+    assert result.low == pytest.approx(math.tanh(math.atanh(float(result)) - below), abs=1e-9)
+    assert result.high == pytest.approx(math.tanh(math.atanh(float(result)) + reach), abs=1e-9)
 
 
 def _lost(rater: npt.NDArray[Any], item: npt.NDArray[Any], r: int) -> int:
@@ -248,7 +248,7 @@ def test_a_resample_in_which_everything_counts_once_is_alpha() -> None:
     for level, kind in (("nominal", 0), ("interval", 1), ("ratio", 1), ("ordinal", 2)):
         ratings = grouped(rater, item, value, numbers=level != "nominal")
         placed = place(ratings, level)
-        found = kernels.weighted_alpha(
+        result = kernels.weighted_alpha(
             ratings.start,
             ratings.rater,
             placed.codes,
@@ -258,13 +258,13 @@ def test_a_resample_in_which_everything_counts_once_is_alpha() -> None:
             np.ones(9),
             1e-12,
         )
-        assert found == pytest.approx(float(alpha(rater, item, value, level)), abs=1e-12)
+        assert result == pytest.approx(float(alpha(rater, item, value, level)), abs=1e-12)
         # Doubling every item and rater adds no pair of a rater with themselves, so it changes little.
         twice = kernels.weighted_alpha(
             ratings.start, ratings.rater, placed.codes, placed.scores.copy(), kind, np.full(30, 2.0), np.full(9, 2.0),
             1e-12,
         )  # fmt: skip
-        assert twice == pytest.approx(found, abs=0.02)
+        assert twice == pytest.approx(result, abs=0.02)
 
 
 def test_a_prior_is_one_more_rater() -> None:
@@ -321,18 +321,18 @@ def test_items_with_very_many_ratings(level: str, many: int) -> None:
 def test_many_raters_and_many_categories() -> None:
     rater, item, value = Design(400, 60, 20).draw(np.random.default_rng(14))
     names = np.round(200 * value).astype(np.int64)
-    found = alpha(rater, item, names, "nominal")
-    assert found.value == pytest.approx(by_pairs(item.tolist(), names.tolist(), "nominal"), abs=1e-12)
-    assert found.low is not None
+    result = alpha(rater, item, names, "nominal")
+    assert result.value == pytest.approx(by_pairs(item.tolist(), names.tolist(), "nominal"), abs=1e-12)
+    assert result.low is not None
 
 
 def test_ten_thousand_raters_with_one_rating_each() -> None:
     rng = np.random.default_rng(11)
     item = np.repeat(np.arange(2_500), 4)
     value = rng.normal(0, 1, 2_500)[item] + rng.normal(0, 1, item.size)
-    found = alpha(np.arange(10_000), item, value)
-    assert found.low < 0.5 < found.high  # type: ignore[operator]  # neither is missing
-    assert found.counts["raters"] == 10_000
+    result = alpha(np.arange(10_000), item, value)
+    assert result.low < 0.5 < result.high  # type: ignore[operator]  # neither is missing
+    assert result.counts["raters"] == 10_000
 
 
 def test_missing_values_are_left_out_and_counted() -> None:
@@ -340,11 +340,13 @@ def test_missing_values_are_left_out_and_counted() -> None:
     holes = value.copy()
     holes[[3, 50]] = nan
     holes[7] = math.inf
-    kept = np.isfinite(holes)
+    retained = np.isfinite(holes)
     for road in (None, "jackknife"):
-        found = alpha(rater, item, holes, interval=road)
-        assert found.value == pytest.approx(float(alpha(rater[kept], item[kept], value[kept])), abs=1e-12)
-        assert found.counts["left_out"] == 3
+        result = alpha(rater, item, holes, interval=road)
+        assert result.value == pytest.approx(
+            float(alpha(rater[retained], item[retained], value[retained])), abs=1e-12
+        )
+        assert result.counts["left_out"] == 3
 
 
 def test_names_that_do_not_exist() -> None:

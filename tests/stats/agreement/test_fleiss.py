@@ -28,11 +28,11 @@ SOURCE_IRRCAC = "irrCAC 0.4.4, CAC(...).fleiss(), value and standard error"
 
 def test_textbook_table() -> None:
     item, category = (part.ravel() for part in np.indices((10, 5)))
-    found = fleiss_kappa_counts(item, category, np.array(TABLE).ravel())
-    assert found.value == pytest.approx(0.2099, abs=5e-5), SOURCE_FLEISS
-    assert found.interval == "jackknife over items (raters unknown), Student's t"
-    assert found.low < 0.2099 < found.high  # type: ignore[operator] # neither is missing
-    assert found.counts["ratings"] == 140
+    result = fleiss_kappa_counts(item, category, np.array(TABLE).ravel())
+    assert result.value == pytest.approx(0.2099, abs=5e-5), SOURCE_FLEISS
+    assert result.interval == "jackknife over items (raters unknown), Student's t"
+    assert result.low < 0.2099 < result.high  # type: ignore[operator] # neither is missing
+    assert result.counts["ratings"] == 140
 
 
 @pytest.mark.peer
@@ -52,10 +52,10 @@ def test_equals_statsmodels_for_equal_counts() -> None:
 )
 def test_unequal_counts(table: list[list[float]], value: float, error: float | None) -> None:
     item, rater, vote = columns(table)
-    found = fleiss_kappa(rater, item, vote, resample="items")
-    assert found.value == pytest.approx(value, abs=1e-12), SOURCE_IRRCAC
+    result = fleiss_kappa(rater, item, vote, resample="items")
+    assert result.value == pytest.approx(value, abs=1e-12), SOURCE_IRRCAC
     if error is not None:
-        assert recovered_error(found, len(table)) == pytest.approx(error, rel=1e-9), SOURCE_IRRCAC
+        assert recovered_error(result, len(table)) == pytest.approx(error, rel=1e-9), SOURCE_IRRCAC
 
 
 def test_a_table_of_votes_is_the_votes() -> None:
@@ -79,8 +79,8 @@ def test_a_table_of_votes_must_hold_counts() -> None:
 
 
 def test_one_category_has_no_kappa() -> None:
-    found = fleiss_kappa([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
-    assert found.why_missing == "every vote is for one category, so chance agreement is certain"
+    result = fleiss_kappa([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
+    assert result.why_missing == "every vote is for one category, so chance agreement is certain"
 
 
 def test_there_is_no_bootstrap_here() -> None:

@@ -60,10 +60,10 @@ def test_every_kind_of_column_gives_the_same(statistic: Callable[..., Any]) -> N
         (rater - 5, item * 1000, value),
     ]
     for given in columns:
-        found = headline(statistic(*given))
-        assert found.value == pytest.approx(plain.value, abs=1e-12)
-        assert found.low == pytest.approx(plain.low, abs=1e-9)
-        assert found.high == pytest.approx(plain.high, abs=1e-9)
+        result = headline(statistic(*given))
+        assert result.value == pytest.approx(plain.value, abs=1e-12)
+        assert result.low == pytest.approx(plain.low, abs=1e-9)
+        assert result.high == pytest.approx(plain.high, abs=1e-9)
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=lambda f: f.__name__)
@@ -98,21 +98,21 @@ def test_a_second_rating_is_found_on_the_short_road(each: int) -> None:
 @pytest.mark.parametrize("statistic", ALL, ids=lambda f: f.__name__)
 def test_empty_and_lonely_data_have_a_reason(statistic: Callable[..., Any]) -> None:
     for given in (([], [], []), ([1], [1], [1]), (list(range(6)), list(range(6)), [0, 1] * 3)):
-        found = headline(statistic(*given))
-        assert found.value is None
-        assert found.low is None
-        assert found.why_missing
+        result = headline(statistic(*given))
+        assert result.value is None
+        assert result.low is None
+        assert result.why_missing
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=lambda f: f.__name__)
 def test_everyone_agrees(statistic: Callable[..., Any]) -> None:
     rater = np.tile(np.arange(4), 6)
     item = np.repeat(np.arange(6), 4)
-    found = headline(statistic(rater, item, item % 2))
-    assert found.value == pytest.approx(1.0, abs=1e-12)
-    if found.low is not None:
-        assert 0.5 < found.low < 1
-        assert found.high == 1
+    result = headline(statistic(rater, item, item % 2))
+    assert result.value == pytest.approx(1.0, abs=1e-12)
+    if result.low is not None:
+        assert 0.5 < result.low < 1
+        assert result.high == 1
 
 
 def test_columns_must_fit_together() -> None:
@@ -138,13 +138,13 @@ def test_words_are_categories_and_gaps_are_counted() -> None:
     for gap in (None, math.nan):
         holes = words.copy()
         holes[[2, 3]] = gap
-        found = alpha(rater, item, holes, "nominal")
-        kept = np.ones(rater.size, dtype=bool)
-        kept[[2, 3]] = False
-        assert found.value == pytest.approx(
-            float(alpha(rater[kept], item[kept], value[kept], "nominal")), abs=1e-12
+        result = alpha(rater, item, holes, "nominal")
+        retained = np.ones(rater.size, dtype=bool)
+        retained[[2, 3]] = False
+        assert result.value == pytest.approx(
+            float(alpha(rater[retained], item[retained], value[retained], "nominal")), abs=1e-12
         )
-        assert found.counts["left_out"] == 2
+        assert result.counts["left_out"] == 2
     yes = fleiss_kappa(rater, item, value > 0)
     assert yes.value == pytest.approx(float(fleiss_kappa(rater, item, (value > 0).astype(float))), abs=1e-12)
 

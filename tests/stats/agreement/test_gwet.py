@@ -67,13 +67,13 @@ def recovered_error(found: Estimate, items: int) -> float:
 )
 def test_uneven_votes(weights: str | None, value: float, error: float) -> None:
     item, rater, vote = columns(UNEVEN)
-    found = (
+    result = (
         gwet_ac1(rater, item, vote, resample="items")
         if weights is None
         else gwet_ac2(rater, item, vote, weights, resample="items")
     )
-    assert found.value == pytest.approx(value, abs=1e-12), SOURCE
-    assert recovered_error(found, 15) == pytest.approx(error, rel=1e-9), SOURCE
+    assert result.value == pytest.approx(value, abs=1e-12), SOURCE
+    assert recovered_error(result, 15) == pytest.approx(error, rel=1e-9), SOURCE
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_uneven_votes(weights: str | None, value: float, error: float) -> None:
 def test_categories_no_one_chose_count(weights: str | None, value: float, error: float) -> None:
     item, rater, vote = columns(UNEVEN)
     six = [1, 2, 3, 4, 5, 6]
-    found = (
+    result = (
         gwet_ac1(rater, item, vote, categories=six, resample="items")
         if weights is None
         else gwet_ac2(rater, item, vote, weights, categories=six, resample="items")
     )
-    assert found.value == pytest.approx(value, abs=1e-12), SOURCE
-    assert recovered_error(found, 15) == pytest.approx(error, rel=1e-9), SOURCE
+    assert result.value == pytest.approx(value, abs=1e-12), SOURCE
+    assert recovered_error(result, 15) == pytest.approx(error, rel=1e-9), SOURCE
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_categories_no_one_chose_count(weights: str | None, value: float, error:
 )
 def test_an_item_with_one_vote_counts_for_the_shares(weights: str | None, value: float) -> None:
     item, rater, vote = columns(FOUR_RATERS)
-    found = gwet_ac1(rater, item, vote) if weights is None else gwet_ac2(rater, item, vote, weights)
-    assert found.value == pytest.approx(value, abs=1e-12), SOURCE
-    assert found.counts["items"] == 12
-    assert found.counts["paired_items"] == 11
+    result = gwet_ac1(rater, item, vote) if weights is None else gwet_ac2(rater, item, vote, weights)
+    assert result.value == pytest.approx(value, abs=1e-12), SOURCE
+    assert result.counts["items"] == 12
+    assert result.counts["paired_items"] == 11
 
 
 def test_words_need_an_order_for_weights() -> None:
@@ -131,6 +131,6 @@ def test_words_need_an_order_for_weights() -> None:
 
 
 def test_one_category_is_no_choice() -> None:
-    found = gwet_ac1([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
-    assert found.why_missing == "there is one category, so chance agreement is certain"
+    result = gwet_ac1([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
+    assert result.why_missing == "there is one category, so chance agreement is certain"
     assert gwet_ac1([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4, categories=["a", "b"]).value == 1

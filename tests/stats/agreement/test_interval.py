@@ -38,8 +38,8 @@ def coverage(statistic: Callable[..., Any], truth: float, design: Design, sign: 
     hits = 0
     for _ in range(RUNS):
         rater, item, value = design.draw(rng)
-        found = headline(statistic(rater, item, value > 0 if sign else value))
-        hits += found.low is not None and found.high is not None and found.low <= truth <= found.high
+        result = headline(statistic(rater, item, value > 0 if sign else value))
+        hits += result.low is not None and result.high is not None and result.low <= truth <= result.high
     return hits / RUNS
 
 
@@ -56,8 +56,8 @@ def coverage(statistic: Callable[..., Any], truth: float, design: Design, sign: 
     ids=str,
 )
 def test_alpha_covers(design: Design) -> None:
-    found = coverage(alpha, design.correlation, design, sign=False)
-    assert LEAST <= found <= 0.995
+    result = coverage(alpha, design.correlation, design, sign=False)
+    assert LEAST <= result <= 0.995
 
 
 def test_leaving_out_items_alone_does_not() -> None:
@@ -192,9 +192,9 @@ def test_bounds_by_hand() -> None:
     from scipy.stats import t
 
     estimate = Estimate(0.4, method="m")
-    found = with_bounds(estimate, Spread(0.01, None, 0.0, 21.0, 0.0, "raters unknown"), Interval())
+    result = with_bounds(estimate, Spread(0.01, None, 0.0, 21.0, 0.0, "raters unknown"), Interval())
     reach = t.ppf(0.975, 20) * 0.1 / (1 - 0.16)
-    assert (found.low, found.high) == pytest.approx(
+    assert (result.low, result.high) == pytest.approx(
         (math.tanh(math.atanh(0.4) - reach), math.tanh(math.atanh(0.4) + reach))
     )
     share = with_bounds(estimate, Spread(0.01, None, 0.0, 21.0), Interval(confidence=0.9), "share")
@@ -204,7 +204,7 @@ def test_bounds_by_hand() -> None:
     assert share.confidence == 0.9
     noisy = with_bounds(estimate, Spread(0.01, 0.02, 0.05, 21.0, 6.0), Interval())
     assert noisy.interval == "two-way jackknife over items and raters, Student's t"
-    assert noisy.high - noisy.low > found.high - found.low  # type: ignore[operator] # fewer degrees of freedom
+    assert noisy.high - noisy.low > result.high - result.low  # type: ignore[operator] # fewer degrees of freedom
 
 
 def test_no_bounds_where_nothing_moves() -> None:

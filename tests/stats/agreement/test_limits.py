@@ -49,8 +49,8 @@ def test_an_interval_without_width_is_refused() -> None:
 def test_raters_are_left_out_where_there_are_three(raters: int, name: str) -> None:
     rater, item = np.tile(np.arange(raters), 8), np.repeat(np.arange(8), raters)
     value = (item + (rater == 1) * (item % 3 == 0)) % 4
-    found = alpha(rater, item, value)
-    assert found.interval.startswith(name)
+    result = alpha(rater, item, value)
+    assert result.interval.startswith(name)
 
 
 def test_leave_one_out_needs_three_votes() -> None:

@@ -36,25 +36,25 @@ def majority(cast: list[Any]) -> Any:
 
 
 def test_exact_agreement_by_hand() -> None:
-    found = exact_agreement(*rows(VOTES))
-    assert found.unanimous.value == pytest.approx(2 / 4), SOURCE
-    assert found.pairwise.value == pytest.approx((1 + 1 / 3 + 1 / 3 + 1) / 4), SOURCE
-    assert found.unanimous.counts["items"] == 4
-    assert found.unanimous.counts["unused"] == 1
-    dumps(found)
+    result = exact_agreement(*rows(VOTES))
+    assert result.unanimous.value == pytest.approx(2 / 4), SOURCE
+    assert result.pairwise.value == pytest.approx((1 + 1 / 3 + 1 / 3 + 1) / 4), SOURCE
+    assert result.unanimous.counts["items"] == 4
+    assert result.unanimous.counts["unused"] == 1
+    dumps(result)
 
 
 def test_leave_one_out_by_hand() -> None:
-    found = leave_one_out(*rows(VOTES))
+    result = leave_one_out(*rows(VOTES))
     # Clip 1: three right. Clip 2: both "yes" face yes/no, a tie; "no" faces two "yes" and is wrong.
     # Clip 3: each faces one of its own kind and two of the other, and is wrong.
-    assert found.accuracy.value == pytest.approx(3 / 8), SOURCE
-    assert found.ties == 2
-    assert found.accuracy.counts["compared"] == 8
-    assert found.accuracy.counts["unused"] == 3
+    assert result.accuracy.value == pytest.approx(3 / 8), SOURCE
+    assert result.ties == 2
+    assert result.accuracy.counts["compared"] == 8
+    assert result.accuracy.counts["unused"] == 3
     # Truth "yes": clip 1 (3 of 3), clip 2 (0 of 1), clip 3 (0 of 2); truth "no": clip 3 (0 of 2).
-    assert found.balanced_accuracy.value == pytest.approx((3 / 6 + 0 / 2) / 2), SOURCE
-    dumps(found)
+    assert result.balanced_accuracy.value == pytest.approx((3 / 6 + 0 / 2) / 2), SOURCE
+    dumps(result)
 
 
 def test_prior_against_majority_by_hand() -> None:
@@ -66,18 +66,18 @@ def test_prior_against_majority_by_hand() -> None:
         "clip 5": "maybe",
         "clip 6": "no",
     }
-    found = prior_against_majority(*rows(VOTES), prior)
-    assert found.accuracy.value == pytest.approx(2 / 4), SOURCE
-    assert found.balanced_accuracy.value == pytest.approx((1 / 2 + 1 / 2) / 2), SOURCE
-    assert found.ties == 1
-    assert found.accuracy.counts["prior_unused"] == 1
-    assert found.accuracy.counts["compared"] == 4
+    result = prior_against_majority(*rows(VOTES), prior)
+    assert result.accuracy.value == pytest.approx(2 / 4), SOURCE
+    assert result.balanced_accuracy.value == pytest.approx((1 / 2 + 1 / 2) / 2), SOURCE
+    assert result.ties == 1
+    assert result.accuracy.counts["prior_unused"] == 1
+    assert result.accuracy.counts["compared"] == 4
     with pytest.raises(InputError, match="no prior"):
         prior_against_majority(*rows(VOTES), None)  # type: ignore[arg-type] # the mistake under test
     nothing = prior_against_majority(*rows(VOTES), {})
     assert nothing.accuracy.why_missing == "no item has both a prior and a majority of votes"
     unknown = prior_against_majority(None, *rows(VOTES)[1:], prior)
-    assert unknown.accuracy.value == found.accuracy.value
+    assert unknown.accuracy.value == result.accuracy.value
     assert "raters unknown" in unknown.accuracy.interval
 
 
@@ -92,18 +92,18 @@ def test_equal_a_plain_count(cast: list[list[int]]) -> None:
         if len(votes) > 2
         for k in range(len(votes))
     ]
-    found = leave_one_out(None, item, value)
+    result = leave_one_out(None, item, value)
     compared = [(truth, vote) for truth, vote in judged if truth is not None]
-    assert found.ties == len(judged) - len(compared)
+    assert result.ties == len(judged) - len(compared)
     if compared:
-        assert found.accuracy.value == pytest.approx(np.mean([truth == vote for truth, vote in compared]))
+        assert result.accuracy.value == pytest.approx(np.mean([truth == vote for truth, vote in compared]))
         recalls = [
             np.mean([vote == kind for truth, vote in compared if truth == kind])
             for kind in {truth for truth, _ in compared}
         ]
-        assert found.balanced_accuracy.value == pytest.approx(np.mean(recalls))
+        assert result.balanced_accuracy.value == pytest.approx(np.mean(recalls))
     else:
-        assert found.accuracy.why_missing
+        assert result.accuracy.why_missing
     prior = {i: i % 4 for i in range(len(cast))}
     pairs = [(majority(votes), i % 4) for i, votes in enumerate(cast) if majority(votes) is not None]
     against = prior_against_majority(None, item, value, prior)
@@ -117,18 +117,18 @@ def test_equal_a_plain_count(cast: list[list[int]]) -> None:
 
 def test_a_share_of_exactly_one_has_wilson_bounds() -> None:
     item = np.repeat(np.arange(20), 3)
-    found = leave_one_out(np.tile(np.arange(3), 20), item, item % 2)
-    assert found.accuracy.interval == "Wilson over items"
+    result = leave_one_out(np.tile(np.arange(3), 20), item, item % 2)
+    assert result.accuracy.interval == "Wilson over items"
     # SOURCE: Wilson, 1927, for 20 of 20: 20 / (20 + 1.96**2).
-    assert found.accuracy.low == pytest.approx(20 / (20 + 1.959964**2), abs=1e-6)
-    assert found.accuracy.high == 1
+    assert result.accuracy.low == pytest.approx(20 / (20 + 1.959964**2), abs=1e-6)
+    assert result.accuracy.high == 1
 
 
 def test_three_raters_leave_nothing_when_one_goes() -> None:
     rng = np.random.default_rng(0)
     item = np.repeat(np.arange(30), 3)
-    found = leave_one_out(np.tile(np.arange(3), 30), item, rng.integers(0, 2, 90))
+    result = leave_one_out(np.tile(np.arange(3), 30), item, rng.integers(0, 2, 90))
     assert (
-        found.accuracy.interval
+        result.accuracy.interval
         == "jackknife over items (without one of the raters nothing is left), Student's t"
     )

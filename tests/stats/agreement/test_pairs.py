@@ -35,11 +35,11 @@ def shared(table: npt.NDArray[np.float64], a: int, b: int) -> tuple[npt.NDArray[
 def test_hand_calculation() -> None:
     a = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     b = [1, 1, 1, 1, 0, 1, 1, 0, 0, 0]
-    found = cohen_kappa(["a"] * 10 + ["b"] * 10, list(range(10)) * 2, a + b)
-    assert found.mean.value == pytest.approx(0.4, abs=1e-12), SOURCE_COHEN
-    assert found.mean.interval == "jackknife over items (only 2 raters), Student's t"
-    assert found.pairs.rater_a == ["a"]
-    assert found.pairs.rater_b == ["b"]
+    result = cohen_kappa(["a"] * 10 + ["b"] * 10, list(range(10)) * 2, a + b)
+    assert result.mean.value == pytest.approx(0.4, abs=1e-12), SOURCE_COHEN
+    assert result.mean.interval == "jackknife over items (only 2 raters), Student's t"
+    assert result.pairs.rater_a == ["a"]
+    assert result.pairs.rater_b == ["b"]
 
 
 @pytest.mark.peer
@@ -49,9 +49,9 @@ def test_kappa_equals_scikit_learn(weights: str | None) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     rater, item, value = votes()
     table = matrix(rater, item, value)
-    found = cohen_kappa(rater, item, value, weights)
+    result = cohen_kappa(rater, item, value, weights)
     rows = {
-        (a, b): at for at, (a, b) in enumerate(zip(found.pairs.rater_a, found.pairs.rater_b, strict=True))
+        (a, b): at for at, (a, b) in enumerate(zip(result.pairs.rater_a, result.pairs.rater_b, strict=True))
     }
     kappas, sizes = [], []
     for a, b in itertools.combinations(range(10), 2):
@@ -60,18 +60,18 @@ def test_kappa_equals_scikit_learn(weights: str | None) -> None:
             assert (a, b) not in rows
             continue
         at = rows[a, b]
-        assert found.pairs.n_shared[at] == x.size
+        assert result.pairs.n_shared[at] == x.size
         expected = metrics.cohen_kappa_score(x, y, weights=weights, labels=[0, 1, 2, 3])
         if x.size < 2 or np.isnan(expected):
-            assert np.isnan(found.pairs.value[at])
-            assert found.pairs.why_missing[at]
+            assert np.isnan(result.pairs.value[at])
+            assert result.pairs.why_missing[at]
         else:
-            assert found.pairs.value[at] == pytest.approx(expected, abs=1e-12), SOURCE_SKLEARN
+            assert result.pairs.value[at] == pytest.approx(expected, abs=1e-12), SOURCE_SKLEARN
             kappas.append(expected)
             sizes.append(x.size)
-    assert found.mean.value == pytest.approx(np.mean(kappas), abs=1e-12)
-    assert found.weighted.value == pytest.approx(np.average(kappas, weights=sizes), abs=1e-12)
-    assert found.mean.counts["pairs"] == len(kappas)
+    assert result.mean.value == pytest.approx(np.mean(kappas), abs=1e-12)
+    assert result.weighted.value == pytest.approx(np.average(kappas, weights=sizes), abs=1e-12)
+    assert result.mean.counts["pairs"] == len(kappas)
 
 
 @pytest.mark.peer
@@ -101,8 +101,8 @@ def test_accuracies_equal_scikit_learn() -> None:
 def means_without(
     statistic: Callable[..., Any], columns: Any, keep: npt.NDArray[np.bool_], **options: Any
 ) -> float:
-    found = statistic(*(column[keep] for column in columns), interval=None, **options)
-    return float(found.mean)
+    result = statistic(*(column[keep] for column in columns), interval=None, **options)
+    return float(result.mean)
 
 
 @pytest.mark.parametrize(
@@ -146,29 +146,29 @@ def test_pairs_that_share_nothing_are_no_pairs() -> None:
     rater = ["a", "b", "a", "b", "c", "d", "c", "d", "e", "a"]
     item = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     value = ["yes", "yes", "no", "no", "yes", "yes", "yes", "yes", "no", "yes"]
-    found = cohen_kappa(rater, item, value)
-    rows = {(row["rater_a"], row["rater_b"]): row for row in found.pairs.to_json()}
+    result = cohen_kappa(rater, item, value)
+    rows = {(row["rater_a"], row["rater_b"]): row for row in result.pairs.to_json()}
     assert set(rows) == {("a", "b"), ("c", "d"), ("a", "e")}
     assert rows["a", "b"]["value"] == 1
     assert rows["c", "d"]["why_missing"] == "both gave one and the same category to every shared item"
     assert rows["a", "e"]["why_missing"] == "too few shared items"
-    assert found.mean.value == 1
-    assert found.mean.counts["pairs_missing"] == 2
-    dumps(found)
-    dumps(found.pairs)
+    assert result.mean.value == 1
+    assert result.mean.counts["pairs_missing"] == 2
+    dumps(result)
+    dumps(result.pairs)
     # On one shared item kappa could only be 0 or undefined: asking for fewer than two changes nothing.
     loose = cohen_kappa(rater, item, value, at_least=1)
     assert loose.mean.value == 1
 
 
 def test_no_pair_with_a_value_is_missing() -> None:
-    found = cohen_kappa([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
-    assert found.mean.why_missing == "both gave one and the same category to every shared item"
-    found = cohen_kappa([1, 2], [1, 1], ["a", "b"])
-    assert found.mean.why_missing == "no two raters share enough items"
-    found = cohen_kappa([1, 2], [1, 2], ["a", "b"])
-    assert found.mean.why_missing == "no two raters share an item"
-    assert found.mean.value is None
+    result = cohen_kappa([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
+    assert result.mean.why_missing == "both gave one and the same category to every shared item"
+    result = cohen_kappa([1, 2], [1, 1], ["a", "b"])
+    assert result.mean.why_missing == "no two raters share enough items"
+    result = cohen_kappa([1, 2], [1, 2], ["a", "b"])
+    assert result.mean.why_missing == "no two raters share an item"
+    assert result.mean.value is None
 
 
 def test_misuse() -> None:
@@ -194,9 +194,9 @@ def test_many_raters_who_barely_meet() -> None:
     rng = np.random.default_rng(4)
     rater = np.arange(6_000)
     item = np.repeat(np.arange(3_000), 2)
-    found = cohen_kappa(rater, item, rng.integers(0, 2, 6_000))
-    assert len(found.pairs) == 3_000
-    assert found.mean.why_missing == "no two raters share enough items"
+    result = cohen_kappa(rater, item, rng.integers(0, 2, 6_000))
+    assert len(result.pairs) == 3_000
+    assert result.mean.why_missing == "no two raters share enough items"
     agree = pairwise_accuracy(rater, item, rng.integers(0, 2, 6_000))
     assert agree.mean.low < 0.5 < agree.mean.high  # type: ignore[operator] # neither is missing
 
@@ -206,7 +206,7 @@ def test_a_mean_over_pairs_that_share_few_items_has_no_interval() -> None:
     rng = np.random.default_rng(3)
     for items, bounded in ((9, False), (10, True)):
         rater, item = np.repeat(np.arange(5), items), np.tile(np.arange(items), 5)
-        found = cohen_kappa(rater, item, rng.integers(0, 2, rater.size)).mean
-        assert (found.low is not None) == bounded
-        assert bounded or "share 9 items at the median" in str(found.why_no_interval)
+        result = cohen_kappa(rater, item, rng.integers(0, 2, rater.size)).mean
+        assert (result.low is not None) == bounded
+        assert bounded or "share 9 items at the median" in str(result.why_no_interval)
     assert pairwise_accuracy(rater[:18], item[:18], rng.integers(0, 2, 18)).mean.low is not None

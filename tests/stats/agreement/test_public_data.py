@@ -19,12 +19,12 @@ def test_ratings_of_generated_music(shared_data: Path, question: str) -> None:
     table = rows.pivot(on="audio_file", index="user", values=question).drop("user").to_numpy().astype(float)
     columns = rows["user"], rows["audio_file"], rows[question]
     for level in ("interval", "ordinal", "nominal", "ratio"):
-        found = alpha(*columns, level)
-        assert found.value == pytest.approx(peer.alpha(table, level_of_measurement=level), abs=1e-12), SOURCE
-        assert dict(found.counts) == {"ratings": 6162, "items": 991, "raters": 111}
+        result = alpha(*columns, level)
+        assert result.value == pytest.approx(peer.alpha(table, level_of_measurement=level), abs=1e-12), SOURCE
+        assert dict(result.counts) == {"ratings": 6162, "items": 991, "raters": 111}
         # People differ: an interval that takes them as given is far too sure of itself.
         given = alpha(*columns, level, resample="items")
-        assert found.high - found.low > 1.3 * (given.high - given.low)  # type: ignore[operator] # none is missing
+        assert result.high - result.low > 1.3 * (given.high - given.low)  # type: ignore[operator] # none is missing
 
 
 @pytest.mark.data

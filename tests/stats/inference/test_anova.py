@@ -122,8 +122,8 @@ def test_rows_reduced_in_blocks_give_the_same_table(monkeypatch: pytest.MonkeyPa
     whole = anova(data["y"], {"a": data["a"], "b": data["b"]}, **arguments)
     monkeypatch.setattr("heartfelt.stats.inference.linear_model._BLOCK", 400)
     blocks = anova(data["y"], {"a": data["a"], "b": data["b"]}, **arguments)
-    for one, two in zip(whole.rows, blocks.rows, strict=True):
-        assert one.f == pytest.approx(two.f, rel=1e-10)
+    for row, two in zip(whole.rows, blocks.rows, strict=True):
+        assert row.f == pytest.approx(two.f, rel=1e-10)
 
 
 def test_covariate_inside_cells_equals_the_row_by_row_model() -> None:

@@ -188,7 +188,7 @@ def test_unbalanced_fit_and_satterthwaite_equal_dense_matrices(seed: int) -> Non
     assert np.abs(slopes * at).max() < 1e-3
     spread = np.linalg.inv(-hessian)
     for index, name in enumerate(names):
-        gradient = np.array([one[index] for one in tilt])
+        gradient = np.array([each[index] for each in tilt])
         df = 2 * covariance[index, index] ** 2 / (gradient @ spread @ gradient)
         assert result.coefficient(name).df == pytest.approx(df, rel=2e-3)
 
@@ -280,12 +280,12 @@ def test_effects_do_not_depend_on_the_coding() -> None:
         {"system": data["system"], "other": other},
         {"rater": data["rater"], "item": data["item"]},
     )
-    one = mixed_model(*arguments, interactions="all")
+    each = mixed_model(*arguments, interactions="all")
     two = mixed_model(*arguments, interactions="all", coding="sum")
     for effect in ("system", "other", "system:other"):
-        assert one.effect(effect).f == pytest.approx(two.effect(effect).f, rel=1e-6)
-        assert one.effect(effect).df_residual == pytest.approx(two.effect(effect).df_residual, rel=1e-4)
-    assert one.log_likelihood != pytest.approx(two.log_likelihood, abs=1e-3)
+        assert each.effect(effect).f == pytest.approx(two.effect(effect).f, rel=1e-6)
+        assert each.effect(effect).df_residual == pytest.approx(two.effect(effect).df_residual, rel=1e-4)
+    assert each.log_likelihood != pytest.approx(two.log_likelihood, abs=1e-3)
 
 
 def test_no_rater_variance_is_reported_as_zero() -> None:

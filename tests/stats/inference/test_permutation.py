@@ -113,8 +113,8 @@ def test_drawn_two_sample_and_paired_bracket_the_exact_ones(monkeypatch: pytest.
         permutation_two_sample(b, a, statistic="welch", resamples=20_000),
         permutation_paired(a, b[:6], resamples=20_000),
     ]
-    for one, two in zip(exact, drawn, strict=True):
-        assert two.p.value == pytest.approx(float(one.p), abs=0.012)
+    for each, two in zip(exact, drawn, strict=True):
+        assert two.p.value == pytest.approx(float(each.p), abs=0.012)
 
 
 def test_no_drawn_p_value_is_zero() -> None:

@@ -113,13 +113,13 @@ def test_complete_data_equal_the_analysis_of_variance() -> None:
 
 def test_items_and_raters_may_change_places() -> None:
     rater, item, value = ragged(4, 35, 12, 0.4)
-    one = variance_components(rater, item, value, interval="profile")
+    each = variance_components(rater, item, value, interval="profile")
     other = variance_components(item, rater, value, interval="profile")
-    assert values(one) == pytest.approx(
+    assert values(each) == pytest.approx(
         [float(other.rater), float(other.item), float(other.residual)], rel=1e-6
     )
-    assert [one.item.low, one.item.high] == pytest.approx([other.rater.low, other.rater.high], rel=1e-3)
-    assert one.log_likelihood == pytest.approx(other.log_likelihood)
+    assert [each.item.low, each.item.high] == pytest.approx([other.rater.low, other.rater.high], rel=1e-3)
+    assert each.log_likelihood == pytest.approx(other.log_likelihood)
 
 
 def test_neither_offset_nor_scale_matters() -> None:

@@ -30,10 +30,10 @@ def grams(text: str, order: int) -> Counter[tuple[str, ...]]:
 
 
 def slow_bleu(candidates: list[str], references: list[list[str]], order: int) -> float:
-    matches, totals, said, due = [0] * order, [0] * order, 0, 0
+    matches, totals, answer, due = [0] * order, [0] * order, 0, 0
     for text, own in zip(candidates, references, strict=True):
         length = len(words(text))
-        said += length
+        answer += length
         due += min((abs(len(words(r)) - length), len(words(r))) for r in own)[1]
         for n in range(1, order + 1):
             counts = grams(text, n)
@@ -45,7 +45,7 @@ def slow_bleu(candidates: list[str], references: list[list[str]], order: int) ->
     if not all(matches):
         return 0.0
     mean = sum(math.log(m / t) for m, t in zip(matches, totals, strict=True)) / order
-    return math.exp(min(0.0, 1 - due / said)) * math.exp(mean)
+    return math.exp(min(0.0, 1 - due / answer)) * math.exp(mean)
 
 
 def slow_cider(candidates: list[str], references: list[list[str]]) -> list[float]:
@@ -100,11 +100,11 @@ def test_clipped_precision_of_the_published_example() -> None:
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_bleu_is_its_definition(order: int) -> None:
-    said, *others = (sentences(name, 60, 3, 20, 4) for name in ("said", "one", "two"))
+    answer, *others = (sentences(name, 60, 3, 20, 4) for name in ("said", "one", "two"))
     heard = [list(pair) for pair in zip(*others, strict=True)]
-    found = bleu(said, heard, order=order, resamples=200)
-    assert found.value == pytest.approx(slow_bleu(said, heard, order), abs=1e-12)
-    assert 0 < (found.low or 0.0) <= float(found) <= (found.high or 0.0)
+    result = bleu(answer, heard, order=order, resamples=200)
+    assert result.value == pytest.approx(slow_bleu(answer, heard, order), abs=1e-12)
+    assert 0 < (result.low or 0.0) <= float(result) <= (result.high or 0.0)
 
 
 def test_bleu_of_the_reference_itself_is_one_and_of_nothing_zero() -> None:
@@ -115,16 +115,16 @@ def test_bleu_of_the_reference_itself_is_one_and_of_nothing_zero() -> None:
 
 
 def test_rouge_of_the_published_example() -> None:
-    found = rouge_l(
+    result = rouge_l(
         ["police kill the gunman", "the gunman kill police", ""], [["police killed the gunman"]] * 3
     )
-    assert found.tolist() == pytest.approx([0.75, 0.5, 0.0])
+    assert result.tolist() == pytest.approx([0.75, 0.5, 0.0])
 
 
 def test_cider_is_its_definition() -> None:
-    said = sentences("said", 30)
+    answer = sentences("said", 30)
     heard = [[a, b, c] for a, b, c in zip(*(sentences(name, 30) for name in ("x", "y", "z")), strict=True)]
-    assert cider(said, heard).tolist() == pytest.approx(slow_cider(said, heard), abs=1e-10)
+    assert cider(answer, heard).tolist() == pytest.approx(slow_cider(answer, heard), abs=1e-10)
 
 
 def test_cider_of_a_particular_caption_repeated_is_ten() -> None:
@@ -144,10 +144,10 @@ def test_mtld_by_hand() -> None:
 
 
 def test_lexical_figures_count_words() -> None:
-    found = lexical(["the cat sat", "the cat ran"])
-    assert (found.words, found.kinds, found.words_per_text) == (6, 4, 3.0)
-    assert found.distinct_1 == pytest.approx(4 / 6)
-    assert found.distinct_2 == pytest.approx(3 / 4)
+    result = lexical(["the cat sat", "the cat ran"])
+    assert (result.words, result.kinds, result.words_per_text) == (6, 4, 3.0)
+    assert result.distinct_1 == pytest.approx(4 / 6)
+    assert result.distinct_2 == pytest.approx(3 / 4)
     assert distinct([], 2) is None
     assert lexical([""]).mtld is None
 

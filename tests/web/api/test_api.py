@@ -31,13 +31,18 @@ def filled(collection: Collection) -> list[str]:
 
 
 def test_the_study(researcher: TestClient) -> None:
-    told = researcher.get(f"{API}/study").json()
-    assert (told["name"], told["stimuli"], told["items"], told["ratings_per_item"]) == ("small", 12, 24, 4)
-    assert [q["id"] for q in told["questions"]] == ["valence", "arousal"]
-    assert told["questions"][0]["bounds"] == [1, 9]
-    assert told["links"]["open"] == "http://study.test/"
+    message = researcher.get(f"{API}/study").json()
+    assert (message["name"], message["stimuli"], message["items"], message["ratings_per_item"]) == (
+        "small",
+        12,
+        24,
+        4,
+    )
+    assert [q["id"] for q in message["questions"]] == ["valence", "arousal"]
+    assert message["questions"][0]["bounds"] == [1, 9]
+    assert message["links"]["open"] == "http://study.test/"
     ending = "/?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-    assert told["links"]["prolific"].endswith(ending)
+    assert message["links"]["prolific"].endswith(ending)
 
 
 def test_coverage_counts_what_was_answered(researcher: TestClient, collection: Collection) -> None:
@@ -47,34 +52,37 @@ def test_coverage_counts_what_was_answered(researcher: TestClient, collection: C
     assert "0 trials" in empty["why_no_finish"]
     rate(collection, "a")
     rate(collection, "b", most=3)
-    told = researcher.get(f"{API}/coverage").json()
-    assert told["complete"] == 15
-    assert told["leased"] >= 1
-    assert sum(one["units"] for one in told["histogram"]) == 12
-    assert sum(one["units"] * one["ratings"] for one in told["histogram"]) == 15
-    assert sum(one["units_with_leases"] * one["ratings"] for one in told["histogram"]) == 15 + told["leased"]
-    assert told["raters"] == {"all": 2, "active": 1, "complete": 1, "excluded": 0}
-    assert told["finish"] is not None
-    assert told["change"] > empty["change"]
+    message = researcher.get(f"{API}/coverage").json()
+    assert message["complete"] == 15
+    assert message["leased"] >= 1
+    assert sum(each["units"] for each in message["histogram"]) == 12
+    assert sum(each["units"] * each["ratings"] for each in message["histogram"]) == 15
+    assert (
+        sum(each["units_with_leases"] * each["ratings"] for each in message["histogram"])
+        == 15 + message["leased"]
+    )
+    assert message["raters"] == {"all": 2, "active": 1, "complete": 1, "excluded": 0}
+    assert message["finish"] is not None
+    assert message["change"] > empty["change"]
 
 
 def test_reliability_is_that_of_the_ratings(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:
-    told = {q["question"]: q for q in researcher.get(f"{API}/reliability").json()["questions"]}
+    messages = {q["question"]: q for q in researcher.get(f"{API}/reliability").json()["questions"]}
     ratings = collection.ratings()
     for name in ("valence", "arousal"):
         mine = ratings.filter(pl.col("question") == name)
         expected = alpha(mine["rater"], mine["stimulus"], mine["value"], "interval")
-        assert told[name]["alpha"]["value"] == pytest.approx(expected.value)
-        assert told[name]["alpha"]["low"] == pytest.approx(expected.low)
-        assert told[name]["over_time"][-1]["ratings"] == 36
+        assert messages[name]["alpha"]["value"] == pytest.approx(expected.value)
+        assert messages[name]["alpha"]["low"] == pytest.approx(expected.low)
+        assert messages[name]["over_time"][-1]["ratings"] == 36
 
 
 def test_without_ratings_reliability_says_why(researcher: TestClient) -> None:
-    told = researcher.get(f"{API}/reliability").json()["questions"]
-    assert [q["alpha"]["value"] for q in told] == [None, None]
-    assert all(q["alpha"]["why_missing"] for q in told)
+    message = researcher.get(f"{API}/reliability").json()["questions"]
+    assert [q["alpha"]["value"] for q in message] == [None, None]
+    assert all(q["alpha"]["why_missing"] for q in message)
 
 
 def test_system_means_with_what_a_precision_takes(
@@ -105,26 +113,27 @@ def test_careless_raters_come_first(tmp_path: Path, options: WebOptions) -> None
         careless, _ = rate(collection, "z", values={"valence": 5, "arousal": 5})
         idle, _ = rate(collection, "idle", most=0)
         researcher = log_in(client)
-        told = researcher.get(f"{API}/raters").json()["raters"]
-        assert told[0]["rater"] == careless
-        assert "straight-lining" in told[0]["flagged_by"]
+        message = researcher.get(f"{API}/raters").json()["raters"]
+        assert message[0]["rater"] == careless
+        assert "straight-lining" in message[0]["flagged_by"]
         assert any(
-            words.startswith("straight-lining: All 48 answers are the same") for words in told[0]["reasons"]
+            words.startswith("straight-lining: All 48 answers are the same")
+            for words in message[0]["reasons"]
         )
-        assert told[0]["score"] > 2 * told[1]["score"]
-        assert (told[-1]["rater"], told[-1]["rank"]) == (idle, None)
-        assert researcher.get(f"{API}/raters/{careless}").json() == told[0]
-        assert told[0]["recruiter"] == "prolific"
+        assert message[0]["score"] > 2 * message[1]["score"]
+        assert (message[-1]["rater"], message[-1]["rank"]) == (idle, None)
+        assert researcher.get(f"{API}/raters/{careless}").json() == message[0]
+        assert message[0]["recruiter"] == "prolific"
 
 
 def test_every_trial_of_a_rater(researcher: TestClient, collection: Collection, filled: list[str]) -> None:
-    told = researcher.get(f"{API}/raters/{filled[0]}/trials").json()["trials"]
-    assert len(told) == 12
-    assert [t["position"] for t in told] == list(range(1, 13))
-    assert {t["stimulus"].split("_")[1] for t in told} == set(INTENTS)
-    assert all(set(t["answers"]) == {"valence", "arousal"} for t in told)
-    assert all(2 <= t["seconds"] <= 3 for t in told)
-    assert researcher.get(f"/media/{told[0]['media']}").status_code == 200
+    message = researcher.get(f"{API}/raters/{filled[0]}/trials").json()["trials"]
+    assert len(message) == 12
+    assert [t["position"] for t in message] == list(range(1, 13))
+    assert {t["stimulus"].split("_")[1] for t in message} == set(INTENTS)
+    assert all(set(t["answers"]) == {"valence", "arousal"} for t in message)
+    assert all(2 <= t["seconds"] <= 3 for t in message)
+    assert researcher.get(f"/media/{message[0]['media']}").status_code == 200
 
 
 def test_excluding_opens_slots_and_restoring_takes_them_back(
@@ -172,9 +181,9 @@ def test_settings_change_one_by_one(researcher: TestClient) -> None:
     )
     for wrong in ({"cap": 0}, {"cap": "many"}, {"open": "perhaps"}, {"code_complete": ""}, {"speed": 1},
                   {"return_url": "javascript:alert(1)"}):  # fmt: skip
-        told = researcher.patch(f"{API}/settings", json=wrong)
-        assert told.status_code == 422, wrong
-        assert set(told.json()) == {"problem", "fix"}
+        message = researcher.patch(f"{API}/settings", json=wrong)
+        assert message.status_code == 422, wrong
+        assert set(message.json()) == {"problem", "fix"}
 
 
 def test_a_closed_study_takes_nobody_until_it_opens(researcher: TestClient, stranger: TestClient) -> None:
@@ -186,13 +195,13 @@ def test_a_closed_study_takes_nobody_until_it_opens(researcher: TestClient, stra
 
 def test_personal_links_open_the_study_for_one_person(researcher: TestClient, collection: Collection) -> None:
     made = researcher.post(f"{API}/invitations", json={"count": 3, "note": "pilot"}).json()["invitations"]
-    assert len({one["link"] for one in made}) == 3
+    assert len({each["link"] for each in made}) == 3
     path = made[0]["link"].removeprefix("http://study.test")
     for _ in range(2):
         researcher.cookies.delete("heartfelt_rater")
         assert researcher.get(path).status_code == 303
     assert collection.raters().height == 1
-    listed = {one["invitation"]: one for one in researcher.get(f"{API}/invitations").json()["invitations"]}
+    listed = {each["invitation"]: each for each in researcher.get(f"{API}/invitations").json()["invitations"]}
     assert listed[made[0]["invitation"]]["rater"] == collection.raters()["rater"][0]
     assert listed[made[1]["invitation"]]["rater"] is None
     forged = path[:-3] + ("abc" if not path.endswith("abc") else "xyz")
@@ -203,15 +212,15 @@ def test_stimuli_with_counts_and_search(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:
     rate(collection, "d", most=1)
-    told = researcher.get(f"{API}/stimuli", params={"limit": 5}).json()
-    assert told["total"] == 12
-    assert len(told["stimuli"]) == 5
-    assert [one["complete"] for one in told["stimuli"]] == [3] * 5
-    found = researcher.get(f"{API}/stimuli", params={"search": "FORLORN"}).json()
-    assert found["total"] == 4
-    assert {one["intent"] for one in found["stimuli"]} == {"forlorn"}
+    message = researcher.get(f"{API}/stimuli", params={"limit": 5}).json()
+    assert message["total"] == 12
+    assert len(message["stimuli"]) == 5
+    assert [each["complete"] for each in message["stimuli"]] == [3] * 5
+    result = researcher.get(f"{API}/stimuli", params={"search": "FORLORN"}).json()
+    assert result["total"] == 4
+    assert {each["intent"] for each in result["stimuli"]} == {"forlorn"}
     last = researcher.get(f"{API}/stimuli", params={"offset": 11}).json()["stimuli"]
-    assert [one["complete"] for one in last] == [4]
+    assert [each["complete"] for each in last] == [4]
     assert [m["n"] for m in last[0]["means"]] == [4, 4]
 
 
@@ -258,15 +267,15 @@ def test_freezing_writes_a_snapshot_that_loads(
 ) -> None:
     made = researcher.post(f"{API}/snapshots")
     assert made.status_code == 201
-    told = made.json()
-    assert (told["ratings"], told["raters"], told["stimuli"]) == (72, 3, 12)
-    assert heartfelt.load(collection.folder / "snapshots" / told["name"]).hash == told["hash"]
-    assert researcher.get(f"{API}/snapshots").json()["snapshots"] == [told]
-    answer = researcher.get(f"{API}/snapshots/{told['name']}/download")
-    assert answer.headers["content-disposition"].endswith(f'filename="small-{told["name"]}.zip"')
+    message = made.json()
+    assert (message["ratings"], message["raters"], message["stimuli"]) == (72, 3, 12)
+    assert heartfelt.load(collection.folder / "snapshots" / message["name"]).hash == message["hash"]
+    assert researcher.get(f"{API}/snapshots").json()["snapshots"] == [message]
+    answer = researcher.get(f"{API}/snapshots/{message['name']}/download")
+    assert answer.headers["content-disposition"].endswith(f'filename="small-{message["name"]}.zip"')
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         archive.extractall(tmp_path / "out")
-    assert heartfelt.load(tmp_path / "out" / told["name"]).hash == told["hash"]
+    assert heartfelt.load(tmp_path / "out" / message["name"]).hash == message["hash"]
 
 
 @pytest.mark.parametrize("name", ["..", "../../etc", "2026-01-01T00-00-00Z", "%2e%2e%2f", "2026"])
@@ -277,7 +286,7 @@ def test_only_snapshots_are_given_out(researcher: TestClient, name: str) -> None
 def test_exports_in_every_format_or_says_why_not(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:
-    names = [one["name"] for one in researcher.get(f"{API}/formats").json()["formats"]]
+    names = [each["name"] for each in researcher.get(f"{API}/formats").json()["formats"]]
     assert {"long", "wide"} <= set(names)
     for name in names:
         answer = researcher.get(f"{API}/export/{name}")
@@ -333,9 +342,9 @@ def test_who_excluded_is_written_down(
      ("POST", "raters/nobody/restore"), ("DELETE", "tokens/none"), ("GET", "nowhere")],
 )  # fmt: skip
 def test_what_is_not_there_is_said_in_words(researcher: TestClient, method: str, path: str) -> None:
-    told = researcher.request(method, f"{API}/{path}")
-    assert told.status_code == 404
-    assert set(told.json()) == {"problem", "fix"}
+    message = researcher.request(method, f"{API}/{path}")
+    assert message.status_code == 404
+    assert set(message.json()) == {"problem", "fix"}
 
 
 def test_bad_bodies_are_refused_in_words(researcher: TestClient, filled: list[str]) -> None:
@@ -346,9 +355,9 @@ def test_bad_bodies_are_refused_in_words(researcher: TestClient, filled: list[st
         (b'{"reason": "x", "by": "me"}', 422), (json.dumps({"reason": "x" * 501}).encode(), 422),
         (b'{"reason": "' + b"x" * 300_000 + b'"}', 413), (b"\xff\xfe", 422), (b"[" * 100_000, 400), (b'{"reason": NaN}', 422),
     ]:  # fmt: skip
-        told = researcher.post(path, content=body, headers=headers)
-        assert told.status_code == status, (body[:40], told.text)
-        assert set(told.json()) == {"problem", "fix"}
+        message = researcher.post(path, content=body, headers=headers)
+        assert message.status_code == status, (body[:40], message.text)
+        assert set(message.json()) == {"problem", "fix"}
     assert (
         researcher.post(path, content=b"reason=x", headers={"content-type": "text/plain"}).status_code == 415
     )

@@ -25,8 +25,8 @@ def test_participants_can_be_told_apart_and_are_in_no_export(
 ) -> None:
     rater, _ = rate(collection, "PID-0001")
     rate(collection)
-    told = researcher.get(f"{API}/participants").json()["participants"]
-    assert [(one["participant"], one["rater"], one["ended"]) for one in told] == [
+    message = researcher.get(f"{API}/participants").json()["participants"]
+    assert [(each["participant"], each["rater"], each["ended"]) for each in message] == [
         ("PID-0001", rater, "complete")
     ]
     sheet = researcher.get(f"{API}/participants?as=csv")
@@ -59,7 +59,7 @@ def test_erasing_over_http(researcher: TestClient, collection: Collection, by: s
         done = researcher.post(f"{API}/participants/erase", json={"participant": "PID-0001"})
     assert done.json() == {"rater": goes, "trials": 3, "snapshots": [frozen]}
     assert {row["rater"] for row in researcher.get(f"{API}/ratings").json()["ratings"]} == {stays}
-    assert [one["rater"] for one in researcher.get(f"{API}/raters").json()["raters"]] == [stays]
+    assert [each["rater"] for each in researcher.get(f"{API}/raters").json()["raters"]] == [stays]
     again = researcher.post(f"{API}/raters/{goes}/erase")
     assert again.status_code == 404
     assert set(again.json()) == {"problem", "fix"}
@@ -107,9 +107,9 @@ def test_previews_of_links_are_nobody(
     stranger: TestClient, collection: Collection, headers: dict[str, str]
 ) -> None:
     collection_before = collection.raters().height
-    told = stranger.get("/?PROLIFIC_PID=p1", headers=headers)
-    assert told.status_code == 200
-    assert "set-cookie" not in told.headers
+    message = stranger.get("/?PROLIFIC_PID=p1", headers=headers)
+    assert message.status_code == 200
+    assert "set-cookie" not in message.headers
     assert stranger.head("/").status_code == 200
     assert collection.raters().height == collection_before
     browser = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/126.0 Safari/537.36"}
@@ -119,8 +119,8 @@ def test_previews_of_links_are_nobody(
 def test_who_is_turned_away_gets_a_code(researcher: TestClient, collection: Collection) -> None:
     back = "https://example.org/?cc={code}"
     changed = {"open": False, "code_full": "F1", "code_partial": "P1", "return_url": back}
-    told = researcher.patch(f"{API}/settings", json=changed).json()
-    assert (told["code_full"], told["code_partial"]) == ("F1", "P1")
+    message = researcher.patch(f"{API}/settings", json=changed).json()
+    assert (message["code_full"], message["code_partial"]) == ("F1", "P1")
     closed = researcher.get("/")
     assert closed.status_code == 409
     assert '"ending":"closed","code":"F1","url":"https://example.org/?cc=F1"' in closed.text
@@ -144,16 +144,16 @@ def test_the_quota_is_raised_while_the_study_runs(
     two = Collection.open(folder, options=CollectOptions(seed=5))
     assert researcher.patch(f"{API}/settings", json={"ratings_per_item": 3}).status_code == 422
     assert researcher.patch(f"{API}/settings", json={"ratings_per_item": 5}).status_code == 200
-    told = researcher.get(f"{API}/coverage").json()
-    assert (told["quota"], told["wanted"], told["complete"]) == (5, 60, 48)
+    message = researcher.get(f"{API}/coverage").json()
+    assert (message["quota"], message["wanted"], message["complete"]) == (5, 60, 48)
     assert researcher.get(f"{API}/study").json()["ratings_per_item"] == 5
     assert two.coverage().quota == 5, "another process follows"
     rate(two, "e")
     two.close()
     assert researcher.get(f"{API}/coverage").json()["complete"] == 60
     served = researcher.get(f"{API}/versions").json()["versions"]
-    assert [one["changes"] for one in served] == [[], ["design.ratings_per_item: raised from 4 to 5"]]
-    assert [one["trials"] for one in served] == [48, 12]
+    assert [each["changes"] for each in served] == [[], ["design.ratings_per_item: raised from 4 to 5"]]
+    assert [each["trials"] for each in served] == [48, 12]
     with Collection.open(folder) as again:
         assert again.study.design.ratings_per_item == 5, "it holds after a restart"
         assert again.versions().height == 2
@@ -193,9 +193,9 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
             assert field["rejected"]["high"] > 0.5
             assert field["planted_accepted"]["value"] is None
             trust = client.get(f"{API}/reliability").json()["questions"]
-            assert [one["alpha"]["value"] is not None or one["alpha"]["why_missing"] for one in trust]
-            for one in trust:
-                assert "nobody answered" not in str(one).lower()
+            assert [entry["alpha"]["value"] is not None or entry["alpha"]["why_missing"] for entry in trust]
+            for each in trust:
+                assert "nobody answered" not in str(each).lower()
             assert trust[0]["alpha"]["value"] is not None, (
                 "two ratings each, though three are wanted in the end"
             )
@@ -203,6 +203,6 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
         assert set(frozen.ratings.filter(question="valence")["verdict"]) == {"accepted", "fixed"}
         from heartfelt.analysis.material import prepare
 
-        assert {one.why_empty for one in prepare(frozen).questions} == {
+        assert {question.why_empty for question in prepare(frozen).questions} == {
             "no item has the 3 ratings yet that minimum_ratings asks for"
         }

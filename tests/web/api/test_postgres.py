@@ -26,10 +26,10 @@ def two(folder: Path, postgres: str) -> Iterator[list[Collection]]:  # noqa: F81
     (folder / "study.yaml").write_text(text, encoding="utf-8")
     quick = CollectOptions(seed=1, durable=False)
     with (
-        Collection.open(folder, database=postgres, options=quick) as one,
+        Collection.open(folder, database=postgres, options=quick) as each,
         Collection.open(folder, database=postgres, options=quick) as other,
     ):
-        yield [one, other]
+        yield [each, other]
 
 
 def test_two_servers_are_one_study(
@@ -51,9 +51,9 @@ def test_two_servers_are_one_study(
         program = {"authorization": f"Bearer {token}"}
         rater, done = rate(two[0], "a")
         assert done == 12
-        told = clients[1].get(f"{API}/coverage", headers=program)
-        assert told.status_code == 200
-        assert told.json()["complete"] == 12
+        message = clients[1].get(f"{API}/coverage", headers=program)
+        assert message.status_code == 200
+        assert message.json()["complete"] == 12
         assert clients[1].get(f"{API}/raters", headers=program).json()["raters"][0]["rater"] == rater
         excluded = clients[1].post(
             f"{API}/raters/{rater}/exclude", json={"reason": "x\u0000y"}, headers=program
@@ -85,9 +85,9 @@ def test_a_database_that_goes_away_and_comes_back(
         postgres_server.stop()
         try:
             for path in ("coverage", "raters", "reliability", "settings", "stimuli", "tokens"):
-                told = client.get(f"{API}/{path}")
-                assert told.status_code == 503, path
-                assert int(told.headers["retry-after"]) >= 1
+                message = client.get(f"{API}/{path}")
+                assert message.status_code == 503, path
+                assert int(message.headers["retry-after"]) >= 1
             assert client.get(f"{API}/study", headers={"authorization": f"Bearer {token}"}).status_code == 503
             assert client.patch(f"{API}/settings", json={"cap": 5}).status_code == 503
             assert client.get("/study").status_code == 200

@@ -78,13 +78,13 @@ def test_every_figure_of_every_recipe(recipe: str, tmp_path: Path, options: WebO
         for people in (0, 1, 3):
             raters = [come(collection, number) for number in range(people)]
             for path in ASKED:
-                told = client.get(f"{API}/{path}")
-                assert told.status_code == 200, (people, path, told.text[:500])
+                message = client.get(f"{API}/{path}")
+                assert message.status_code == 200, (people, path, message.text[:500])
             for rater in raters[:1]:
                 for part in ("", "/trials", "/effect"):
-                    told = client.get(f"{API}/raters/{rater}{part}")
-                    assert told.status_code == 200, (people, part, told.text[:500])
-        rated = {one["question"] for one in client.get(f"{API}/reliability").json()["questions"]}
+                    message = client.get(f"{API}/raters/{rater}{part}")
+                    assert message.status_code == 200, (people, part, message.text[:500])
+        rated = {each["question"] for each in client.get(f"{API}/reliability").json()["questions"]}
         asked = {q.id for q in study.asked if study.scale_of(q.id).level != "text"}
         scales = {q.scale for q in study.asked}
         assert rated

@@ -50,10 +50,10 @@ def leaks_of(page: Page, *, everything: bool = False) -> list[str]:
     language = page.get_attribute("html", "lang")
     wrong = []
     for mark, text in texts_of(page, everything=everything):
-        found = LEAKS.search(text)
+        result = LEAKS.search(text)
         # A place to fill, such as {count}, is right in a text that waits to be filled.
-        waits = everything and found is not None and re.fullmatch(r"\{\w+\}", found.group())
+        waits = everything and result is not None and re.fullmatch(r"\{\w+\}", result.group())
         foreign = mark == "own" and (KEY.match(text) or (language != "en" and ENGLISH.search(text)))
-        if (found and not waits) or foreign:
+        if (result and not waits) or foreign:
             wrong.append(text)
     return wrong

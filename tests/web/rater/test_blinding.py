@@ -96,8 +96,8 @@ def walk(client: TestClient) -> tuple[list[Any], list[dict[str, Any]]]:
                 "headphones": {"probe": step.get("probe"), "given": [1], "right": [1]},
             }.get(step["kind"], {})
             path = {"consent": "consent", "headphones": "headphones"}.get(step["kind"], "ready")
-            told = client.post(f"/rate/{path}", json=body)
-            step = told.json()["step"]
+            message = client.post(f"/rate/{path}", json=body)
+            step = message.json()["step"]
         else:
             trials.append(step)
             if step["media"]:
@@ -115,10 +115,10 @@ def walk(client: TestClient) -> tuple[list[Any], list[dict[str, Any]]]:
                 "key": f"k{len(trials)}",
                 "values": dict.fromkeys(step["questions"], 4),
             }
-            told = client.post("/rate/answer", json=body)
-            step = told.json()["then"]
-        assert told.status_code == 200, told.text
-        seen.append(told)
+            message = client.post("/rate/answer", json=body)
+            step = message.json()["then"]
+        assert message.status_code == 200, message.text
+        seen.append(message)
     seen.append(client.get("/rate"))
     return seen, trials
 
@@ -173,9 +173,9 @@ def test_only_the_probes_own_answer_of_an_attention_trial_is_kept(
 ) -> None:
     before = collection.ratings().filter(kind="attention").height
     walk(client)
-    kept = collection.ratings().filter(kind="attention")
-    assert kept.height == before + 1
-    assert set(kept["question"].to_list()) == {"otherquestion"}
+    retained = collection.ratings().filter(kind="attention")
+    assert retained.height == before + 1
+    assert set(retained["question"].to_list()) == {"otherquestion"}
 
 
 def test_tags_of_media_say_nothing(client: TestClient) -> None:

@@ -327,9 +327,9 @@ def test_a_stimulus_that_does_not_play_is_given_back_and_shown_to_the_researcher
     visitor.enter()
     visitor.finish()
     assert len(visitor.sent) == 1
-    told = visitor.served.collection.problems()
-    assert len(told) >= 2
-    visitor.complaints[:] = [one for one in visitor.complaints if "404" not in one]
+    message = visitor.served.collection.problems()
+    assert len(message) >= 2
+    visitor.complaints[:] = [complaint for complaint in visitor.complaints if "404" not in complaint]
 
 
 def test_flag_comment_and_leave(visit: Callable[..., Visitor]) -> None:
@@ -454,6 +454,6 @@ def test_nothing_tells_raters_what_made_a_stimulus(visit: Callable[..., Visitor]
     visitor.enter()
     visitor.finish()
     stimuli = visitor.served.collection.opened.stimuli
-    told = "\n".join([*bodies, *visitor.asked])
+    message = "\n".join([*bodies, *visitor.asked])
     for name in [*stimuli["stimulus"].to_list(), *stimuli["system"].to_list(), *stimuli["path"].to_list()]:
-        assert name not in told
+        assert name not in message

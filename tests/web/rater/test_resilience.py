@@ -207,7 +207,9 @@ def test_an_answer_sent_twice_is_stored_once(visit: Callable[..., Visitor]) -> N
     assert len(lost) == 1
     visitor.finish()
     stored_as_sent(visitor.served, visitor)
-    visitor.complaints[:] = [told for told in visitor.complaints if "ERR_CONNECTION_RESET" not in told]
+    visitor.complaints[:] = [
+        complaint for complaint in visitor.complaints if "ERR_CONNECTION_RESET" not in complaint
+    ]
 
 
 def test_another_rater_in_the_same_browser_leaves_a_kept_answer_alone(visit: Callable[..., Visitor]) -> None:

@@ -49,18 +49,18 @@ def good(step: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """An answer, with questions under the names they have in the trial."""
     body = {"trial": step["trial"], "key": "k" * 32, "values": {"valence": 3, "arousal": 9}, **changes}
     text = orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS).decode()
-    for name, told in zip(("valence", "arousal"), step["questions"], strict=True):
-        text = text.replace(f'"{name}"', f'"{told}"')
+    for name, message in zip(("valence", "arousal"), step["questions"], strict=True):
+        text = text.replace(f'"{name}"', f'"{message}"')
     named: dict[str, Any] = orjson.loads(text)
     return named
 
 
 def refused(response: Any, status: int) -> str:
     assert response.status_code == status, response.text
-    told = response.json()
-    assert set(told) == {"problem", "fix"}
-    assert told["fix"]
-    return str(told["problem"])
+    message = response.json()
+    assert set(message) == {"problem", "fix"}
+    assert message["fix"]
+    return str(message["problem"])
 
 
 def test_an_answer_brings_the_next_step(client: TestClient, collection: Collection) -> None:
@@ -69,11 +69,11 @@ def test_an_answer_brings_the_next_step(client: TestClient, collection: Collecti
         "seconds": 2.5, "first_play": 0.5, "plays": 1, "intervals": [[0, 0.5]], "focus_losses": 2,
         "changes": [[1.5, "valence", "3"]], "device": "phone", "began": 1.7e9,
     }  # fmt: skip
-    told = client.post("/rate/answer", json=good(step, heard=heard, comment="soft")).json()
-    assert (told["status"], told["then"]["kind"], told["then"]["number"]) == ("stored", "trial", 2)
+    message = client.post("/rate/answer", json=good(step, heard=heard, comment="soft")).json()
+    assert (message["status"], message["then"]["kind"], message["then"]["number"]) == ("stored", "trial", 2)
     again = client.post("/rate/answer", json=good(step)).json()
-    assert (again["status"], again["then"]["trial"]) == ("already", told["then"]["trial"])
-    quiet = client.post("/rate/answer", json=good(told["then"], go_on=False)).json()
+    assert (again["status"], again["then"]["trial"]) == ("already", message["then"]["trial"])
+    quiet = client.post("/rate/answer", json=good(message["then"], go_on=False)).json()
     assert (quiet["status"], quiet["then"]) == ("stored", None)
     assert client.get("/rate/step").json()["step"]["number"] == 3
     assert (
@@ -126,14 +126,14 @@ def test_what_is_not_an_answer_is_refused_in_words(
     client: TestClient, changes: dict[str, Any], words: str
 ) -> None:
     step = enter(client)
-    told = refused(client.post("/rate/answer", json=good(step, **changes)), 422)
+    message = refused(client.post("/rate/answer", json=good(step, **changes)), 422)
     valence, arousal = step["questions"]
     names = {
         "valence": (valence, "How pleasant"),
         "arousal": (arousal, "How arousing"),
         "other": ("not asked",),
     }
-    assert any(word in told for word in names.get(words, (words,))), told
+    assert any(word in message for word in names.get(words, (words,))), message
     assert client.get("/rate/step").json()["step"]["trial"] == step["trial"]
 
 
@@ -231,8 +231,8 @@ def test_files_of_the_pages_can_be_kept_for_ever(client: TestClient) -> None:
     text = client.get("/rate").text
     start = text.index("/static/rater/")
     address = text[start : text.index('"', start)]
-    kept = client.get(address)
-    assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
+    retained = client.get(address)
+    assert retained.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert client.get("/static/rater/main.js").headers["cache-control"] == "no-cache"
     assert client.get("/static/rater/main.js").headers["content-type"].startswith("text/javascript")
     assert client.get("/static/rater/0/../../pages.py").status_code == 404

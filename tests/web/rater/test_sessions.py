@@ -43,24 +43,24 @@ def stored_as_sent(served: Served, visitor: Visitor) -> None:
         for question, verdict in body["verdicts"].items():
             if verdict == "rejected":
                 expected[int(body["trial"]), question] = (None, None)
-    found = {
+    results = {
         (row["trial"], row["question"]): (row["value"], row["answer"])
         for row in ratings.iter_rows(named=True)
     }
-    assert found == expected
+    assert results == expected
     assert len(ratings) == len(expected)
     verdicts = {(int(b["trial"]), q): v for b in visitor.sent for q, v in b["verdicts"].items()}
-    told = ratings.filter(pl.col("verdict").is_not_null()).iter_rows(named=True)
-    assert {(row["trial"], row["question"]): row["verdict"] for row in told} == verdicts
+    message = ratings.filter(pl.col("verdict").is_not_null()).iter_rows(named=True)
+    assert {(row["trial"], row["question"]): row["verdict"] for row in message} == verdicts
     heard = {int(body["trial"]): body["heard"] for body in visitor.sent}
     for row in ratings.iter_rows(named=True):
-        one = heard[row["trial"]]
+        each = heard[row["trial"]]
         assert (row["plays"], row["focus_losses"], row["device"]) == (
-            one["plays"],
-            one["focus_losses"],
-            one["device"],
+            each["plays"],
+            each["focus_losses"],
+            each["device"],
         )
-        assert row["seconds"] == pytest.approx(one["seconds"])
+        assert row["seconds"] == pytest.approx(each["seconds"])
 
 
 @pytest.mark.parametrize("hand", ["keyboard", "touch"])

@@ -19,16 +19,16 @@ STATIC = Path(__file__).resolve().parents[3] / "src" / "heartfelt" / "web" / "ra
 
 
 def flat(texts: Any, before: str = "") -> dict[str, str]:
-    found = {}
+    results = {}
     for key, text in texts.items():
         if isinstance(text, dict):
-            found.update(flat(text, f"{before}{key}."))
+            results.update(flat(text, f"{before}{key}."))
         else:
-            found[f"{before}{key}"] = text
-    return found
+            results[f"{before}{key}"] = text
+    return results
 
 
-@pytest.mark.parametrize("language", [one for one in BUILT_IN if one != "en"])
+@pytest.mark.parametrize("language", [each for each in BUILT_IN if each != "en"])
 def test_every_text_is_there_and_has_the_same_places_to_fill(language: str) -> None:
     english, other = flat(texts_for("en")), flat(texts_for(language))
     for key, text in english.items():
@@ -79,12 +79,12 @@ def test_a_wrong_file_is_told_with_its_place(tmp_path: Path, text: str, problem:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_what_a_page_is_told_names_no_system_and_no_question(recipe: str) -> None:
     study = recipe_study(recipe)
-    told = present(study, study.languages[0])
-    assert all(0 <= form["scale"] < len(told["scales"]) for form in told["forms"])
-    words = set(re.findall(r"\w+", str(told)))
+    message = present(study, study.languages[0])
+    assert all(0 <= form["scale"] < len(message["scales"]) for form in message["forms"])
+    words = set(re.findall(r"\w+", str(message)))
     assert not {system.id for system in study.systems} & words
     assert not {question.id for question in study.asked if "/" in question.id} & words
-    assert set(form_numbers(study).values()) == set(range(len(told["forms"])))
+    assert set(form_numbers(study).values()) == set(range(len(message["forms"])))
 
 
 def test_questions_that_read_the_same_are_told_once() -> None:
@@ -97,8 +97,8 @@ def test_questions_that_read_the_same_are_told_once() -> None:
         "name: s\nscales: {n: {type: points, points: 3, anchors: {1: {en: low, ko: 낮음}}, pictures: {3: top.png}}}\n"
         "questions: [{id: q, text: Q, scale: n, rubric: hidden, shows: []}]"
     )
-    told = present(small, "ko")
-    assert told["scales"][0]["anchors"] == {"1": "낮음"}
-    assert told["scales"][0]["pictures"] == {"3": "/rate/picture/0/3"}
-    assert told["forms"][0]["scale"] == 0
-    assert "rubric" not in told["forms"][0]
+    message = present(small, "ko")
+    assert message["scales"][0]["anchors"] == {"1": "낮음"}
+    assert message["scales"][0]["pictures"] == {"3": "/rate/picture/0/3"}
+    assert message["forms"][0]["scale"] == 0
+    assert "rubric" not in message["forms"][0]

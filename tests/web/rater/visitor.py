@@ -64,7 +64,7 @@ class Visitor:
         self.asked.append(request.url)
         if request.url.endswith("/rate/answer"):
             body: dict[str, Any] = self._unblinded(json.loads(request.post_data or "{}"))
-            if body["key"] not in {one["key"] for one in self.sent}:
+            if body["key"] not in {each["key"] for each in self.sent}:
                 self.sent.append(body)
 
     def _unblinded(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -88,11 +88,11 @@ class Visitor:
 
     def press(self, selector: str) -> None:
         """Use a button."""
-        found = self.page.locator(selector).first
+        result = self.page.locator(selector).first
         if self.hand == "touch":
-            found.tap()
+            result.tap()
         else:
-            found.focus()
+            result.focus()
             self.page.keyboard.press("Enter")
 
     def still(self) -> None:
@@ -109,11 +109,11 @@ class Visitor:
     def accessible(self) -> None:
         """Axe finds nothing serious."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-        found = axe.Axe().run(self.page).response["violations"]
+        result = axe.Axe().run(self.page).response["violations"]
         grave = [
-            (one["id"], [node["html"][:160] for node in one["nodes"]])
-            for one in found
-            if one["impact"] in {"serious", "critical"}
+            (each["id"], [node["html"][:160] for node in each["nodes"]])
+            for each in result
+            if each["impact"] in {"serious", "critical"}
         ]
         assert grave == []
 
@@ -165,7 +165,7 @@ class Visitor:
         self.page.wait_for_selector("form.trial:not([data-locked])")
 
     def open_questions(self) -> list[ElementHandle]:
-        return [one for one in self.page.query_selector_all("fieldset.question") if one.is_visible()]
+        return [each for each in self.page.query_selector_all("fieldset.question") if each.is_visible()]
 
     def number(self) -> str:
         """What tells this trial from another: the page's own count."""
@@ -177,7 +177,9 @@ class Visitor:
         self.still()
         answered: set[str | None] = set()
         while left := [
-            one for one in self.open_questions() if one.get_attribute("data-form") not in answered
+            question
+            for question in self.open_questions()
+            if question.get_attribute("data-form") not in answered
         ]:
             self._answer_one(left[0], turn + len(answered))
             answered.add(left[0].get_attribute("data-form"))
@@ -226,7 +228,9 @@ class Visitor:
 
     def _leave(self, field: ElementHandle) -> None:
         """Enter moves on from a field, unless it is the last: there it would send."""
-        left = [one for one in self.open_questions() if one.query_selector("input:checked") is None]
+        left = [
+            question for question in self.open_questions() if question.query_selector("input:checked") is None
+        ]
         entry = field.evaluate_handle("node => node.closest('fieldset')")
         if left and left[-1].evaluate("(node, other) => node !== other", entry):
             field.press("Enter")

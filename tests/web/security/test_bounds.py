@@ -93,15 +93,15 @@ def test_a_new_token_leaves_the_older_ones_working(collection: Collection) -> No
 
 def test_a_token_is_its_id_and_its_own_secret(collection: Collection) -> None:
     tokens = Tokens(collection, Clock())
-    one, two = tokens.make("one"), tokens.make("two")
-    mark, id, secret = one.text.split("_", 2)
+    each, two = tokens.make("one"), tokens.make("two")
+    mark, id, secret = each.text.split("_", 2)
     other = two.text.split("_", 2)[2]
-    assert (mark, id, len(secret)) == ("hf", one.token.id, 43)
+    assert (mark, id, len(secret)) == ("hf", each.token.id, 43)
     wrong = [f"hf_{id}_{other}", f"hx_{id}_{secret}", f"hf_{id}_", f"hf_{id}", f"hf__{secret}", secret, ""]
-    wrong += [f"hf_{id}_{secret[:-1]}", f"hf_{id}_{secret}x", one.text.upper(), f"hf_{id}_{one.token.hash}"]
+    wrong += [f"hf_{id}_{secret[:-1]}", f"hf_{id}_{secret}x", each.text.upper(), f"hf_{id}_{each.token.hash}"]
     assert [tokens.find(text) for text in wrong] == [None] * len(wrong)
-    assert one.token.hash not in one.text
-    assert len({one.token.hash, two.token.hash}) == 2
+    assert each.token.hash not in each.text
+    assert len({each.token.hash, two.token.hash}) == 2
 
 
 def test_a_text_too_long_for_a_token_is_not_looked_up(
@@ -142,8 +142,8 @@ def test_an_expired_token_opens_nothing_of_the_api(collection: Collection, optio
     young = Tokens(collection, lambda: time.time() - 365 * DAY + 600).make("young").text
     door = from_address(app, "192.0.2.1")
     for token, status in ((old, 401), (young, 200)):
-        told = door.get(f"{API}/study", headers={"authorization": f"Bearer {token}"})
-        assert told.status_code == status
+        message = door.get(f"{API}/study", headers={"authorization": f"Bearer {token}"})
+        assert message.status_code == status
     assert "expired" in door.get(f"{API}/study", headers={"authorization": f"Bearer {old}"}).json()["problem"]
     assert door.get(f"{API}/study", headers={"authorization": f"Basic {young}"}).status_code == 401
     assert door.get(f"{API}/study", headers={"authorization": f"bearer {young}"}).status_code == 200
@@ -166,9 +166,9 @@ def test_wrong_tokens_are_counted_by_address_and_right_ones_are_not(
     here, there = from_address(app, "192.0.2.1"), from_address(app, "192.0.2.2")
     assert [here.get(f"{API}/study", headers=right).status_code for _ in range(5)] == [200] * 5
     assert [here.get(f"{API}/study", headers=wrong).status_code for _ in range(4)] == [401, 401, 401, 429]
-    told = here.get(f"{API}/study", headers=right)
-    assert (told.status_code, told.headers["retry-after"]) == (429, "21")
-    assert "21 seconds" in told.json()["fix"]
+    message = here.get(f"{API}/study", headers=right)
+    assert (message.status_code, message.headers["retry-after"]) == (429, "21")
+    assert "21 seconds" in message.json()["fix"]
     assert there.get(f"{API}/study", headers=right).status_code == 200
     assert there.get(f"{API}/study", headers=wrong).status_code == 401
     clock.now += 19.999
@@ -183,8 +183,10 @@ def test_wrong_tokens_are_counted_by_address_and_right_ones_are_not(
 def try_password(door: TestClient, password: str, **headers: str) -> Response:
     door.cookies.clear()
     hidden = door.get("/study/login").text.split('name="page" value="')[1].split('"')[0]
-    told: Response = door.post("/study/login", data={"password": password, "page": hidden}, headers=headers)  # type: ignore[assignment]  # the test client's own response class
-    return told
+    message: Response = door.post(
+        "/study/login", data={"password": password, "page": hidden}, headers=headers
+    )  # type: ignore[assignment]  # the test client's own response class
+    return message
 
 
 def test_wrong_passwords_are_counted_by_address(
@@ -197,8 +199,8 @@ def test_wrong_passwords_are_counted_by_address(
     app.state.login_limit = RateLimit(6, clock := Clock())
     here, there = from_address(app, "192.0.2.1"), from_address(app, "192.0.2.2")
     assert [try_password(here, "no").status_code for _ in range(8)] == [401] * 6 + [429] * 2
-    told = try_password(here, PASSWORD)
-    assert (told.status_code, told.headers["retry-after"]) == (429, "11")
+    message = try_password(here, PASSWORD)
+    assert (message.status_code, message.headers["retry-after"]) == (429, "11")
     assert try_password(there, PASSWORD).status_code == 303
     clock.now += 9.999
     assert try_password(here, PASSWORD).status_code == 429
@@ -231,8 +233,8 @@ def test_a_login_lasts_twelve_hours(collection: Collection, options: WebOptions)
 
 def test_a_page_of_one_login_does_not_speak_for_another(collection: Collection, options: WebOptions) -> None:
     app = create_app(collection, options)
-    one, two = log_in(from_address(app, "192.0.2.1")), log_in(from_address(app, "192.0.2.2"))
-    foreign = {"x-heartfelt-token": one.headers["x-heartfelt-token"]}
+    each, two = log_in(from_address(app, "192.0.2.1")), log_in(from_address(app, "192.0.2.2"))
+    foreign = {"x-heartfelt-token": each.headers["x-heartfelt-token"]}
     before_login = {"x-heartfelt-token": Signer(SECRET).sign("page", "before login", 60)}
     for headers in (foreign, before_login, {"x-heartfelt-token": str(two.cookies[STUDY_COOKIE])}):
         for method, path in (("PATCH", "settings"), ("POST", "tokens"), ("POST", "invitations")):
@@ -243,8 +245,8 @@ def test_a_page_of_one_login_does_not_speak_for_another(collection: Collection, 
 
 def test_a_login_comes_from_the_login_page(stranger: TestClient) -> None:
     for page in ("", "x", Signer(SECRET).sign("page", "a session", 60)):
-        told = stranger.post("/study/login", data={"password": PASSWORD, "page": page})
-        assert told.status_code == 403
+        message = stranger.post("/study/login", data={"password": PASSWORD, "page": page})
+        assert message.status_code == 403
         assert STUDY_COOKIE not in stranger.cookies
 
 
@@ -382,12 +384,16 @@ def test_cookies_a_browser_gets(collection: Collection, hashed: str) -> None:
     options = WebOptions(SECRET, password=hashed, public_url="https://public.example", secure_cookies=True)
     app = create_app(collection, options)
     door = from_address(app, "192.0.2.1")
-    told = door.get("/").headers["set-cookie"].lower()
-    assert told.startswith(f"{RATER_COOKIE}=")
-    assert all(part in told for part in ("max-age=7776000", "samesite=lax", "secure", "httponly", "path=/"))
-    told = try_password(door, PASSWORD).headers["set-cookie"].lower()
-    assert told.startswith(f"{STUDY_COOKIE}=")
-    assert all(part in told for part in ("max-age=43200", "samesite=strict", "secure", "httponly", "path=/"))
+    message = door.get("/").headers["set-cookie"].lower()
+    assert message.startswith(f"{RATER_COOKIE}=")
+    assert all(
+        part in message for part in ("max-age=7776000", "samesite=lax", "secure", "httponly", "path=/")
+    )
+    message = try_password(door, PASSWORD).headers["set-cookie"].lower()
+    assert message.startswith(f"{STUDY_COOKIE}=")
+    assert all(
+        part in message for part in ("max-age=43200", "samesite=strict", "secure", "httponly", "path=/")
+    )
     response = Response()
     delete_cookie(response, options, STUDY_COOKIE)
     assert "max-age=0" in response.headers["set-cookie"].lower()
@@ -464,8 +470,8 @@ def test_without_a_public_address_only_the_host_itself_is_home(origin: str) -> N
 )
 def test_the_port_is_part_of_the_origin(host: str, origin: str, passes: bool) -> None:
     door = client(WebOptions(SECRET, public_url="https://public.example", access_log=False))
-    told = door.post("/here", content=b"{}", headers=JSON | {"origin": origin, "host": host})
-    assert (told.status_code == 200) == passes
+    message = door.post("/here", content=b"{}", headers=JSON | {"origin": origin, "host": host})
+    assert (message.status_code == 200) == passes
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
@@ -524,10 +530,12 @@ def test_every_address_has_a_bucket_of_its_own() -> None:
 def test_raters_are_counted_by_themselves_and_strangers_by_address() -> None:
     app, _ = guarded(address_per_minute=2, rater_per_minute=3)
     door = from_address(app, "192.0.2.1")
-    one, two = ({"cookie": f"{RATER_COOKIE}={Signer(SECRET).sign('rater', name, 60)}"} for name in "ab")
-    assert [door.get("/here", headers=one).status_code for _ in range(4)] == [200, 200, 200, 429]
+    each, two = ({"cookie": f"{RATER_COOKIE}={Signer(SECRET).sign('rater', name, 60)}"} for name in "ab")
+    assert [door.get("/here", headers=each).status_code for _ in range(4)] == [200, 200, 200, 429]
     elsewhere = from_address(app, "192.0.2.2")
-    assert elsewhere.get("/here", headers=one).status_code == 429, "a rater has one bucket, wherever they are"
+    assert elsewhere.get("/here", headers=each).status_code == 429, (
+        "a rater has one bucket, wherever they are"
+    )
     assert [door.get("/here", headers=two).status_code for _ in range(4)] == [200, 200, 200, 429]
     assert [door.get("/here").status_code for _ in range(3)] == [200, 200, 429]
     forged = {"cookie": f"{RATER_COOKIE}={Signer(b'some other secret').sign('rater', 'c', 60)}"}

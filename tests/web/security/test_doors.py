@@ -34,9 +34,9 @@ def test_nothing_of_the_researchers_opens_without_a_login(stranger: TestClient) 
     routes = list(researcher_routes(stranger))
     assert len(routes) >= 24
     for method, path in routes:
-        told = stranger.request(method, path, json={} if method in {"POST", "PATCH"} else None)
-        assert told.status_code == 401, (method, path)
-        assert set(told.json()) == {"problem", "fix"}
+        message = stranger.request(method, path, json={} if method in {"POST", "PATCH"} else None)
+        assert message.status_code == 401, (method, path)
+        assert set(message.json()) == {"problem", "fix"}
     assert stranger.get("/study").headers["location"] == "/study/login"
     assert stranger.get("/study/events").status_code == 401
 
@@ -49,12 +49,12 @@ def test_a_raters_cookie_opens_nothing_of_the_researchers(
     for name in (RATER_COOKIE, STUDY_COOKIE):
         stranger.cookies.set(name, signed)
     for method, path in researcher_routes(stranger):
-        told = stranger.request(method, path, json={} if method in {"POST", "PATCH"} else None)
-        assert told.status_code == 401, (method, path)
+        message = stranger.request(method, path, json={} if method in {"POST", "PATCH"} else None)
+        assert message.status_code == 401, (method, path)
     assert stranger.get("/study").status_code == 303
     assert stranger.get("/study/events").status_code == 401
-    told = stranger.get(f"{API}/study", headers={"authorization": f"Bearer {signed}"})
-    assert told.status_code == 401
+    message = stranger.get(f"{API}/study", headers={"authorization": f"Bearer {signed}"})
+    assert message.status_code == 401
 
 
 def test_a_login_is_no_rater(researcher: TestClient) -> None:
@@ -65,11 +65,11 @@ def test_a_login_is_no_rater(researcher: TestClient) -> None:
 
 
 def test_a_rater_cannot_touch_another_raters_trial(stranger: TestClient, collection: Collection) -> None:
-    one, _ = rate(collection, "a", most=1)
+    each, _ = rate(collection, "a", most=1)
     two, _ = rate(collection, "b", most=1)
     step = collection.do(Next(two))
     assert isinstance(step, ShowTrial)
-    stranger.cookies.set(RATER_COOKIE, Signer(SECRET).sign("rater", one, 60))
+    stranger.cookies.set(RATER_COOKIE, Signer(SECRET).sign("rater", each, 60))
     before = collection.ratings().height
     body = {
         "trial": step.trial,
@@ -132,11 +132,11 @@ def test_a_wrong_password_does_not_let_in_and_too_many_wait(collection: Collecti
             for n in range(5)
         ]
         assert tried == [401, 401, 401, 429, 429]
-        told = client.post("/study/login", data={"password": PASSWORD, "page": hidden})
-        assert told.status_code == 429
-        assert int(told.headers["retry-after"]) >= 1
+        message = client.post("/study/login", data={"password": PASSWORD, "page": hidden})
+        assert message.status_code == 429
+        assert int(message.headers["retry-after"]) >= 1
         assert STUDY_COOKIE not in client.cookies
-        assert "Too many wrong passwords" in told.text
+        assert "Too many wrong passwords" in message.text
 
 
 def test_right_passwords_cost_nothing(stranger: TestClient) -> None:
@@ -173,10 +173,10 @@ def test_changes_need_the_pages_own_token(researcher: TestClient) -> None:
             wrong
         )
     assert researcher.get(path).json()["cap"] is None
-    told = researcher.patch(
+    message = researcher.patch(
         path, json=body, headers={"x-heartfelt-token": token, "origin": "https://evil.test"}
     )
-    assert told.status_code == 403
+    assert message.status_code == 403
     assert researcher.patch(path, json=body, headers={"x-heartfelt-token": token}).json()["cap"] == 7
 
 
@@ -216,21 +216,21 @@ def test_raters_are_told_neither_system_nor_intent_nor_file(
                 "values": dict.fromkeys(now["questions"], 5),
                 "go_on": True,
             }
-            told = stranger.post("/rate/answer", json={**body, "heard": {"plays": 1, "seconds": 2.0}})
-            now = told.json()["then"]
+            message = stranger.post("/rate/answer", json={**body, "heard": {"plays": 1, "seconds": 2.0}})
+            now = message.json()["then"]
         elif now["kind"] == "consent":
-            told = stranger.post("/rate/consent", json={"agreed": True})
-            now = told.json()["step"]
+            message = stranger.post("/rate/consent", json={"agreed": True})
+            now = message.json()["step"]
         else:
-            told = stranger.post("/rate/ready", json={})
-            now = told.json()["step"]
-        seen.append(told)
+            message = stranger.post("/rate/ready", json={})
+            now = message.json()["step"]
+        seen.append(message)
     assert trials == 12
     assert len(seen) > 30
     for response in seen:
         assert response.status_code < 400, response.url
-        found = hidden.search(str(response.headers)) or hidden.search(response.content.decode("latin-1"))
-        assert found is None, (response.url, found)
+        result = hidden.search(str(response.headers)) or hidden.search(response.content.decode("latin-1"))
+        assert result is None, (response.url, result)
 
 
 def test_secrets_stay_out_of_the_log(
@@ -291,8 +291,8 @@ def test_people_get_pages_and_programs_get_json(stranger: TestClient) -> None:
         stranger.get("/nothing", headers={"accept": "application/json"}).json()["problem"]
         == "There is nothing here."
     )
-    told = stranger.get(f"{API}/coverage", headers={"accept": "text/html,*/*"})
-    assert told.json()["problem"] == "This needs a login."
+    message = stranger.get(f"{API}/coverage", headers={"accept": "text/html,*/*"})
+    assert message.json()["problem"] == "This needs a login."
 
 
 def test_a_fault_is_told_without_its_inside(
@@ -310,13 +310,13 @@ def test_a_fault_is_told_without_its_inside(
     ) as client:
         log_in(client)
         monkeypatch.setattr(collection, "coverage", broken)
-        told = client.get(f"{API}/coverage")
-    assert told.status_code == 500
-    assert "inside" not in told.text
-    reference = re.search(r"reference (\w+)", told.json()["problem"])
+        message = client.get(f"{API}/coverage")
+    assert message.status_code == 500
+    assert "inside" not in message.text
+    reference = re.search(r"reference (\w+)", message.json()["problem"])
     assert reference
     assert reference[1] in caplog.text
-    assert "content-security-policy" in told.headers
+    assert "content-security-policy" in message.headers
 
 
 def test_a_store_that_is_away_is_a_503_to_try_again(
@@ -328,10 +328,10 @@ def test_a_store_that_is_away_is_a_503_to_try_again(
         raise store_unavailable("connection to db.internal refused")
 
     monkeypatch.setattr(collection, "coverage", away)
-    told = researcher.get(f"{API}/coverage")
-    assert told.status_code == 503
-    assert int(told.headers["retry-after"]) >= 1
-    assert "db.internal" not in told.text
+    message = researcher.get(f"{API}/coverage")
+    assert message.status_code == 503
+    assert int(message.headers["retry-after"]) >= 1
+    assert "db.internal" not in message.text
 
 
 def test_every_error_of_the_collection_has_its_status() -> None:
@@ -340,12 +340,12 @@ def test_every_error_of_the_collection_has_its_status() -> None:
     expected = {"StoreUnavailable": 503, "UnknownRater": 404, "TrialNotFound": 404, "TrialClosed": 409, "InvalidAnswer": 422,
                 "MissingAnswer": 422, "StudyClosed": 409, "StudyFull": 409, "StudyBusy": 409,
                 "StartedElsewhere": 409, "StoreDamaged": 507}  # fmt: skip
-    found = {
+    results = {
         name: errors.status_of(kind("p", "f"))
         for name, kind in vars(collect).items()
         if isinstance(kind, type) and issubclass(kind, HeartfeltError) and kind.__module__ == collect.__name__
     }
-    assert found == expected
+    assert results == expected
 
 
 @pytest.mark.parametrize("strips", [True, False])
@@ -372,7 +372,7 @@ def test_everything_works_under_a_prefix(collection: Collection, hashed: str, st
         for link in re.findall(r'(?:src|href)="(/[^"]+)"', shown):
             assert link.startswith(prefix)
             assert client.get(link if not strips else link.removeprefix(prefix)).status_code == 200, link
-        told = client.get(f"{prefix}{API}/study").json()
-        assert told["links"]["open"] == f"http://study.test{prefix}/"
+        message = client.get(f"{prefix}{API}/study").json()
+        assert message["links"]["open"] == f"http://study.test{prefix}/"
         described = client.get(f"{before}{API}/openapi.json").json()
         assert described["servers"] == [{"url": prefix}]

@@ -65,13 +65,13 @@ def test_every_answer_carries_the_headers() -> None:
 def test_a_body_may_be_so_large_and_no_larger() -> None:
     door = client(WebOptions(SECRET, body_limit=1000, access_log=False))
     assert door.post("/here", content=b"x" * 1000, headers=JSON).text.startswith("1000 ")
-    told = door.post("/here", content=b"x" * 1001, headers=JSON)
-    assert told.status_code == 413
-    for said, status in [("0" * 30 + "5000", 413), ("9" * 40, 413), ("-1", 400), ("1e3", 400), ("", 400)]:
+    message = door.post("/here", content=b"x" * 1001, headers=JSON)
+    assert message.status_code == 413
+    for answer, status in [("0" * 30 + "5000", 413), ("9" * 40, 413), ("-1", 400), ("1e3", 400), ("", 400)]:
         assert (
-            door.post("/here", content=b"{}", headers=JSON | {"content-length": said}).status_code == status
+            door.post("/here", content=b"{}", headers=JSON | {"content-length": answer}).status_code == status
         )
-    assert set(told.json()) == {"problem", "fix"}
+    assert set(message.json()) == {"problem", "fix"}
 
 
 def test_a_body_of_unknown_length_is_counted() -> None:
@@ -126,10 +126,10 @@ def test_too_many_requests_of_an_address_wait() -> None:
 def test_too_many_requests_of_a_rater_wait_and_others_do_not() -> None:
     door = client(WebOptions(SECRET, rater_per_minute=2, access_log=False))
     signed = [Signer(SECRET).sign("rater", name, 60) for name in ("one", "two")]
-    one, two = {"cookie": f"a=b; heartfelt_rater={signed[0]}"}, {"cookie": f"heartfelt_rater={signed[1]}"}
-    assert [door.get("/here", headers=one).status_code for _ in range(3)] == [200, 200, 429]
+    each, two = {"cookie": f"a=b; heartfelt_rater={signed[0]}"}, {"cookie": f"heartfelt_rater={signed[1]}"}
+    assert [door.get("/here", headers=each).status_code for _ in range(3)] == [200, 200, 429]
     assert door.get("/here", headers=two).status_code == 200
-    assert door.get("/static/x/deep", headers=one).status_code == 200
+    assert door.get("/static/x/deep", headers=each).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/one/study/here", "/here"])

@@ -103,9 +103,9 @@ def test_a_damaged_store_is_no_matter_of_a_moment(
         raise store_damaged(Path("/srv/secret-place/collected.sqlite"), "database disk image is malformed")
 
     collection.coverage = broken  # type: ignore[method-assign,assignment]  # a collection whose file is broken
-    told = researcher.get(f"{API}/coverage")
-    assert told.status_code == 507
-    assert "collected.sqlite" in told.json()["problem"]
-    assert "secret-place" not in told.text
-    assert "backup" in told.json()["fix"]
-    assert "retry-after" not in told.headers
+    message = researcher.get(f"{API}/coverage")
+    assert message.status_code == 507
+    assert "collected.sqlite" in message.json()["problem"]
+    assert "secret-place" not in message.text
+    assert "backup" in message.json()["fix"]
+    assert "retry-after" not in message.headers

@@ -53,9 +53,9 @@ def test_odd_addresses(who: str, request: pytest.FixtureRequest) -> None:
     client: TestClient = request.getfixturevalue(who)
     for root in ROOTS:
         for odd in ODD:
-            told = client.get(root + odd, headers={"accept": "text/html"})
-            assert told.status_code < 500, (root, odd)
-            assert "x=y" not in told.headers.get("set-cookie", "")
+            message = client.get(root + odd, headers={"accept": "text/html"})
+            assert message.status_code < 500, (root, odd)
+            assert "x=y" not in message.headers.get("set-cookie", "")
     for odd in ODD:
         for query in (
             f"/?PROLIFIC_PID={odd}&STUDY_ID={odd}",
@@ -69,10 +69,10 @@ def test_odd_bodies_to_the_rating_pages(rater: TestClient, collection: Collectio
     before = collection.ratings().height
     for name in RATING[:-1]:
         for body in BODIES:
-            told = rater.post(f"/rate/{name}", content=body, headers={"content-type": "application/json"})
-            assert told.status_code < 500, (name, body[:60], told.text)
-            if told.status_code >= 400:
-                assert set(told.json()) == {"problem", "fix"}, (name, body[:60])
+            message = rater.post(f"/rate/{name}", content=body, headers={"content-type": "application/json"})
+            assert message.status_code < 500, (name, body[:60], message.text)
+            if message.status_code >= 400:
+                assert set(message.json()) == {"problem", "fix"}, (name, body[:60])
     assert collection.ratings().height == before
 
 

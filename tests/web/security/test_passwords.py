@@ -22,11 +22,11 @@ def test_only_the_right_password_is_right() -> None:
 def test_made_passwords_differ_and_are_long_enough() -> None:
     made = {make_password() for _ in range(50)}
     assert len(made) == 50
-    assert all(len(one) == 19 for one in made)
+    assert all(len(each) == 19 for each in made)
 
 
 def test_a_short_password_is_refused_with_a_fix() -> None:
-    with pytest.raises(InputError, match="shorter than 8") as told:
+    with pytest.raises(InputError, match="shorter than 8") as message:
         hash_password("short")
-    assert "HEARTFELT_ADMIN_PASSWORD" in told.value.fix
-    assert "short" not in told.value.fix
+    assert "HEARTFELT_ADMIN_PASSWORD" in message.value.fix
+    assert "short" not in message.value.fix

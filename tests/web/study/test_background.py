@@ -74,12 +74,12 @@ def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
 def test_the_api_is_the_same(collection: Collection, options: WebOptions, folder: Path) -> None:
     fill(collection, ["a", "b", "c"])
     paths = ("raters", "stimuli", "reliability", "systems", "ratings", "machine", "coverage")
-    told = []
+    messages = []
     for reader in (None, BackgroundReader(collection)):
         app = create_app(collection, options, reader=reader)
         with TestClient(app, base_url="http://study.test", follow_redirects=False) as client:
             log_in(client)
-            told.append({path: client.get(f"{API}/{path}").json() for path in paths})
+            messages.append({path: client.get(f"{API}/{path}").json() for path in paths})
             assert client.post(f"{API}/snapshots").status_code == 201
             assert client.get(f"{API}/export/long").content[:2] == b"PK"
             assert client.get(f"{API}/ratings?as=parquet").content[:4] == b"PAR1"
@@ -88,4 +88,4 @@ def test_the_api_is_the_same(collection: Collection, options: WebOptions, folder
 
         time.sleep(1.1)  # snapshots are named by the second
     for path in ("raters", "stimuli", "ratings", "reliability", "systems", "machine"):
-        assert told[0][path] == told[1][path], path
+        assert messages[0][path] == messages[1][path], path

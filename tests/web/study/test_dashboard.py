@@ -77,12 +77,12 @@ def watched(filled_study: Path, tmp_path: Path, browser: Browser, hashed: str) -
             context = browser.new_context(
                 viewport={"width": 1440, "height": 900}, reduced_motion="reduce", accept_downloads=True
             )
-            found = Watched(collection, address, context, context.new_page())
-            found.watch()
-            yield found
+            result = Watched(collection, address, context, context.new_page())
+            result.watch()
+            yield result
             context.close()
-    assert found.complaints == []
-    assert all(url.startswith((address, "blob:", "data:")) for url in found.requests)
+    assert result.complaints == []
+    assert all(url.startswith((address, "blob:", "data:")) for url in result.requests)
 
 
 def until(page: Page, expression: str) -> None:
@@ -97,11 +97,11 @@ def serious(page: Page) -> list[dict[str, Any]]:
     """What axe finds on the page that would keep somebody out."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    result = Axe().run(page).response["violations"]
     return [
-        {"id": one["id"], "where": [node["target"] for node in one["nodes"]][:3]}
-        for one in found
-        if one["impact"] in {"serious", "critical"}
+        {"id": each["id"], "where": [node["target"] for node in each["nodes"]][:3]}
+        for each in result
+        if each["impact"] in {"serious", "critical"}
     ]
 
 

@@ -84,8 +84,8 @@ def test_whoever_asks_meanwhile_gets_the_last_ones(
 def test_excluded_raters_are_ranked_but_not_measured(collection: Collection) -> None:
     raters = fill(collection, ["a", "b", "c"])
     collection.do(Exclude(raters[0], "by hand"))
-    kept, everybody = snapshots(collection)
-    assert sorted(set(kept.ratings["rater"])) == sorted(raters[1:])
+    retained, everybody = snapshots(collection)
+    assert sorted(set(retained.ratings["rater"])) == sorted(raters[1:])
     assert sorted(set(everybody.ratings["rater"])) == sorted(raters)
     board = Figures(collection, 0.0).board()
     assert sorted(board.ranking["rater"]) == sorted(raters)

@@ -141,10 +141,10 @@ def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utteran
     contour: list[tuple[float, float]] = []
     time = 0.06
     while True:
-        room = (seconds - 0.08 - time) * means.rate
-        spans = _spans(means, round(means.phrase * float(rng.uniform(0.75, 1.25))), room)
+        space = (seconds - 0.08 - time) * means.rate
+        spans = _spans(means, round(means.phrase * float(rng.uniform(0.75, 1.25))), space)
         if not spans and not contour:
-            spans = [room]
+            spans = [space]
         for place, span in enumerate(spans):
             loud = (6.0 if place % 3 == 0 else -5.0) * means.emphasis
             made = _syllable(span / means.rate, 10.0 ** (loud / 20.0), rng)
@@ -159,12 +159,12 @@ def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utteran
             return Utterance(sounds, contour)
 
 
-def _spans(means: Delivery, length: int, room: float) -> list[float]:
+def _spans(means: Delivery, length: int, space: float) -> list[float]:
     """How long a phrase's syllables are, in ordinary syllables; no more of them than there is room for."""
     for count in range(max(length, 1), 0, -1):
         spans = [1.0 + 0.45 * means.emphasis * (1.0 if place % 3 == 0 else -0.35) for place in range(count)]
         spans[-1] *= 1.25
-        if sum(spans) <= room:
+        if sum(spans) <= space:
             return spans
     return []
 

@@ -164,16 +164,16 @@ def _change(sums, row, whole, left, n):
 @njit(cache=True)
 def _meet(start, item_of, rater, mine, met, partners):
     """Count the items shared with each later rater; returns how many raters and items in all."""
-    found, total = 0, 0
+    result, total = 0, 0
     for k in mine:
         for q in range(k + 1, start[item_of[k] + 1]):
             s = rater[q]
             if met[s] == 0:
-                partners[found] = s
-                found += 1
+                partners[result] = s
+                result += 1
             met[s] += 1
             total += 1
-    return found, total
+    return result, total
 
 
 @njit(cache=True)
@@ -216,17 +216,17 @@ def pair_scores(cast, scores, rater_start, order, kind, at_least, out, sums):
     pairs = 0
     for r in range(people):
         mine = order[rater_start[r] : rater_start[r + 1]]
-        found, total = _meet(start, item_of, rater, mine, met, partners)
-        if found == 0:
+        result, total = _meet(start, item_of, rater, mine, met, partners)
+        if result == 0:
             continue
         place = 0
-        for s in _sort(partners[:found]):
+        for s in _sort(partners[:result]):
             at[s] = place
             place += met[s]
         rows = np.empty((4, total), np.int64)
-        room = np.empty(total if changes else 0)
+        space = np.empty(total if changes else 0)
         _gather(start, item_of, rater, code, mine, at, rows)
-        for s in partners[:found]:
+        for s in partners[:result]:
             n = met[s]
             met[s] = 0
             lo = at[s] - n
@@ -236,7 +236,7 @@ def pair_scores(cast, scores, rater_start, order, kind, at_least, out, sums):
             value[pairs] = np.nan
             why[pairs] = TOO_FEW
             if n >= at_least:
-                without = room[lo : lo + n]
+                without = space[lo : lo + n]
                 got = _score(kind, rows[0, lo : lo + n], rows[1, lo : lo + n], scores, counts, without)
                 value[pairs] = got
                 why[pairs] = NO_CHANCE if np.isnan(got) else FINE

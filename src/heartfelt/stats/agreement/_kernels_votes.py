@@ -142,9 +142,9 @@ def _others(n, top, tops, runner_up, leader, c):
 
 
 @njit(cache=True)
-def _contributions(kind, count, cats, d, m, prior, room):
+def _contributions(kind, count, cats, d, m, prior, space):
     """One item's right answers and trials by true category; returns how many entries, and ties."""
-    kinds, hits, trials = room
+    kinds, hits, trials = space
     if kind <= POOLED_PAIRS:
         if m < 2:
             return 0, 0
@@ -201,9 +201,9 @@ def tally(start, code, kind, prior, width, widest):
     """Right answers and trials by true category over all items; ties; items that took part."""
     hit, trial = np.zeros(width), np.zeros(width)
     count = np.zeros(width, np.int64)
-    room = min(widest, width) + 1
-    cats, kinds = np.zeros(room, np.int64), np.zeros(room, np.int64)
-    hits, trials = np.zeros(room), np.zeros(room)
+    space = min(widest, width) + 1
+    cats, kinds = np.zeros(space, np.int64), np.zeros(space, np.int64)
+    hits, trials = np.zeros(space), np.zeros(space)
     ties, items = 0, 0
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
@@ -231,9 +231,9 @@ def tally_influence(cast, kind, prior, slopes, widest, people, fixed):
     start, rater, code = cast
     width = slopes.shape[1]
     count = np.zeros(width, np.int64)
-    room = min(widest, width) + 1
-    cats, kinds = np.zeros(room, np.int64), np.zeros(room, np.int64)
-    hits, trials = np.zeros(room), np.zeros(room)
+    space = min(widest, width) + 1
+    cats, kinds = np.zeros(space, np.int64), np.zeros(space, np.int64)
+    hits, trials = np.zeros(space), np.zeros(space)
     effect_of, lost_of = np.zeros(width), np.zeros(width)
     by_item, item_trials = np.zeros(start.size - 1), np.zeros(start.size - 1)
     by_rater, rater_trials, rater_votes = np.zeros(people), np.zeros(people), np.zeros(people)
@@ -241,15 +241,15 @@ def tally_influence(cast, kind, prior, slopes, widest, people, fixed):
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
         d = _tally_item(code[start[i] : start[i + 1]], count, cats)
-        told = prior[i] if prior.size else -1
-        entries, _ = _contributions(kind, count, cats, d, m, told, (kinds, hits, trials))
+        message = prior[i] if prior.size else -1
+        entries, _ = _contributions(kind, count, cats, d, m, message, (kinds, hits, trials))
         for a in range(entries):
             by_item[i] += hits[a] * slopes[0, kinds[a]] + trials[a] * slopes[1, kinds[a]]
             item_trials[i] += trials[a]
         for b in range(d):
             c = cats[b]
             count[c] -= 1
-            entries, _ = _contributions(kind, count, cats, d, m - 1, told, (kinds, hits, trials))
+            entries, _ = _contributions(kind, count, cats, d, m - 1, message, (kinds, hits, trials))
             count[c] += 1
             effect_of[c], lost_of[c] = by_item[i], item_trials[i]
             for a in range(entries):

@@ -9,7 +9,7 @@ from heartfelt.stats.triples import Floats, Ints
 
 
 @compiled
-def common_lengths(said: Ints, said_starts: Ints, heard: Ints, heard_starts: Ints, item: Ints) -> Ints:
+def common_lengths(answer: Ints, said_starts: Ints, heard: Ints, heard_starts: Ints, item: Ints) -> Ints:
     """The longest common subsequence of each reference with its item's candidate."""
     out = np.zeros(item.size, np.int64)
     for r in range(item.size):
@@ -21,7 +21,7 @@ def common_lengths(said: Ints, said_starts: Ints, heard: Ints, heard_starts: Int
             for j in range(b0, b1):
                 k = j - b0 + 1
                 held = row[k]
-                if said[i] == heard[j]:
+                if answer[i] == heard[j]:
                     row[k] = before + 1
                 elif row[k - 1] > row[k]:
                     row[k] = row[k - 1]
@@ -39,7 +39,7 @@ def factors(tokens: Ints, starts: Ints, kinds: int, threshold: float, backward: 
     for text in range(starts.size - 1):
         first, last = starts[text], starts[text + 1]
         stamp += 1
-        types, length, found = 0, 0, 0.0
+        types, length, result = 0, 0, 0.0
         share = 1.0
         for step in range(last - first):
             token = tokens[last - 1 - step] if backward else tokens[first + step]
@@ -49,10 +49,10 @@ def factors(tokens: Ints, starts: Ints, kinds: int, threshold: float, backward: 
                 types += 1
             share = types / length
             if share <= threshold:
-                found += 1.0
+                result += 1.0
                 stamp += 1
                 types, length, share = 0, 0, 1.0
         if length > 0:
-            found += (1.0 - share) / (1.0 - threshold)
-        out[text] = found
+            result += (1.0 - share) / (1.0 - threshold)
+        out[text] = result
     return out
