@@ -5,8 +5,8 @@
 A mutant is one changed expression: a comparison moved by its boundary or turned round, a constant moved, an
 operator exchanged, a condition dropped, a keyword argument left out, ``min`` for ``max``. From each module a fixed sample is
 drawn; for each mutant the module's own quick tests run until the first failure. A mutant is caught if a test fails or takes
-far longer than usual. ``EQUIVALENT`` lists mutants that change nothing a caller could see, each with the reason; they are left out of the counts.
-The table goes into CONTRIBUTING.md; the exit status is 1 below the aim of 80%.
+far longer than usual. ``EQUIVALENT`` lists mutants that change nothing a caller could see, each with the reason; they are left
+out of the counts. The table goes into CONTRIBUTING.md; the exit status is 1 below the aim of 80%.
 """
 
 from __future__ import annotations

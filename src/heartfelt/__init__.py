@@ -1,7 +1,7 @@
 """heartfelt: find out what generated media makes people feel, and how well a machine can tell.
 
-``read`` takes in published data or a table, ``load`` a snapshot folder; ``plot`` draws a
-figure of an analysis or a bench; ``stats`` works on plain arrays.
+``read`` takes in published data or a table and ``load`` a snapshot folder; ``screen``, ``label``, ``analyze``, ``bench``,
+``predict``, ``train`` and ``plot`` work on them (see docs/notebook.md); ``stats`` works on plain arrays.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heartfelt import stats
+    from heartfelt.api import analyze, bench, label, plot, predict, screen, train
     from heartfelt.formats import export, read
-    from heartfelt.report import plot
     from heartfelt.snapshot import Snapshot, load
 
-__version__ = "0.2.0"
-__all__ = ["Snapshot", "__version__", "export", "load", "plot", "read", "stats"]
+__version__ = "0.3.0"
+__all__ = [
+    "Snapshot", "__version__", "analyze", "bench", "export", "label", "load", "plot", "predict", "read", "screen", "stats",
+    "train",
+]  # fmt: skip
 
 _HOMES = {
     "read": "heartfelt.formats",
     "export": "heartfelt.formats",
     "load": "heartfelt.snapshot",
     "Snapshot": "heartfelt.snapshot",
-    "plot": "heartfelt.report",
+    **dict.fromkeys(("analyze", "bench", "label", "plot", "predict", "screen", "train"), "heartfelt.api"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is first asked for, so that importing heartfelt stays quick."""
+    """Load a name when it is first used, so that importing heartfelt stays quick."""
     if name == "stats":
         return import_module("heartfelt.stats")
     if name in _HOMES:

@@ -66,8 +66,8 @@ def screen(
     Examples
     --------
     >>> panel = heartfelt.screen(ratings)
-    >>> panel.counts["raters"], panel.counts["dropped"]
-    (12, 2)
+    >>> panel.counts.raters, panel.counts.retained
+    (12, 12)
     """
     from heartfelt.screening import screen
 
@@ -106,8 +106,8 @@ def label(
     Examples
     --------
     >>> labels = heartfelt.label(ratings)
-    >>> labels.table.select("stimulus", "question", "value", "n").row(0)
-    ('s00', 'valence', 2.75, 12)
+    >>> labels.table.select("question", "n").row(0)
+    ('valence', 12)
     """
     from heartfelt.labels import LabelOptions, labels
 

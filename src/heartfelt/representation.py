@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
+from html import escape
 from typing import Any
 
 LONGEST = 60
@@ -16,6 +18,20 @@ class ShortRepr:
     def __repr__(self) -> str:
         shown = (f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self) if field.repr)  # type: ignore[arg-type]  # every user is a dataclass
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (field.name, _short(getattr(self, field.name)))
+            for field in fields(self)  # type: ignore[arg-type]  # every user is a dataclass
+            if field.repr
+        ]
+        return html_table(type(self).__name__, rows)
+
+
+def html_table(title: str, rows: Iterable[tuple[str, object]]) -> str:
+    """What a notebook shows of a result: a name and a value per row."""
+    cells = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in rows)
+    return f"<table><caption>{escape(title)}</caption>{''.join(cells)}</table>"
 
 
 def _short(value: Any) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from heartfelt.representation import html_table
 from heartfelt.screening.decision import decide, ledger_rows
 from heartfelt.screening.policy import Action, Policy, parse_policy
 from heartfelt.screening.rule import FLAGS, error_controlled_flags
@@ -229,6 +230,11 @@ class Panel:
             "notes": self.notes,
         }
         return {name: to_json(part) for name, part in parts.items()}
+
+    def _repr_html_(self) -> str:
+        counts = self.counts
+        rows = [(each.name.replace("_", " "), f"{getattr(counts, each.name):,}") for each in fields(counts)]
+        return html_table(f"Panel of {self.source.study.name} under '{self.policy.name}'", rows)
 
     def __repr__(self) -> str:
         everyone = self.source.raters.height

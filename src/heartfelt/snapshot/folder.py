@@ -1,4 +1,4 @@
-"""A snapshot on disk: a folder of Parquet tables, the study, and a manifest of what must be there.
+"""Loading a snapshot: a folder of Parquet tables, the study, and a manifest of what must be there.
 
 ``manifest.json`` holds the schema version, the content hash, a hash and a row count per table, the counts, the source and
 the exclusions so far. Loading checks all of it: a table that was changed, cut off or lost is named.
@@ -7,24 +7,25 @@ the exclusions so far. Loading checks all of it: a table that was changed, cut o
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError
-from heartfelt.files import whole_folder, write_text
-from heartfelt.serialization import write_json
-from heartfelt.snapshot.snapshot import SCHEMA_VERSION, SMALL_TABLES, Snapshot, Source, Spooled
+from heartfelt.snapshot.snapshot import (
+    MANIFEST,
+    RATINGS_FILE,
+    SCHEMA_VERSION,
+    SMALL_TABLES,
+    VERSIONS,
+    Snapshot,
+    Source,
+    Spooled,
+)
 from heartfelt.snapshot.survey import survey
-from heartfelt.study import load_study, study_text
+from heartfelt.study import load_study
 
-MANIFEST = "manifest.json"
-RATINGS_FILE = "ratings.parquet"
-VERSIONS = "versions"
-"""The folder with the ``study.yaml`` of every version that ratings were given under."""
 _IN_MEMORY = 256 * 2**20
 
 
@@ -34,53 +35,6 @@ def is_snapshot(folder: Path) -> bool:
         return "heartfelt_snapshot" in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-
-
-def manifest(snapshot: Snapshot) -> dict[str, Any]:
-    """What a snapshot's manifest says."""
-    reasons = snapshot.ledger.group_by("what", "reason", "stage").len("count").sort("what", "reason", "stage")
-    rows = {contract.name: snapshot.table(contract.name).height for contract in SMALL_TABLES}
-    return {
-        "heartfelt_snapshot": SCHEMA_VERSION,
-        "hash": snapshot.hash,
-        "study": {"name": snapshot.study.name, "hash": snapshot.study.hash},
-        "counts": snapshot.counts,
-        "tables": {
-            name: {"rows": rows.get(name, snapshot.survey.ratings), "hash": value}
-            for name, value in sorted(snapshot.table_hashes.items())
-        },
-        "source": snapshot.source.to_json(),
-        "exclusions": reasons.to_dicts(),
-    }
-
-
-def write(snapshot: Snapshot, folder: Path, *, replace: bool = False) -> Path:
-    """Write ``snapshot`` to ``folder``, which is either complete or absent."""
-    with whole_folder(folder, replace=replace) as scratch:
-        write_text(scratch / "study.yaml", study_text(snapshot.study))
-        for contract in SMALL_TABLES:
-            frame = snapshot.table(contract.name)
-            if frame.height or contract.name in {"stimuli", "raters"}:
-                frame.write_parquet(scratch / f"{contract.name}.parquet", compression="zstd")
-        if snapshot.ratings_file is not None:
-            _link(snapshot.ratings_file, scratch / RATINGS_FILE)
-        else:
-            snapshot.ratings.write_parquet(scratch / RATINGS_FILE, compression="zstd")
-        if snapshot.source.media_root is not None:
-            root = snapshot.source.media_root.resolve()
-            write_json(scratch / "media.json", {"root": os.path.relpath(root, folder.resolve())})
-        for name, text in snapshot.source.versions.items():
-            (scratch / VERSIONS).mkdir(exist_ok=True)
-            write_text(scratch / VERSIONS / f"{name}.yaml", text)
-        write_json(scratch / MANIFEST, manifest(snapshot))
-    return folder
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def load(folder: Path | str) -> Snapshot:

@@ -7,6 +7,8 @@ simulation. A snapshot never changes; its hash identifies its content, in whatev
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,15 +18,22 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import TemporaryFolder
+from heartfelt.files import TemporaryFolder, whole_folder, write_text
 from heartfelt.media.probe import AT_HAND
+from heartfelt.representation import html_table
+from heartfelt.serialization import write_json
 from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.snapshot.shortcuts import Shortcuts
 from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
-from heartfelt.study import Study
+from heartfelt.study import Study, study_text
 from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
 
 SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, FIELDS, MEANS, LEDGER)
 SCHEMA_VERSION = 2
+MANIFEST = "manifest.json"
+RATINGS_FILE = "ratings.parquet"
+VERSIONS = "versions"
+"""The folder with the ``study.yaml`` of every version that ratings were given under."""
 PROBES = "probes"
 """The stage that the ledger names for stimuli left out as probes."""
 SPLIT = "split"
@@ -57,7 +66,7 @@ class Source:
         }
 
 
-class Snapshot:
+class Snapshot(Shortcuts):
     """A frozen study with its data. Make one with :meth:`Snapshot.build`, ``heartfelt.read`` or ``heartfelt.load``."""
 
     def __init__(
@@ -237,9 +246,52 @@ class Snapshot:
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
         """Write the snapshot as a folder of Parquet files; it is either complete or absent."""
-        from heartfelt.snapshot.folder import write
+        folder = Path(folder)
+        with whole_folder(folder, replace=replace) as scratch:
+            self._write_tables(scratch)
+            write_text(scratch / "study.yaml", study_text(self.study))
+            if self.source.media_root is not None:
+                root = self.source.media_root.resolve()
+                write_json(scratch / "media.json", {"root": os.path.relpath(root, folder.resolve())})
+            for name, text in self.source.versions.items():
+                (scratch / VERSIONS).mkdir(exist_ok=True)
+                write_text(scratch / VERSIONS / f"{name}.yaml", text)
+            write_json(scratch / MANIFEST, self._manifest())
+        return folder
 
-        return write(self, Path(folder), replace=replace)
+    def _write_tables(self, folder: Path) -> None:
+        for contract in SMALL_TABLES:
+            frame = self.table(contract.name)
+            if frame.height or contract.name in {"stimuli", "raters"}:
+                frame.write_parquet(folder / f"{contract.name}.parquet", compression="zstd")
+        target = folder / RATINGS_FILE
+        if self.ratings_file is None:
+            self.ratings.write_parquet(target, compression="zstd")
+            return
+        try:
+            os.link(self.ratings_file, target)
+        except OSError:
+            shutil.copyfile(self.ratings_file, target)
+
+    def _manifest(self) -> dict[str, object]:
+        reasons = self.ledger.group_by("what", "reason", "stage").len("count").sort("what", "reason", "stage")
+        rows = {contract.name: self.table(contract.name).height for contract in SMALL_TABLES}
+        return {
+            "heartfelt_snapshot": SCHEMA_VERSION,
+            "hash": self.hash,
+            "study": {"name": self.study.name, "hash": self.study.hash},
+            "counts": self.counts,
+            "tables": {
+                name: {"rows": rows.get(name, self.survey.ratings), "hash": value}
+                for name, value in sorted(self.table_hashes.items())
+            },
+            "source": self.source,
+            "exclusions": reasons,
+        }
+
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), f"{count:,}") for name, count in self.counts.items() if count]
+        return html_table(f"Snapshot {self.study.name} {self.hash[:12]}", rows)
 
     def __repr__(self) -> str:
         c = self.counts

@@ -15,7 +15,8 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS
 from heartfelt.formats import export as export_snapshot
 from heartfelt.formats.delimited import spreadsheet_safe
-from heartfelt.snapshot.folder import MANIFEST, is_snapshot
+from heartfelt.snapshot.folder import is_snapshot
+from heartfelt.snapshot.snapshot import MANIFEST
 from heartfelt.web.api.models import RatingsPage, SnapshotInfo
 
 FOLDER = "snapshots"

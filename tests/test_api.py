@@ -1,0 +1,101 @@
+"""The functions of a notebook: the fifteen lines of docs/notebook.md and every docstring's example run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import polars as pl
+import pytest
+
+import heartfelt
+from heartfelt import api
+from heartfelt.simulate import INTENTS, SYSTEMS, DesignOptions, stimuli, study_ratings
+from heartfelt.snapshot.shortcuts import Shortcuts
+
+PAGE = Path(__file__).parents[1] / "docs" / "notebook.md"
+FUNCTIONS = ("screen", "label", "analyze", "bench", "predict", "train", "plot")
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    media = stimuli(SYSTEMS[:4], dict(list(INTENTS.items())[:4]), per_cell=2)
+    simulated = study_ratings(media, 12, design=DesignOptions(per_rater=32), seed=3)
+    return simulated.ratings.join(media.select("stimulus", "system", "intent"), on="stimulus")
+
+
+@pytest.fixture
+def folder(table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    table.write_csv(tmp_path / "ratings.csv")
+    monkeypatch.chdir(tmp_path)
+    backend = matplotlib.get_backend()
+    matplotlib.use("agg")
+    yield tmp_path
+    plt.close("all")
+    matplotlib.use(backend)
+
+
+def test_the_notebook_of_fifteen_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    assert len(code[1].strip().splitlines()) <= 15
+    exec(compile(code[1], str(PAGE), "exec"), {})
+    shown = capsys.readouterr().out
+    assert re.search(r"ceiling 0\.\d\d \[0\.\d\d, [01]\.\d\d\]", shown), shown
+    assert re.search(r"intent against system-mean|system-mean against intent", shown)
+    assert (folder / "map.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_says_what_it_takes_and_returns(name: str) -> None:
+    function = getattr(heartfelt, name)
+    text = inspect.getdoc(function) or ""
+    assert "Parameters\n----------" in text
+    assert "Returns\n-------" in text
+    described = text.split("Parameters\n----------")[1].split("Returns\n-------")[0]
+    for parameter in inspect.signature(function).parameters:
+        assert re.search(rf"^(\w+, )*{parameter}(, \w+)* : ", described, re.MULTILINE), parameter
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "train"])
+def test_the_examples_of_docstrings_run(name: str, folder: Path) -> None:
+    function = inspect.unwrap(getattr(api, name))
+    names = {"heartfelt": heartfelt, "ratings": heartfelt.read(folder / "ratings.csv", scale="1-9")}
+    tests = doctest.DocTestFinder().find(function, name, globs=names)
+    assert tests
+    assert tests[0].examples
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(tests[0])
+    assert result.failed == 0
+
+
+def test_snapshots_have_the_functions_as_methods() -> None:
+    methods = {name for name in vars(Shortcuts) if not name.startswith("_")}
+    assert methods == set(FUNCTIONS) - {"plot"}
+    assert methods <= set(dir(heartfelt.Snapshot))
+
+
+def test_tab_completes_the_public_names() -> None:
+    assert {*FUNCTIONS, "read", "load", "export", "stats", "Snapshot"} <= set(dir(heartfelt))
+    with pytest.raises(AttributeError, match="no attribute 'analyse'"):
+        _ = heartfelt.analyse
+
+
+def test_results_show_themselves_short(folder: Path) -> None:
+    ratings = heartfelt.read(folder / "ratings.csv", scale="1-9")
+    for result in (ratings, ratings.screen(), ratings.label(), ratings.bench(["constant"])):
+        assert len(repr(result)) < 600
+        html = result._repr_html_()
+        assert html.startswith("<")
+        assert len(html) < 20_000
+
+
+def test_pandas_in_and_out(table: pl.DataFrame) -> None:
+    pandas = pytest.importorskip("pandas")
+    ratings = heartfelt.read(table.to_pandas(), scale="1-9")
+    assert ratings.counts["ratings"] == table.height
+    assert isinstance(ratings.label().table.to_pandas(), pandas.DataFrame)
