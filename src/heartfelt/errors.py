@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class HeartfeltError(Exception):
-    """Something a person can put right.
+    """Something a person can fix.
 
     ``problem`` names what is wrong and where; ``fix`` says what to do next. The command line prints
     exactly these two lines and leaves with ``exit_code``.

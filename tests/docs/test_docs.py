@@ -81,9 +81,15 @@ def test_the_study_in_the_docs_is_valid() -> None:
         parse_study(block, "docs/study.md")
 
 
-def test_the_changelog_begins_with_this_version() -> None:
-    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert versions[0] == heartfelt.__version__
+def test_changelog_citation_and_package_name_one_version() -> None:
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    dated = [re.fullmatch(r"(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in headings]
+    assert all(dated), headings
+    newest = dated[0]
+    assert newest is not None
+    assert newest[1] == heartfelt.__version__
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {newest[1]}\ndate-released: {newest[2]}\n" in citation
 
 
 def test_nothing_names_the_machine_it_was_written_on() -> None:

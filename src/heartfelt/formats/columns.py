@@ -65,7 +65,7 @@ def refuse(
 
 
 def number_expr(name: str) -> pl.Expr:
-    """Text as a number: gaps in any spelling are null, a decimal comma is a point; what is no number is null."""
+    """Text as a number: gaps in any spelling are null, a decimal comma is a point; what is not a number is null."""
     text = pl.col(name).cast(pl.String).str.strip_chars()
     return (
         pl.when(text.is_in(MISSING))

@@ -253,7 +253,7 @@ def _spooled(table: SourceTable, roles: Roles, renamed: Mapping[str, str]) -> tu
 
 
 def _explain(table: pl.LazyFrame, roles: Roles, where: str) -> None:
-    """Name the cell that is no number or no moment in a column that must hold such."""
+    """Name the cell that is not a number or not a moment in a column that must hold such."""
     for role in (*NUMBERS, "at"):
         if role in roles.others:
             name = roles.others[role]

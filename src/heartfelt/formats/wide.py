@@ -2,7 +2,7 @@
 
 ``rows=rater`` (the usual survey export): the columns that fit the pattern, ``{question}_{stimulus}`` if none is given, hold
 answers; the others describe the rater. ``rows=stimulus``: the columns that fit hold one rater's answers each
-(``{rater}`` or ``{question}_{rater}``); the others describe the stimulus. An empty cell is no answer.
+(``{rater}`` or ``{question}_{rater}``); the others describe the stimulus. An empty cell means no answer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Wide(Format):
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the table; cells that are empty are no ratings."""
+        """Read the table; empty cells are not ratings."""
         path = locate(source)
         table = open_table(path, options)
         rows = options.get("rows", "rater")

@@ -120,7 +120,7 @@ class Snapshot(Shortcuts):
 
     @property
     def ratings(self) -> pl.DataFrame:
-        """Every human answer, one a row: ``rater, stimulus, question, value`` and what else is known."""
+        """Every human answer, one per row: ``rater, stimulus, question, value`` and what else is known."""
         if isinstance(self._ratings, Path):
             return pl.read_parquet(self._ratings)
         return self._ratings
@@ -209,7 +209,7 @@ class Snapshot(Shortcuts):
 
     @cached_property
     def table_hashes(self) -> dict[str, str]:
-        """The hash of each table; where media lie and what was probed of them is no part of it."""
+        """The hash of each table; where media lie and what was probed of them is not part of it."""
         hashes = {
             name: table_hash(name, frame.drop([c for c in AT_HAND if c in frame.columns]))
             for name, frame in self._tables.items()

@@ -45,7 +45,7 @@ class Design(Part):
     auto_advance: Annotated[
         Literal["offer", "on", "off"],
         Field(
-            description="whether a trial that asks for one choice goes on by itself: raters may turn it on (offer),"
+            description="whether a trial that asks for one choice continues automatically: raters may turn it on (offer),"
             " may turn it off (on), or it never does (off)"
         ),
     ] = "offer"

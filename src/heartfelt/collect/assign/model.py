@@ -111,7 +111,7 @@ class Plan:
         return ORDINARY
 
     def advance(self) -> None:
-        """Go on to the slot after the next."""
+        """Move to the slot after the next."""
         if self._again:
             self._again -= 1
             return

@@ -96,7 +96,7 @@ def canonical(key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def flat_part(key: str) -> tuple[str, str] | None:
-    """``("style", "machine")`` for ``style_machine``; None for a key that is no part of a known field."""
+    """``("style", "machine")`` for ``style_machine``; None for a key that is not part of a known field."""
     for part in PARTS:
         base = key.removesuffix(f"_{part}")
         if base != key and base in {*FIELDS, *TEXTS}:

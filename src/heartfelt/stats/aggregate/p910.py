@@ -9,7 +9,7 @@ Afterwards bias is shifted to mean zero and quality with it. Standard errors: 1 
 Source: the Recommendation; Li, Bampis, Krasula, Janowski & Katsavounidis (2020). Equals sureal's projection
 solver.
 
-A rater with one rating has no inconsistency of their own and a bias that cannot be told from the item; such
+A rater with one rating has no inconsistency of their own and a bias that cannot be separated from the item; such
 raters enter with bias zero and the pooled standard deviation, and their own are NaN. Quality is comparable
 only among items that raters link; ``notes`` says when they fall apart. Repeats count as further ratings of
 the rater.

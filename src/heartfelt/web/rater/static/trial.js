@@ -11,7 +11,7 @@ import { wish } from "./wishes.js";
 import { words } from "./words.js";
 import { enlarge } from "./zoom.js";
 
-const MOMENT = 900; // milliseconds to take an answer back before the trial goes on by itself
+const MOMENT = 900; // milliseconds to take an answer back before the trial continues automatically
 const drafts = (trial) => `heartfelt:draft:${trial}`;
 
 export class Trial {
@@ -182,7 +182,7 @@ export class Trial {
     this.#keep();
     this.#foot();
     if (!typed && !quiet && (one.inputs || this.keyed)) {
-      // A field that opens to be mended may take more room.
+      // A field that is opened for correction may take more space.
       if (one.editor) this.#lay();
       this.#moveOn(one);
       this.#advance(one);
