@@ -41,9 +41,43 @@ class Core:
     tests: tuple[str, ...]
 
 
+STATS = "tests/stats"
 CORE: tuple[Core, ...] = (
-    Core("stats/agreement/alpha.py", ("tests/stats/agreement/test_alpha.py",)),
-    Core("screening/copies.py", ("tests/screening",)),
+    Core(
+        "stats/estimate.py", (f"{STATS}/test_confidence.py", f"{STATS}/test_ratio.py", "tests/test_base.py")
+    ),
+    Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_confidence.py")),
+    Core("stats/paired_metrics.py", (f"{STATS}/test_paired_metrics.py", f"{STATS}/test_interval_forms.py")),
+    Core(
+        "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
+    ),
+    Core(
+        "stats/reliability/icc.py",
+        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/reliability/test_icc.py"),
+    ),
+    Core(
+        "stats/reliability/number_ceiling.py",
+        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/test_noise_ceiling.py"),
+    ),
+    Core("stats/reml.py", (f"{STATS}/inference/test_bounds.py", f"{STATS}/test_recorded_numbers.py")),
+    Core(
+        "stats/inference/posthoc.py",
+        (f"{STATS}/inference/test_bounds.py", f"{STATS}/inference/test_posthoc.py"),
+    ),
+    Core(
+        "screening/rules/informativeness.py",
+        ("tests/screening/test_pinned.py", "tests/screening/test_informativeness.py"),
+    ),
+    Core(
+        "screening/rules/collusion.py",
+        ("tests/screening/test_pinned.py", "tests/screening/test_collusion.py"),
+    ),
+    Core("screening/decision.py", ("tests/screening/test_pinned.py", "tests/screening/test_policy.py")),
+    Core("labels/labels.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
+    Core("scoring/compare.py", ("tests/scoring/test_compare_exact.py", "tests/scoring/test_compare.py")),
+    Core("collect/assign/*.py", ("tests/collect/test_bounds.py", "tests/collect/test_assignment.py")),
+    Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
+    Core("web/security/*.py", ("tests/web/security",)),
 )
 EQUIVALENT: dict[str, str] = {}
 
@@ -186,6 +220,8 @@ def sample(size: int, seed: int, only: str) -> list[Mutant]:
         if not paths:
             raise SystemExit(f"No module matches {core.modules}: correct CORE in {Path(__file__).name}.")
         for path in paths:
+            if path.name == "__init__.py":
+                continue
             every = [
                 each
                 for each in mutants_of(path, core.tests)
