@@ -82,3 +82,22 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
     if REQUIRE_ALL and report.skipped:
         report.outcome = "failed"
         report.longrepr = f"REQUIRE_ALL is set, but {report.nodeid} would be skipped: {report.longrepr}"
+
+
+MARKED_BY_FIXTURE = {
+    "browser": "browser",
+    "shared_data": "data",
+    "postgres_server": "server",
+    "cluster": "server",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they use, and those of modules that start servers as such."""
+    for item in items:
+        for fixture, marker in MARKED_BY_FIXTURE.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
+        module = getattr(item, "module", None)
+        if any(hasattr(module, name) for name in ("serving", "served", "Running", "launched")):
+            item.add_marker("server")

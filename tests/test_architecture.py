@@ -132,6 +132,7 @@ def imported(tree: ast.Module, *, types_too: bool = True) -> Iterator[tuple[int,
                     yield node.lineno, module, alias.name
 
 
+@pytest.mark.slow
 def test_imports_point_one_way() -> None:
     wrong = []
     for path, tree in trees().items():

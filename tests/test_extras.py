@@ -64,6 +64,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_base_install_reads_analyses_and_reports(table: Path, tmp_path: Path) -> None:
     done = without_extras("analyze", str(table), "-o", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
@@ -71,6 +72,7 @@ def test_the_base_install_reads_analyses_and_reports(table: Path, tmp_path: Path
     assert without_extras("show", str(table)).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "extra"),
     [

@@ -180,6 +180,7 @@ def test_headlines_with_and_without(clips: Analysis) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_default_policy_gives_the_other_side(aimoclips: Snapshot, clips: Analysis) -> None:
     other = analyze(aimoclips, AnalyzeOptions(policy="default", resamples=100))
     left = {(r["figure"], r["question"]): r for r in summary_of(clips)["sensitivity"]}

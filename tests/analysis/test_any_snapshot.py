@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -174,6 +175,7 @@ def check(found: Analysis) -> None:
     assert "computation failed" not in page
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40,
     deadline=None,

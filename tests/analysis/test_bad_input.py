@@ -70,6 +70,7 @@ PARAMETERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "table", "rows"), PARAMETERS)
 def test_numbers_or_reasons(kind: str, table: pl.DataFrame, rows: list[Row]) -> None:
     result = analyze(snapshot(kind, table, rows), QUICK)
@@ -100,6 +101,7 @@ def check_parts(found: Analysis) -> None:
     assert not any("None" in sentence or " nan" in sentence for sentence in summary_of(found)["verdict"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["conveyance", "categories"])
 def test_ten_thousand_raters_with_one_rating_each(kind: str) -> None:
     low, high = RANGES[kind]
@@ -148,6 +150,7 @@ def test_infinite_answers_are_left_out() -> None:
     assert summary_of(again)["reliability"] == summary_of(plain)["reliability"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_summary() -> None:
     table = stimuli(72)
     made = snapshot("conveyance", table, answers("conveyance", table, raters=4))

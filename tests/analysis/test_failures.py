@@ -135,6 +135,7 @@ def test_a_failing_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result["verdict_groups"]["reliability"]
 
 
+@pytest.mark.slow
 def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     result = analyze(made(), QUICK)
     monkeypatch.setitem(FIGURES._things, "slopes", replace(FIGURES["slopes"], chart=broken))

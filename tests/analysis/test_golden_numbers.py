@@ -121,6 +121,7 @@ def golden() -> dict[str, dict[str, list[float]]]:
     return dict(json.loads(FILE.read_text()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_no_number_moves(name: str) -> None:
     want, have = golden()[name], computed(name)

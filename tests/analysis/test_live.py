@@ -66,6 +66,7 @@ def means(study: Study, table: pl.DataFrame) -> list[LiveSystemMean]:
     return system_means(prepare(Snapshot.build(study, stimuli=stimuli(), ratings=table)))
 
 
+@pytest.mark.slow
 def test_the_promised_ratings_give_the_wanted_precision(study: Study) -> None:
     """The same raters go on with more like them: on average the interval becomes as narrow as was promised."""
     results = []

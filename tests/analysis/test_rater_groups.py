@@ -104,6 +104,7 @@ def test_the_difference_by_hand() -> None:
     assert row["difference"]["value"] == pytest.approx(means["English"] - means["German"])
 
 
+@pytest.mark.slow
 def test_alike_groups_are_seldom_told_apart() -> None:
     from heartfelt.analysis.material import prepare
     from heartfelt.analysis.rater_groups import _differences, _split
@@ -207,6 +208,7 @@ def test_the_page_has_a_section_and_a_figure() -> None:
     assert "--by" in summary_of(without)["why_missing"]["by"]
 
 
+@pytest.mark.slow
 def test_the_command_compares_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from heartfelt.cli import main
 

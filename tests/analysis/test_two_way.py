@@ -118,6 +118,7 @@ def test_single_stimuli_of_a_cell_are_taken_together() -> None:
     assert result.stimuli.variance == pytest.approx(means.var(ddof=1) / 6)
 
 
+@pytest.mark.slow
 def test_intervals_cover() -> None:
     """Mean, absolute deviation, difference and slope over 240 simulated studies of 24 raters."""
     rounds, hits = 240, np.zeros(4)

@@ -363,6 +363,7 @@ def test_four_questions_stand_for_themselves() -> None:
         assert f"On {name}, " in words
 
 
+@pytest.mark.slow
 def test_of_many_questions_those_that_matter_are_spoken_of_and_the_rest_summed_up() -> None:
     result = analyze(many(9, Ordered(type="ordered", categories=["bad", "fair", "good"]), 3), QUICK)
     chosen, rest = covered(result.summary)

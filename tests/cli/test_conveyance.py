@@ -55,6 +55,7 @@ def ask(*words: str) -> tuple[int, str, BaseException | None]:
     return done.exit_code, done.stdout, done.exception
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("models")
 def test_subfolders_called_like_intents_with_and_without_ratings(clips: Path, tmp_path: Path) -> None:
     (clips / "new" / "sad" / "broken.wav").write_text("no sound")

@@ -57,6 +57,7 @@ def test_show_says_where_a_model_comes_from(cache: Path, name: str) -> None:
     assert model.credit in run("show", name).replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from heartfelt.models.store import PullError
 

@@ -121,6 +121,7 @@ def serving(folder: Path, *more: str, **environment: str) -> Iterator[Running]:
         running.close()
 
 
+@pytest.mark.slow
 def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
     with serving(study, "--workers", "2") as first:
         password = first.password()
@@ -157,6 +158,7 @@ def made_token(study: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_password_of_the_environment_is_taken_and_never_shown(study: Path) -> None:
     with serving(study, HEARTFELT_ADMIN_PASSWORD="from outside", HEARTFELT_SECRET="s" * 32) as running:
         with running.log_in("from outside"):

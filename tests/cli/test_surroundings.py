@@ -49,6 +49,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "snapshot"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["new", "export", "import", "analyze", "bench"])
 def test_a_full_disk_is_two_lines_and_nothing_half_written(
     command: str, snapshot: Path, tmp_path: Path
@@ -72,6 +73,7 @@ def test_a_full_disk_is_two_lines_and_nothing_half_written(
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terminal", NARROW)
 def test_a_terminal_with_few_letters_shows_the_nearest_ones(terminal: str, snapshot: Path) -> None:
     for arguments in (
@@ -99,6 +101,7 @@ def test_every_letter_the_command_line_draws_has_a_plain_one() -> None:
     assert letters <= {chr(code) for code in PLAIN_LETTERS}, letters
 
 
+@pytest.mark.slow
 def test_a_study_without_its_media_is_not_called_ready(tmp_path: Path) -> None:
     made = run("new", "aimoclips", tmp_path / "study", "--no-media")
     assert made.returncode == 0, made.stderr

@@ -29,6 +29,7 @@ def ask(*words: str) -> tuple[int, str, BaseException | None]:
     return done.exit_code, done.stdout, done.exception
 
 
+@pytest.mark.slow
 def test_a_model_and_its_evaluation(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
     code, answer, error = ask("train", str(source), "-o", str(out), "--recipe", "digits", "--policy", "none")
@@ -40,6 +41,7 @@ def test_a_model_and_its_evaluation(source: Path, tmp_path: Path) -> None:
     assert "Scores" in (out / "CARD.md").read_text()
 
 
+@pytest.mark.slow
 def test_an_evaluation_alone(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "evaluation"
     words = ["--recipe", "digits", "--policy", "none", "--heads", "ridge"]

@@ -144,6 +144,7 @@ def test_declining_leaves_a_count_and_nothing_else(make_study: Make, opened: Ope
         opened(folder).do(Next(rater))
 
 
+@pytest.mark.slow
 def test_killed_right_after_erasing(make_study: Make) -> None:
     """Once it is acknowledged it is done, whatever happens to the process."""
     folder = make_study(4, **STUDY)

@@ -56,6 +56,7 @@ def check(collection: Collection, acknowledged: dict[str, str], quota: int) -> N
     assert coverage.complete == ratings.height
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_processes_share_a_study(make_study: Make, database: str | None) -> None:
     folder = make_study(40, design={"ratings_per_item": 6, "stimuli_per_rater": 30})
@@ -74,6 +75,7 @@ def test_processes_share_a_study(make_study: Make, database: str | None) -> None
         assert max(counts) - min(counts) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_killed_in_the_middle(make_study: Make, database: str | None) -> None:
     """kill -9 of a process while it writes: every rating it was told is stored is there, and the study goes on."""

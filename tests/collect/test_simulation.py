@@ -34,6 +34,7 @@ def aimoclips(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_aimoclips_at_the_same_cost(aimoclips: Path) -> None:
     """SOURCE: Go et al. (2025): 1,008 clips, 111 raters x 56 trials; 17 clips were lost to uneven assignment."""

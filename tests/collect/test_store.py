@@ -211,6 +211,7 @@ def test_a_closed_collection_says_so(make_study: Make, opened: Open) -> None:
         collection.do(Arrive())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_the_database_goes_away_and_comes_back(make_study: Make, postgres_server: PostgresServer) -> None:
     """Raters are told to try again; nothing is half stored; it works again without a restart."""
@@ -272,6 +273,7 @@ def test_somebody_else_holds_the_lock(
         assert collection.raters().height == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk(make_study: Make) -> None:
     """With no room to grow the store refuses, keeps what it had, and goes on when there is room again."""
     folder = make_study(40)

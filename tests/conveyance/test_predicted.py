@@ -65,6 +65,7 @@ def of_system(found: dict[str, Any], key: str = "deviation_by_system") -> list[d
     return [row for row in found[key] if row["system"] == "A" and row["question"] == "valence"]
 
 
+@pytest.mark.slow
 def test_without_ratings_the_predictors_known_error_is_carried() -> None:
     rng = stream(1, "conveyance", "unrated")
     hits = 0
@@ -74,6 +75,7 @@ def test_without_ratings_the_predictors_known_error_is_carried() -> None:
     assert hits / 150 > 0.93
 
 
+@pytest.mark.slow
 def test_a_few_ratings_give_valid_and_narrower_intervals() -> None:
     rng = stream(2, "conveyance", "rated")
     hits, narrower = 0, []

@@ -377,6 +377,7 @@ def records(draw: st.DrawFn) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(records())
 def test_whatever_is_read_is_written_and_read_again(

@@ -25,6 +25,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 class TestRealData:
+    @pytest.mark.slow
     def test_counts(self, shared_data: Path) -> None:
         snapshot = heartfelt.read(shared_data / "aimoclips")
         counts = snapshot.counts
@@ -67,6 +68,7 @@ class TestRealData:
         for name in (CLIPS, RATINGS, INTENTS):
             assert (tmp_path / "out" / name).read_bytes() == (shared_data / "aimoclips" / name).read_bytes()
 
+    @pytest.mark.slow
     def test_media_are_found_under_another_ending(self, shared_data: Path) -> None:
         stimuli = heartfelt.read(shared_data / "aimoclips").stimuli
         assert stimuli["found"].sum() == 792

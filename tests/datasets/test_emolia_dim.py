@@ -58,6 +58,7 @@ def again(snapshot: Snapshot, folder: Path) -> tuple[Snapshot, Path]:
     return FORMAT.read(out, {}), out
 
 
+@pytest.mark.slow
 def test_the_same_file_name_in_two_folders_is_two_stimuli(tmp_path: Path) -> None:
     snapshot = FORMAT.read(FORMAT.example(tmp_path), {})
     names = snapshot.stimuli["stimulus"].to_list()
@@ -134,6 +135,7 @@ def test_files_come_back_byte_for_byte_also_through_a_snapshot_folder(tmp_path: 
     ).read_bytes()
 
 
+@pytest.mark.slow
 def test_users_in_either_column_order_are_the_same_people(tmp_path: Path) -> None:
     each = 'username,age,languages,gender\nu,26,"English,Hindi",Female\n'
     two = 'username,gender,age,languages\nu,Female,26,"English,Hindi"\n'

@@ -116,6 +116,7 @@ def test_the_source_may_be_root_folder_or_file(tmp_path: Path) -> None:
     assert not EmoliaDim().recognises(root)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(
     st.lists(st.tuples(*[st.integers(0, n) for n in (2, 2, 3, 3, 4)]), min_size=1, max_size=25), st.randoms()

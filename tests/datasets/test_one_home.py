@@ -91,6 +91,7 @@ def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
+@pytest.mark.slow
 def test_nothing_else_names_a_dataset() -> None:
     words = {name: re.compile(name, re.IGNORECASE) for name in NAMES}
     for path in sorted(ROOT.rglob("*")):

@@ -67,6 +67,7 @@ def steps() -> Iterator[tuple[str, str]]:
                 yield language, command
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_read_me_runs_as_printed(clone: Path) -> None:
     environment = {**os.environ, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src")}

@@ -91,6 +91,7 @@ def _files(source: Path) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 @every_format
 @pytest.mark.parametrize(
     "damage", ["empty", "cut", "binary", "doubled header", "latin-1", "crlf", "cr", "bom", "no newline"]

@@ -92,6 +92,7 @@ def test_hostile_ids_and_answers_survive_export_and_import(name: str, tmp_path: 
     assert again.ratings.select(columns).sort(columns).equals(snapshot.ratings.select(columns).sort(columns))
 
 
+@pytest.mark.slow
 def test_every_csv_goes_through_one_writer() -> None:
     """A module that writes CSV past ``csv_text`` and ``spreadsheet_safe`` would bring formulas back."""
     allowed = {"delimited.py", "bulk.py"}  # the writer itself, and simulated numbers without free text

@@ -71,6 +71,7 @@ def test_every_recipe_can_be_started() -> None:
     assert STARTERS.names() == ALL
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("recipe", ALL)
 def test_a_started_study_is_complete_and_the_same_every_time(recipe: str, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def noise(seconds: float = 2.0, rate: int = 22_050, channels: int = 2, confidenc
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [

@@ -62,6 +62,7 @@ def test_the_bits_are_those_of_soxr_on_the_channel_mean(
     assert abs(result.size - 9_000 * 16_000 / rate) < 3_000
 
 
+@pytest.mark.slow
 @pytest.mark.peer
 @pytest.mark.filterwarnings("ignore:.*slated for removal:DeprecationWarning")
 def test_the_bits_are_those_of_librosa(tmp_path: Path) -> None:

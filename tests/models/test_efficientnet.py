@@ -15,6 +15,7 @@ from heartfelt.models.efficientnet import embed, look, prepared
 from tests.models.conftest import Pulled
 
 
+@pytest.mark.slow
 def test_a_picture_comes_in_every_form(pulled: Pulled, tmp_path: Path) -> None:
     model = pulled("efficientnet-lite0")
     pixels = picture(300, 400)
@@ -35,6 +36,7 @@ def test_many_pictures_are_taken_a_few_at_a_time(pulled: Pulled) -> None:
     assert embed([], model=model).shape == (0, 1280)
 
 
+@pytest.mark.slow
 def test_the_larger_variants_see_more_pixels(pulled: Pulled) -> None:
     pixels = picture(300, 300)
     rows = [embed([pixels], model=pulled(f"efficientnet-lite{i}"))[0] for i in range(3)]

@@ -40,6 +40,7 @@ def written(folder: Path, name: str, seconds: float = 12.0) -> Path:
     return folder / name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_blocks_are_the_samples_of_the_whole(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, name)
@@ -48,6 +49,7 @@ def test_blocks_are_the_samples_of_the_whole(name: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.concatenate(blocks), decode(path, 16_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["seven.wav", "song.mp3", "song.opus", "phone.wav"])
 def test_tags_of_a_file(pulled: Pulled, name: str, tmp_path: Path) -> None:
     pulled("musicnn-msd")
@@ -66,6 +68,7 @@ def test_tags_of_a_file(pulled: Pulled, name: str, tmp_path: Path) -> None:
     assert message["models"][0].startswith("musicnn-msd musicnn==0.1.0")
 
 
+@pytest.mark.slow
 def test_speech_quality_of_a_file(pulled: Pulled, tmp_path: Path) -> None:
     pulled("dnsmos"), pulled("distillmos")
     path = written(tmp_path, "plain.wav", 4.0)
@@ -81,6 +84,7 @@ def test_speech_quality_of_a_file(pulled: Pulled, tmp_path: Path) -> None:
         speech_quality(path, models=("musicnn-msd",))
 
 
+@pytest.mark.slow
 def test_a_long_recording_is_judged_on_windows_read_where_they_stand(
     pulled: Pulled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +103,7 @@ def test_a_long_recording_is_judged_on_windows_read_where_they_stand(
     assert any("spread evenly" in warning for warning in heard.warnings)
 
 
+@pytest.mark.slow
 def test_a_long_recording_that_is_cut_is_refused(pulled: Pulled, tmp_path: Path) -> None:
     pulled("distillmos")
     path = written(tmp_path, "song.mp3", 125.0)
@@ -118,6 +123,7 @@ def test_progress_of_a_long_file(pulled: Pulled, tmp_path: Path) -> None:
     assert {total for _, total in steps} == {25}
 
 
+@pytest.mark.slow
 def test_fifty_milliseconds_and_silence(pulled: Pulled, tmp_path: Path) -> None:
     for model in ("musicnn-msd", "dnsmos", "distillmos"):
         pulled(model)

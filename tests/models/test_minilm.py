@@ -44,6 +44,7 @@ def library(theirs: Any, pieces: WordPieces) -> Any:
     return tokenizer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_tokens_are_the_librarys(pulled: Pulled, theirs: Any, text: str) -> None:
     pieces = word_pieces(pulled("minilm"))
@@ -110,6 +111,7 @@ def test_a_vocabulary_without_marks_is_refused() -> None:
         WordPieces("a\nb")
 
 
+@pytest.mark.slow
 def test_bert_score_is_what_transformers_vectors_give(pulled: Pulled, tmp_path: Path) -> None:
     """SOURCE: the published weights in Transformers' own BertModel, matched token by token in plain loops."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")

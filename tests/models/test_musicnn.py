@@ -134,6 +134,7 @@ def test_the_spread_within_a_patch_is_never_negative_and_the_peak_never_below_th
     assert (features.max_pool >= features.mean_pool - 1e-4).all()
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_however_long_the_clip(pulled: Pulled) -> None:
     model = pulled("musicnn-msd")
     block = sound(10 * 16_000)

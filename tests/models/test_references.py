@@ -17,6 +17,7 @@ from tests.models.conftest import Pulled
 from tests.models.musicnn_forward import forward
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS.names())
 def test_the_reference_outputs_are_met(name: str, pulled: Pulled) -> None:
     assert difference_from_reference(MODELS[name], pulled(name)) < reference(name)["tolerance"] / 5

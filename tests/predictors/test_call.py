@@ -70,6 +70,7 @@ def answers(
     return done.table.select("value", "score", "answer", "problem").rows()
 
 
+@pytest.mark.slow
 def test_what_functions_may_return(module: str, tmp_path: Path) -> None:
     assert answers(module, "all_three", tmp_path)[:3] == [
         (5.0, None, None, None), (1.0, None, "yes", None), (0.0, None, "joy", None),

@@ -384,6 +384,7 @@ def test_a_name_with_an_at_and_slashes_is_a_model() -> None:
     assert Chat.make("org/model@rev@http://host/v1").model == "org/model@rev"
 
 
+@pytest.mark.slow
 def test_a_tiny_language_model_answers_every_question(tmp_path: Path) -> None:
     pytest.importorskip("transformers", exc_type=ImportError)
     from tests.predictors.tiny_chat import TinyChat, write_tiny_chat

@@ -188,7 +188,7 @@ def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path
 def test_what_cannot_be_answered_says_why(clap: Clap, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.5)
     (answer,) = asked(clap, media, Ask("t", FreeText(type="text"), "", "Describe it."))
-    assert answer.problem == "clap matches texts with media and writes none of its own"
+    assert answer.problem == "clap matches texts with media and writes none itself"
     (cut,) = asked(clap, media, Ask("q", YES, "word " * 200))
     assert cut.note == "only the first 160 tokens of the text were read"
     (tmp_path / "bad.wav").write_text("no sound")
@@ -224,7 +224,7 @@ def test_a_relative_folder_is_found_from_elsewhere(
 
 @pytest.mark.parametrize("temperature", ["0", "-1", "nan", "warm"])
 def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
-    with pytest.raises(InputError, match="is not a valid temperature"):
+    with pytest.raises(InputError, match="is not a temperature"):
         Clap.make(str(tiny), {"temperature": temperature})
 
 
@@ -267,7 +267,7 @@ def test_without_a_connection_a_hub_name_is_told_with_a_fix(monkeypatch: pytest.
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match="is neither a folder here nor to be had from the hub") as message:
+    with pytest.raises(InputError, match="is neither a folder here nor available from the hub") as message:
         Clap.make("nobody/has-this-model")
     assert "hf download nobody/has-this-model" in message.value.fix
 

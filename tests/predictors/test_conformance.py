@@ -95,6 +95,7 @@ def test_a_question_by_itself_gets_the_same_answer(subject: Subject) -> None:
     assert said(alone).equals(said(subject.first).filter(pl.col("question") == "valence"))
 
 
+@pytest.mark.slow
 def test_it_survives_travelling(subject: Subject) -> None:
     with pickle.loads(pickle.dumps(subject.predictor)) as again:
         assert isinstance(again, Predictor)

@@ -15,6 +15,7 @@ from tests.predictors.studies import snapshot
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "predictors.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_first_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot(tmp_path / "study", 4).write(tmp_path / "snapshot")
     monkeypatch.chdir(tmp_path)

@@ -168,7 +168,9 @@ def test_a_server_that_speaks_something_else(clip: Path) -> None:
                     return
                 with connection:
                     connection.recv(65536)
-                    connection.sendall(b"SSH-2.0-OpenSSH\r\n")
+                    connection.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")
+                    while connection.recv(65536):  # closing with unread bytes would reset the connection
+                        pass
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()

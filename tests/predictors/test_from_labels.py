@@ -218,6 +218,7 @@ def test_from_a_benchmark(tmp_path: Path) -> None:
         predictor_from("human").learn(frozen, frozen.items)
 
 
+@pytest.mark.slow
 def test_nothing_learnt_is_told_and_what_was_learnt_is_part_of_the_identity() -> None:
     data, other = random_study(20), random_study(20, seed=1)
     for name in LEARNING:

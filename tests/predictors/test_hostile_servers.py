@@ -96,6 +96,7 @@ def asked(spec: str, clip: Path, retry: Retry | None = None) -> tuple[bool, str,
     return row["ok"], row["problem"] or "", row["attempts"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chat", "endpoint"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_server_costs_neither_time_nor_memory(name: str, kind: str, clip: Path) -> None:
@@ -110,6 +111,7 @@ def test_a_hostile_server_costs_neither_time_nor_memory(name: str, kind: str, cl
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * LONGEST_ANSWER / 1024
 
 
+@pytest.mark.slow
 def test_a_dripping_server_is_left_at_the_deadline(clip: Path) -> None:
     """With a timeout for every read, 600 bytes at one in 20 ms would take twelve seconds."""
     for kind in ("chat", "endpoint"):
@@ -180,6 +182,7 @@ def test_a_wait_above_a_minute_is_honoured() -> None:
     assert Retry(longest_retry_after=5_000).wait("a", 1, 4_000.0) == 4_000.0
 
 
+@pytest.mark.slow
 def test_a_wait_is_waited(clip: Path) -> None:
     """Waited for as long as the server asks, although that is longer than the longest wait of its own accord."""
     replies = iter([Reply(503, b"", {"retry-after": "1"})])

@@ -64,6 +64,7 @@ def test_alike_names_are_told_apart() -> None:
     assert names[1:3] == ["pred (b)", "other"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chat", "endpoint", "trained", "clip"])
 def test_what_stands_behind_a_predictor_is_named(name: str, tmp_path: Path) -> None:
     argument = "http://host:1/sim" if name == "endpoint" else example(name, tmp_path)

@@ -111,6 +111,7 @@ def logged(log: Path) -> list[tuple[str, str]]:
     return [(stimulus, node) for stimulus, node in lines]
 
 
+@pytest.mark.slow
 def test_the_answers_are_those_of_this_machine(cluster: Any, log: Path, tmp_path: Path) -> None:
     away = asked(cluster, "cluster_work:work", 40, tmp_path / "away", batch=3)
     done = logged(log)
@@ -127,6 +128,7 @@ def test_the_answers_are_those_of_this_machine(cluster: Any, log: Path, tmp_path
     assert away.table["value"].to_list() == [5.0] * 40
 
 
+@pytest.mark.slow
 def test_a_killed_node_costs_its_own_share_only(cluster: Any, log: Path, tmp_path: Path) -> None:
     doomed = cluster.add_node(**NODE)
     name = doomed.node_id
@@ -158,6 +160,7 @@ def test_a_killed_node_costs_its_own_share_only(cluster: Any, log: Path, tmp_pat
     assert logged(log) == []
 
 
+@pytest.mark.slow
 def test_a_batch_that_kills_its_workers_is_settled_alone(cluster: Any, log: Path) -> None:
     result = asked(cluster, "cluster_work:poison", 8)
     bad = result.table.filter(~result.table["ok"])
@@ -170,6 +173,7 @@ def test_a_batch_that_kills_its_workers_is_settled_alone(cluster: Any, log: Path
     assert max(times.values()) <= 2
 
 
+@pytest.mark.slow
 def test_media_can_travel(cluster: Any, tmp_path: Path) -> None:
     asks = (Ask("q", YesNo(type="yes-no"), "text"),)
     (tmp_path / "a").write_bytes(b"12")
@@ -188,6 +192,7 @@ def test_media_can_travel(cluster: Any, tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(sent)).content == b"123"
 
 
+@pytest.mark.slow
 def test_what_does_not_load_there_is_told_here(cluster: Any) -> None:
     from cluster_work import Unloadable  # type: ignore[import-not-found]  # written by the test
 
@@ -208,7 +213,7 @@ def test_a_cluster_without_room_is_told(cluster: Any) -> None:
 def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Ray, "_room", lambda _: 1)
+    monkeypatch.setattr(Ray, "_capacity", lambda _: 1)
     monkeypatch.setattr("heartfelt.predictors.ray._PATIENCE", 2.0)
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address, "cpus": "2"})
     with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as message:

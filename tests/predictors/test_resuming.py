@@ -29,6 +29,7 @@ from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, texts_case
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_path: Path) -> None:
     """kill -9 of a real process while the server is answering; the journal's last line is torn as well."""
     code = (

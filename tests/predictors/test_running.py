@@ -85,6 +85,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 def test_a_server_in_every_bad_weather_loses_nothing_and_the_ledger_is_exact(
     clips: list[Path], tmp_path: Path
 ) -> None:

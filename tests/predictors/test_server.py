@@ -270,6 +270,7 @@ def test_a_request_that_is_too_large_is_refused(sham_address: str) -> None:
     connection.close()
 
 
+@pytest.mark.slow
 def test_a_full_house_says_come_back(tmp_path: Path) -> None:
     predictor = Listening(seconds=0.3)
     predictor.batch = 1
@@ -309,6 +310,7 @@ def test_a_file_that_is_no_sound_is_told_through_the_client(tmp_path: Path) -> N
     assert "a.wav is no sound." in table["problem"][0]
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "heartfelt", "serve-predictor", "sham", "--port", "0"],

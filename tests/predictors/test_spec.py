@@ -94,7 +94,7 @@ def test_other_packages_may_offer_predictors(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(home)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(home), *sys.path])},
         capture_output=True,
         text=True,
         check=True,

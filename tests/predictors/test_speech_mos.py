@@ -38,6 +38,7 @@ def scored(judge: str, media: Media, model: Model) -> float:
     return network(samples, model=model).scores[judge]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["distillmos", "ovrl"])
 def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     model = pulled(JUDGES[judge][0])
@@ -52,6 +53,7 @@ def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Pat
     assert "moved linearly from 1 to 5 onto 1 to 9" in table.filter(table["question"] == "nine")["note"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["sig", "bak", "p808"])
 def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     media = takes(tmp_path)[0]
@@ -76,8 +78,8 @@ def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F8
         (Points(type="points", points=5, first=0), 3.0, 2.0, "moved linearly from 1 to 5 onto 0 to 4"),
         (NINE, 2.0, 3.0, "moved linearly from 1 to 5 onto 1 to 9"),
         (Numeric(type="numeric", low=0, high=100), 4.5, 87.5, "moved linearly from 1 to 5 onto 0 to 100"),
-        (MOS, 5.2, 5.0, "held at the end of the scale (the model said 5.200)"),
-        (MOS, 0.9, 1.0, "held at the end of the scale (the model said 0.900)"),
+        (MOS, 5.2, 5.0, "held at the end of the scale (the model gave 5.200)"),
+        (MOS, 0.9, 1.0, "held at the end of the scale (the model gave 0.900)"),
     ],
 )
 def test_the_score_on_a_scale(scale: Scale, score: float, value: float, note: str | None) -> None:

@@ -117,6 +117,7 @@ def test_the_nearest_dot_tells_about_itself(report: Page) -> None:
     assert report.locator(".tip").is_hidden()
 
 
+@pytest.mark.slow
 def test_marks_tell_on_hover_in_every_figure(report: Page, page_data: dict[str, Any]) -> None:
     for name in page_data["figures"]:
         assert len(told(report, f'[data-figure="{name}"] .mark')) > 5, name
@@ -193,6 +194,7 @@ def test_a_paragraph_is_copied(browser: Browser, written: Path, conveyance: Anal
     watched.context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["conveyance", "opinion", "presence"])
 def test_a_telephone_never_scrolls_sideways(
     browser: Browser, kind: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -230,6 +232,7 @@ def test_without_its_script_the_page_shows_pictures(browser: Browser, written: P
     context.close()
 
 
+@pytest.mark.slow
 def test_it_prints_with_its_parts_open(browser: Browser, written: Path) -> None:
     watched = Watched(browser, written / "report.html")
     assert len(watched.page.pdf()) > 50_000

@@ -105,6 +105,7 @@ def several() -> dict[str, Chart]:
     return {f"f{place}": bars(f"f{place}") for place in range(4)}
 
 
+@pytest.mark.slow
 def test_the_helper_draws_what_this_process_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     (tmp_path / "both").mkdir()

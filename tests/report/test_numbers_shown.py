@@ -86,6 +86,7 @@ def test_facts_are_the_counts(felt: Report) -> None:
     assert felt.page.facts["snapshot"] == felt.summary["hash"][:12]
 
 
+@pytest.mark.slow
 def test_facts_say_how_many_were_retained_of_how_many(conveyance: Analysis, tmp_path: Path) -> None:
     from heartfelt.analysis import AnalyzeOptions, analyze
 

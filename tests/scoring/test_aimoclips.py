@@ -16,6 +16,7 @@ from heartfelt.scoring import ScoreOptions, score
 SOURCE = "scipy.stats.pearsonr on the public ratings; cell means with the clip's own label left out"
 
 
+@pytest.mark.slow
 def test_what_knowing_the_cell_gives(shared_data: Path) -> None:
     snapshot = read(shared_data / "aimoclips")
     held = labels(snapshot).table

@@ -21,6 +21,7 @@ def scored(seed: int) -> Scores:
     return score(snapshot, made.predictions("truth", rows), ScoreOptions(resamples=200, slices=(), seed=seed))
 
 
+@pytest.mark.slow
 def test_the_truth_reaches_the_ceiling() -> None:
     holds: dict[str, int] = dict.fromkeys(("pearson", "rmse", "mse", "mae", "ccc", "kendall", "within"), 0)
     shares = []
@@ -62,6 +63,7 @@ def test_the_truth_reaches_the_ceiling_of_two_sides() -> None:
     assert sum(shares) / len(shares) == pytest.approx(1.0, abs=0.12)
 
 
+@pytest.mark.slow
 def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
     snapshot, truth = made.numbers(per_cell=2)
     rows = made.predictions(
@@ -78,6 +80,7 @@ def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
     assert any("ceilings of mean labels" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_labels_with_standard_errors_have_a_ceiling_without_single_ratings() -> None:
     """A frozen benchmark, and published means, have nearly the ceiling that the ratings themselves give."""
     snapshot, truth = made.numbers(per_cell=6, raters=8)

@@ -32,6 +32,7 @@ def sham(snapshot: Snapshot, seed: int, model: str = "sham") -> pl.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_a_coin_reaches_nothing_of_the_ceiling() -> None:
     snapshot, _ = made.presence(stimuli=120)
     shares = []
@@ -48,6 +49,7 @@ def test_a_coin_reaches_nothing_of_the_ceiling() -> None:
     assert abs(float(np.mean(shares))) < 0.15
 
 
+@pytest.mark.slow
 def test_shams_are_seldom_said_to_beat_chance_whatever_their_number() -> None:
     snapshot, _ = made.presence(stimuli=60)
     wrong = 0

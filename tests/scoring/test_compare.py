@@ -24,6 +24,7 @@ def entrant(name: str, truth: npt.NDArray[np.float64], said: npt.NDArray[np.floa
     return Entrant(name, rows, float(np.corrcoef(truth, said)[0, 1]))
 
 
+@pytest.mark.slow
 def test_equal_models_are_seldom_told_apart_whatever_their_number() -> None:
     draw = stream(1, "tests", "compare")
     wrong = 0

@@ -39,6 +39,7 @@ def entrants(draw: np.random.Generator, systems: int, clips: int = 8, shared: fl
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", [4, 6, 12, 30])
 def test_shared_errors_do_not_make_a_difference_over_systems(systems: int) -> None:
     draw = stream(1, "tests", "systems", systems)

@@ -53,6 +53,7 @@ def test_some_run_in_parallel_about_different_clips(panel: Panel) -> None:
     assert set(panel.dropped) == NO_INFORMATION | {"P39"}
 
 
+@pytest.mark.slow
 def test_the_finding_does_not_hang_on_the_seed_or_the_limits(published: Snapshot, panel: Panel) -> None:
     for policy, seed in (
         ("default", 1),

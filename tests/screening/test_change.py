@@ -19,6 +19,7 @@ def table(snap: Snapshot, seed: int = 0, **settings: str) -> pl.DataFrame:
     return RULES["change"].apply(snap, RuleOptions(seed=seed, settings=settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "late", "least"), [("random", True, 7), ("constant", True, 9), ("random", False, 6)]
 )
@@ -41,6 +42,7 @@ def test_the_words_say_when_and_by_how_much() -> None:
     assert "of 120" in row["words"]
 
 
+@pytest.mark.slow
 def test_honest_raters_who_drift_are_left_in_peace() -> None:
     flagged = [
         bool(table(honest_study(DESIGN, style, seed), seed)["flagged"].any())

@@ -96,6 +96,7 @@ def joined(result: ParallelPairs) -> set[frozenset[str]]:
     return {frozenset(pair) for pair in result.table.filter("copies").select("rater", "other").rows()}
 
 
+@pytest.mark.slow
 def test_independent_raters_are_seldom_joined() -> None:
     """The level is 5% of data sets; with 14 of them, 3 or fewer have a chance of 99.6%."""
     wrong = 0
@@ -106,6 +107,7 @@ def test_independent_raters_are_seldom_joined() -> None:
     assert wrong <= 3
 
 
+@pytest.mark.slow
 def test_copies_are_found_and_named() -> None:
     hits = true = wrong = 0
     for seed, design in enumerate([DesignOptions(), DesignOptions(copy_gap=0.05, copy_shift=0.2)] * 2):
@@ -207,6 +209,7 @@ def test_everybody_on_the_same_stimuli_in_the_same_order() -> None:
     assert pairs_of(snap).groups == ()
 
 
+@pytest.mark.slow
 def test_beyond_a_thousand_raters_shared_stretches_lead_to_the_copies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -149,6 +149,7 @@ CASES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.__name__))
 def test_every_rule_answers_or_says_why(case: Callable[[], Snapshot]) -> None:
     view = RatingsView.of(case())
@@ -166,6 +167,7 @@ def test_every_rule_answers_or_says_why(case: Callable[[], Snapshot]) -> None:
         assert ((p >= 0) & (p <= 1)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.__name__))
 def test_nobody_is_left_out_of_data_that_say_nothing(case: Callable[[], Snapshot]) -> None:
     panel = screen(case())

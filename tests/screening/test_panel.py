@@ -21,6 +21,7 @@ def screened() -> tuple[Panel, pl.DataFrame]:
     return screen(snap, seed=2), raters
 
 
+@pytest.mark.slow
 def test_the_default_policy_keeps_the_honest_and_leaves_out_the_rest() -> None:
     result = careless = wrong = honest = 0
     for seed in range(3):

@@ -119,6 +119,7 @@ def test_agreement_names_a_scale_read_upside_down() -> None:
     assert rows["words"].str.contains("other way round").all()
 
 
+@pytest.mark.slow
 def test_a_biased_rater_is_reported_and_kept() -> None:
     snap = changed("rater_04", (pl.col("value") + 4).clip(1, 9), seed=5, n=40)
     rows = RULES["bias"].apply(snap).filter("flagged")
@@ -236,6 +237,7 @@ def test_the_standards_are_those_of_the_statistics(name: str, method: Callable[.
     assert set(table.select("rater", "question").rows()) == expected
 
 
+@pytest.mark.slow
 def test_honest_panels_are_left_in_peace() -> None:
     """Every rule but the standards flags under 1.5% of honest raters; the default policy drops under 0.5%."""
     counts: dict[str, int] = {}

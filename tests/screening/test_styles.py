@@ -16,6 +16,7 @@ from tests.screening.styles import STYLES, Design, honest_study
 MEASURED = ("longest-run", "spread", "identical-answers", "straight-lining")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 def test_no_style_is_taken_for_carelessness(style: str) -> None:
     """20 studies a style in the designs that flagged a quarter to nine tenths of them; docs/screening.md has 200."""

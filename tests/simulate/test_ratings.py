@@ -369,6 +369,7 @@ def test_the_planted_share_of_variance_is_an_intraclass_correlation() -> None:
     assert result == pytest.approx(stimuli / (stimuli + 0.7**2 + 0.8**2 + 1.0**2), abs=0.03)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
     digests = {
         subprocess.run(

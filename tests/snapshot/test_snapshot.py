@@ -56,6 +56,7 @@ def plain(**columns: list[object]) -> pl.DataFrame:
 
 
 class TestHash:
+    @pytest.mark.slow
     @given(st.randoms(use_true_random=False))
     @settings(deadline=None, max_examples=15)
     def test_order_of_rows_and_columns_does_not_matter(self, made: Snapshot, random: Random) -> None:

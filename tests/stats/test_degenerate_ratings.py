@@ -97,6 +97,7 @@ def check(e: Estimate) -> None:
     assert e.low <= e.value <= e.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_a_number_with_a_valid_interval_or_a_reason(name: str, case: str) -> None:
@@ -106,12 +107,14 @@ def test_a_number_with_a_valid_interval_or_a_reason(name: str, case: str) -> Non
         assert e.why_no_interval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANCE)
 def test_one_item_says_nothing_about_agreement_beyond_chance(name: str) -> None:
     assert STATISTICS[name](*CASES["one item"]).is_missing
     assert STATISTICS[name](*CASES["one item, two raters"]).is_missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_any_small_table(seed: int) -> None:
     rng = np.random.default_rng(seed)

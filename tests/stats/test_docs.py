@@ -40,6 +40,7 @@ def test_every_metric_that_can_be_resampled_is_documented() -> None:
     assert [name for name in resample.metric_names() if not re.search(rf"`{name}[`(]", text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["association.md", "inference.md"])
 def test_the_examples_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", _text(page), re.DOTALL)

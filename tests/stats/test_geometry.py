@@ -95,6 +95,7 @@ def test_area_equals_counting_points(one: tuple[float, ...], two: tuple[float, .
     assert result == pytest.approx(inside.sum() * (side[1] - side[0]) ** 2, abs=0.05)
 
 
+@pytest.mark.slow
 def test_overlap_interval_covers() -> None:
     truth = overlap_of(_make(0, 0, 2.4477, 2.4477, 0), _make(1.5, 0, 2.4477, 2.4477, 0))
     hits = 0

@@ -28,6 +28,7 @@ def _columns(kind: str, tied: bool) -> tuple[Any, Any]:
     }[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_influence_is_the_derivative_in_a_weight(name: str, tied: bool) -> None:

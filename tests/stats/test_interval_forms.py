@@ -194,6 +194,7 @@ def test_equal_pairs_are_folded_only_where_that_is_cheaper() -> None:
     assert condense(just_short).copies is None
 
 
+@pytest.mark.slow
 def test_a_metric_undefined_in_a_tenth_of_the_resamples_has_no_interval() -> None:
     label = np.array([1] + [0] * 9)
     result = bootstrap_metric("recall", label, label, resamples=200, interval="percentile")

@@ -40,6 +40,7 @@ def columns(metric: str, n: int, draw: np.random.Generator) -> tuple[Any, Any, A
     return ((x > 0).astype(int), y, z) if kind == "scores" else (x, y, z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_p_and_interval_of_a_difference_always_agree(metric: str) -> None:
     draw = stream(1, "tests", "agree", metric)

@@ -47,6 +47,7 @@ def off_cell(x: Floats, cell: Ints) -> Floats:
     return np.asarray(x - (np.bincount(cell, x) / np.bincount(cell))[cell])
 
 
+@pytest.mark.slow
 def test_ceilings_are_what_a_perfect_predictor_reaches() -> None:
     rng = np.random.default_rng(0)
     reached: dict[str, list[float]] = {"correlation": [], "rmse": [], "mae": [], "within": []}
@@ -69,6 +70,7 @@ def test_ceilings_are_what_a_perfect_predictor_reaches() -> None:
         assert np.mean(messages[name]) == pytest.approx(np.mean(reached[name]), rel=tolerance), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noisy", [0.0, 0.3])
 def test_correlation_intervals_cover(noisy: float) -> None:
     # Given the cells: item variance is the mean product of two raters' slopes times that of the true values.
@@ -238,6 +240,7 @@ def test_the_ceiling_is_the_oracles_score_where_one_distribution_gives_all_votes
     assert result.overall.counts["labels"] < 1500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("categories", [2, 3, 6, 9])
 @pytest.mark.parametrize("per_item", [3, 7, 15])
 def test_accuracy_intervals_cover_the_oracle(categories: int, per_item: int) -> None:
@@ -257,6 +260,7 @@ def test_accuracy_intervals_cover_the_oracle(categories: int, per_item: int) -> 
     assert np.mean(inside) >= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "macro_f1"])
 @pytest.mark.parametrize("categories", [2, 4])
 def test_intervals_of_other_category_metrics_cover_the_oracle(metric: str, categories: int) -> None:

@@ -52,6 +52,7 @@ def test_clusters_make_it_careful() -> None:
     assert hits["clusters"] / 150 <= 0.11 < hits["rows"] / 150
 
 
+@pytest.mark.slow
 def test_the_plan_gives_its_power() -> None:
     draw = stream(4, "tests", "paired", "plan")
     n = 200_000

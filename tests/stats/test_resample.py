@@ -302,6 +302,7 @@ def _ratings(seed: int, raters: int = 20, items: int = 40) -> tuple[np.ndarray, 
     return rater, item, value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "least", "most"), [("both", 0.91, 1.0), ("raters", 0.0, 0.93), ("items", 0.0, 0.9)]
 )

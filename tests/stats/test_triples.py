@@ -23,6 +23,7 @@ def decoded(column: Any) -> list[Any]:
     return [coded.names[c] for c in coded.codes.tolist()]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     st.one_of(

@@ -210,6 +210,7 @@ def themed(folder: Path, n_themes: int = 24, per_theme: int = 6) -> Snapshot:
     )
 
 
+@pytest.mark.slow
 def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
     """By stimulus the head remembers the theme; by theme there is nothing to remember."""
     data = themed(tmp_path / "media")
@@ -242,6 +243,7 @@ def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
     assert scores["none"] - scores["auto"] > 0.4
 
 
+@pytest.mark.slow
 def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> None:
     base = planted(tmp_path / "media")
     parts = ["train", "train", "train", "dev", "test", None]

@@ -15,6 +15,7 @@ from heartfelt.training import TrainOptions, train
 from tests.training.studies import value_of
 
 
+@pytest.mark.slow
 def test_valence_of_photographs(shared_data: Path, tmp_path: Path) -> None:
     try:
         load_model("efficientnet-lite2")

@@ -95,6 +95,7 @@ def opinions(folder: Path) -> Snapshot:
     )
 
 
+@pytest.mark.slow
 def test_alignment_is_read_from_file_and_text_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

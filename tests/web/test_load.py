@@ -187,6 +187,7 @@ async def collect(server: Server) -> Crowd:
     return crowd
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_nothing_is_lost_and_nothing_is_over(tmp_path: Path, database: str | None) -> None:
     folder = write_study(

@@ -64,6 +64,7 @@ def test_colluders_give_what_another_gave_in_order(rehearsed: tuple[list[Visit],
     assert sum(share > 0.6 for share in alike) >= 2, sorted(alike)[-4:]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_snapshot(
     rehearsed: tuple[list[Visit], Snapshot], tmp_path: Path
 ) -> None:

@@ -103,6 +103,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
         predict([tmp_path])
 
 
+@pytest.mark.slow
 def test_real_clips_go_with_what_people_said(shared_data: Path) -> None:
     """Clips of a real system: people heard the happy ones as more pleasant and more arousing, and so does the head."""
     folder = shared_data / "aimoclips" / "music_clips" / "Suno"

@@ -61,6 +61,7 @@ def test_the_kept_predictions_go_with_the_labels(shared_data: Path) -> None:
         assert np.corrcoef(answers, truth)[0, 1] > least
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_in_the_benchmark_training_clips_are_out_of_fold(shared_data: Path) -> None:
     import heartfelt
@@ -74,6 +75,7 @@ def test_in_the_benchmark_training_clips_are_out_of_fold(shared_data: Path) -> N
     assert table["note"].str.contains("out of fold").all()
 
 
+@pytest.mark.slow
 def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Path) -> None:
     """24 rated clips a system and predictions of the rest: narrower than the ratings alone, around the whole sample's mean."""
     import polars as pl

@@ -71,6 +71,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_speech_tones_and_noise_are_flagged(foreign: Path) -> None:
     for each in predict([foreign]):
@@ -94,6 +95,7 @@ def test_the_flag_is_a_column_of_predictions(foreign: Path) -> None:
     assert set(table["high"]) == {9.0}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_music_is_not_flagged(shared_data: Path) -> None:
     """One clip of every system, some of them without labels and so unseen."""

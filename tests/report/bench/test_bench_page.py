@@ -97,6 +97,7 @@ def test_narrow_screens_keep_to_their_width(browser: Browser, folder: Path) -> N
     watched.context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sided", "worded"])
 def test_other_kinds_of_task(browser: Browser, request: pytest.FixtureRequest, kind: str) -> None:
     made: Path = request.getfixturevalue(kind)

@@ -56,6 +56,7 @@ def test_models_of_all_runs_are_ranked_together(site: Path, numbered: Scores) ->
     assert ranks["flat"]["why_none"] == "the predictions do not vary"
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_site_opens_offline(site: Path, browser: Browser) -> None:
     for path in (site / "index.html", *sorted((site / "runs").iterdir())):
@@ -72,6 +73,7 @@ def test_links_lead_somewhere(site: Path) -> None:
                 assert (path.parent / unquote(link)).resolve().is_file(), (path.name, link)
 
 
+@pytest.mark.slow
 def test_it_can_be_built_again_and_elsewhere(runs: Path, site: Path, tmp_path: Path) -> None:
     before = (site / "leaderboard.json").read_text()
     assert write_leaderboard(runs) == site

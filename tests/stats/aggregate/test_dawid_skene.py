@@ -63,6 +63,7 @@ def em_by_loops(
     return shares, table, posterior, trace
 
 
+@pytest.mark.slow
 def test_the_paper() -> None:
     rater, item, answer = anaesthetists()
     result = aggregate.dawid_skene(rater, item, answer, tolerance=1e-12)
@@ -156,6 +157,7 @@ def hard(seed: int, items: int, raters: int, k: int, skill: float) -> tuple[Any,
     return rater, item, np.where(right, truth[item], rng.integers(0, k, item.size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "items", "raters", "k", "skill"), [(0, 400, 30, 4, 0.4), (1, 2000, 60, 8, 0.5)]
 )

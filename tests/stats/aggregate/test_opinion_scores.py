@@ -172,6 +172,7 @@ def rated(
     return ([f"r{r:03d}" for r in rater], item.tolist(), np.clip(np.round(value), -1, 11)), truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("items", "raters", "per_item"), [(60, 12, 3), (60, 12, 12), (60, 40, 4), (30, 6, 6)]
 )

@@ -51,6 +51,7 @@ def by_pairs(item: Any, value: Any, level: str) -> float | None:
     return 1 - (len(pool) - 1) * observed / expected if expected and len(units) > 1 else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849), ("ratio", 0.797)]
 )
@@ -79,6 +80,7 @@ def test_equals_krippendorff(level: str, kind: str) -> None:
         assert alpha(rater, item, value, level, interval=road).value == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=2, max_size=25),

@@ -40,6 +40,7 @@ def votes(seed: int = 0) -> tuple[Any, Any, Any]:
     return rater, item, np.digitize(value, [-0.5, 0.7])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ALL, ids=lambda f: f.__name__)
 def test_every_kind_of_column_gives_the_same(statistic: Callable[..., Any]) -> None:
     pandas = pytest.importorskip("pandas")

@@ -86,6 +86,7 @@ BINARY = Design(12, 150, 3, by_rater=0.2, noise=0.6)
 FEW = Design(6, 100, 4, by_rater=0.2, noise=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [BINARY, FEW], ids=["12 raters", "6 raters"])
 @pytest.mark.parametrize(
     ("statistic", "truth"),

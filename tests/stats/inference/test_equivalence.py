@@ -27,6 +27,7 @@ def test_welch_equals_statsmodels() -> None:
     assert result.df == pytest.approx(above[2])
 
 
+@pytest.mark.slow
 @pytest.mark.peer
 def test_paired_equals_statsmodels_and_pingouin() -> None:
     module, pg = pytest.importorskip("statsmodels.stats.weightstats"), pytest.importorskip("pingouin")

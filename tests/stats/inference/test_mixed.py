@@ -243,6 +243,7 @@ def _study(seed: int) -> MixedResult:
     return mixed_model(y, {"system": np.array(["a", "b", "c"])[item % 3]}, {"rater": rater, "item": item})
 
 
+@pytest.mark.slow
 def test_p_values_hold_their_level_and_intervals_cover() -> None:
     p, covered = [], {"intercept": 0, "rater": 0, "item": 0, "residual": 0, "system[b]": 0}
     truth = {"intercept": 5.0, "system[b]": 0.0, "rater": 1.0, "item": 0.49, "residual": 1.0}
@@ -258,6 +259,7 @@ def test_p_values_hold_their_level_and_intervals_cover() -> None:
         assert 0.93 <= hits / 300 <= (0.985 if name in ("intercept", "system[b]") else 1.0), name
 
 
+@pytest.mark.slow
 def test_testing_stimulus_means_alone_would_overstate() -> None:
     # What the mixed model is for: rows of one stimulus are not independent.
     rng = np.random.default_rng(7)
@@ -439,6 +441,7 @@ def _random_study(seed: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     return y, fixed, random
 
 
+@pytest.mark.slow
 def test_any_small_study_gives_numbers_with_valid_intervals_or_reasons() -> None:
     # Before, a variance near zero with tiny degrees of freedom divided by zero: in 65 of 1,500 such studies.
     for seed in range(450):
@@ -464,6 +467,7 @@ def test_any_small_study_gives_numbers_with_valid_intervals_or_reasons() -> None
             assert effect.f is None or np.isfinite([effect.f, _number(effect.df_residual)]).all(), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouping", ["one", "three"])
 def test_a_variance_with_less_than_one_degree_of_freedom_has_no_interval(grouping: str) -> None:
     for seed in range(200):

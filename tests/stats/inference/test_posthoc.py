@@ -104,6 +104,7 @@ def test_games_howell_equals_pingouin() -> None:
     assert [pair.p for pair in result.pairs] == pytest.approx(list(theirs["pval"]), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_games_howell_interval_equals_scipy() -> None:
     y, group = _groups(3)
     columns = [y[group == name] for name in "abcd"]
@@ -113,6 +114,7 @@ def test_games_howell_interval_equals_scipy() -> None:
         assert pair.estimate.low == pytest.approx(theirs.low[i, j], abs=1e-7)
 
 
+@pytest.mark.slow
 def test_any_false_alarm_is_as_rare_as_promised() -> None:
     # Unequal sizes; for Games-Howell unequal spreads, where the pooled test must fail.
     group = np.repeat([0, 1, 2, 3], [6, 10, 20, 30])

@@ -167,6 +167,7 @@ def test_profile_bounds_are_the_ends_of_the_likelihood_region(name: str) -> None
     assert lowest(high) - best == pytest.approx(3.841459, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_profile_intervals_cover() -> None:
     rng = np.random.default_rng(2)
     design = Crossed(60, 14, 4, 0.8, 0.4, 1.5)
@@ -224,6 +225,7 @@ def test_the_iterative_system_finds_what_the_direct_one_does() -> None:
     assert result.step.fixed == pytest.approx(direct.step.fixed, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_more_than_three_thousand_on_both_sides() -> None:
     rng = np.random.default_rng(4)
     n = 24_000

@@ -201,6 +201,7 @@ def test_intervals_cover_whatever_the_raters(panel: Panel) -> None:
     assert min(panel.coverage()) >= 0.9
 
 
+@pytest.mark.slow
 def test_f_and_model_intervals_cover_when_raters_are_alike_and_not_otherwise() -> None:
     assert min(Panel(60, 12).coverage("f")) >= 0.88
     assert max(Panel(200, 8, gain=0.35).coverage("f")) < 0.8

@@ -85,6 +85,7 @@ def test_without_ratings_reliability_says_why(researcher: TestClient) -> None:
     assert all(q["alpha"]["why_missing"] for q in message)
 
 
+@pytest.mark.slow
 def test_system_means_with_what_a_precision_takes(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:
@@ -101,6 +102,7 @@ def test_system_means_with_what_a_precision_takes(
     assert row["mean"]["value"] == pytest.approx(by_stimulus)
 
 
+@pytest.mark.slow
 def test_careless_raters_come_first(tmp_path: Path, options: WebOptions) -> None:
     folder = write_study(tmp_path / "larger", each=4, quota=9)
     with (
@@ -136,6 +138,7 @@ def test_every_trial_of_a_rater(researcher: TestClient, collection: Collection, 
     assert researcher.get(f"/media/{message[0]['media']}").status_code == 200
 
 
+@pytest.mark.slow
 def test_excluding_opens_slots_and_restoring_takes_them_back(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:
@@ -283,6 +286,7 @@ def test_only_snapshots_are_given_out(researcher: TestClient, name: str) -> None
     assert researcher.get(f"{API}/snapshots/{name}/download").status_code in {404, 422}
 
 
+@pytest.mark.slow
 def test_exports_in_every_format_or_says_why_not(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:
@@ -322,6 +326,7 @@ def test_tokens_open_the_api_until_they_are_revoked(researcher: TestClient, coll
     assert researcher.get(f"{API}/study", headers=program).status_code == 401
 
 
+@pytest.mark.slow
 def test_who_excluded_is_written_down(
     researcher: TestClient, collection: Collection, filled: list[str]
 ) -> None:

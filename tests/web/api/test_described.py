@@ -44,6 +44,7 @@ def described(
         yield schema.exclude(method="DELETE"), {"authorization": f"Bearer {token}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["POSITIVE", "NEGATIVE"])
 def test_every_request_gets_an_answer_that_was_described(
     described: tuple[Any, dict[str, str]], mode: str

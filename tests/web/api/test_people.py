@@ -160,6 +160,7 @@ def test_the_quota_is_raised_while_the_study_runs(
         assert again.snapshot().ratings["counts"].all()
 
 
+@pytest.mark.slow
 def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> None:
     """People who verify are not 'nobody': their answers are ratings, and their verdicts are counted."""
     from heartfelt.collect.commands import Answer, Arrive, Consent, Ready, ShowTrial

@@ -32,6 +32,7 @@ def two(folder: Path, postgres: str) -> Iterator[list[Collection]]:  # noqa: F81
         yield [each, other]
 
 
+@pytest.mark.slow
 def test_two_servers_are_one_study(
     two: list[Collection], hashed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def come(collection: Collection, number: int) -> str:
     return rater
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", sorted(RECIPES))
 def test_every_figure_of_every_recipe(recipe: str, tmp_path: Path, options: WebOptions) -> None:
     study = small_study(recipe, tmp_path / "study", count=6, design={"ratings_per_item": 6})

@@ -158,6 +158,7 @@ def test_every_trial_looks_like_every_other(client: TestClient) -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_an_attention_trial_speaks_the_language_the_rater_reads_now(client: TestClient) -> None:
     _, trials = walk(client)
     assert [trial["words"] for trial in trials if trial["words"]] == ["Please choose 4."]

@@ -45,6 +45,7 @@ def visit(browser: Browser, serve: Callable[..., Served]) -> Iterator[Callable[.
         visitor.close()
 
 
+@pytest.mark.slow
 def test_every_kind_of_page_is_accessible_and_does_not_scroll(visit: Callable[..., Visitor]) -> None:
     probes = [HeadphoneProbe(type="headphones", id="phones", trials=1, pass_at=1)]
     visitor = visit(count=2, probes=probes, design={"batch": 1, "practice": 0})
@@ -84,6 +85,7 @@ def test_every_kind_of_page_is_accessible_and_does_not_scroll(visit: Callable[..
     assert visitor.served.collection.raters()["headphones_correct"].is_in([0, 1]).all()
 
 
+@pytest.mark.slow
 def test_the_dark_scheme_is_accessible_too(visit: Callable[..., Visitor]) -> None:
     visitor = visit(
         "musiceval", hand="touch", count=1, design={"practice": 0}, context={"color_scheme": "dark"}
@@ -94,6 +96,7 @@ def test_the_dark_scheme_is_accessible_too(visit: Callable[..., Visitor]) -> Non
     visitor.accessible()
 
 
+@pytest.mark.slow
 def test_the_form_with_many_fields_is_accessible(visit: Callable[..., Visitor]) -> None:
     columns = [pl.lit(value).alias(name) for name, value in MACHINE.items()]
     visitor = visit("aigiemo", count=1, columns=columns, design={"practice": 0})
@@ -109,6 +112,7 @@ def test_the_form_with_many_fields_is_accessible(visit: Callable[..., Visitor]) 
     visitor.accessible()
 
 
+@pytest.mark.slow
 def test_answers_open_by_the_rule_and_the_clip_is_heard_to_its_last_sample(
     visit: Callable[..., Visitor],
 ) -> None:
@@ -137,6 +141,7 @@ def test_answers_open_by_the_rule_and_the_clip_is_heard_to_its_last_sample(
     assert heard["device"] == "computer"
 
 
+@pytest.mark.slow
 def test_started_and_free_open_sooner(visit: Callable[..., Visitor]) -> None:
     started = visit(count=1, design={"practice": 0, "listening": "started"})
     started.enter()
@@ -151,6 +156,7 @@ def test_started_and_free_open_sooner(visit: Callable[..., Visitor]) -> None:
     assert free.sent[0]["heard"]["plays"] == 0
 
 
+@pytest.mark.slow
 def test_keys_go_back_pause_and_can_be_turned_off(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=1, design={"practice": 0})
     visitor.enter()
@@ -180,6 +186,7 @@ def test_keys_go_back_pause_and_can_be_turned_off(visit: Callable[..., Visitor])
     assert visitor.sent[0]["values"] == {"valence": 3, "arousal": 7}
 
 
+@pytest.mark.slow
 def test_every_scale_can_be_answered_and_a_wrong_answer_is_told_in_words(
     visit: Callable[..., Visitor],
 ) -> None:
@@ -235,6 +242,7 @@ def test_every_scale_can_be_answered_and_a_wrong_answer_is_told_in_words(
     assert stored["tags"] == (None, "cold;soft;round")
 
 
+@pytest.mark.slow
 def test_a_slider_has_no_value_until_it_is_touched(visit: Callable[..., Visitor]) -> None:
     scales = {"unit": Numeric(type="numeric", low=0, high=1, step=0.01)}
     question = Question(id="unit", text="How much?", scale="unit", emotion="felt")
@@ -259,6 +267,7 @@ def test_a_slider_has_no_value_until_it_is_touched(visit: Callable[..., Visitor]
     assert visitor.sent[0]["values"]["unit"] == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.slow
 def test_an_attention_trial_says_what_to_answer_in_the_raters_language(visit: Callable[..., Visitor]) -> None:
     probe = AttentionProbe(
         type="attention",
@@ -294,6 +303,7 @@ def test_an_attention_trial_says_what_to_answer_in_the_raters_language(visit: Ca
     assert kinds["value"].to_list() == [7.0]
 
 
+@pytest.mark.slow
 def test_a_file_in_the_study_folder_brings_another_language(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=1)
     visitor.served.halt()
@@ -317,6 +327,7 @@ def test_a_file_in_the_study_folder_brings_another_language(visit: Callable[...,
     visitor.page.wait_for_selector("h1:has-text('Bevor es losgeht')")
 
 
+@pytest.mark.slow
 def test_a_stimulus_that_does_not_play_is_given_back_and_shown_to_the_researcher(
     visit: Callable[..., Visitor],
 ) -> None:
@@ -332,6 +343,7 @@ def test_a_stimulus_that_does_not_play_is_given_back_and_shown_to_the_researcher
     visitor.complaints[:] = [complaint for complaint in visitor.complaints if "404" not in complaint]
 
 
+@pytest.mark.slow
 def test_flag_comment_and_leave(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=3, design={"practice": 0})
     visitor.enter()
@@ -365,6 +377,7 @@ def test_flag_comment_and_leave(visit: Callable[..., Visitor]) -> None:
     assert visitor.served.collection.raters()["state"].to_list() == ["left"]
 
 
+@pytest.mark.slow
 def test_no_consent_too_young_and_closed(visit: Callable[..., Visitor], browser: Browser) -> None:
     visitor = visit(count=1)
     codes = visitor.served.collection.settings
@@ -390,6 +403,7 @@ def test_no_consent_too_young_and_closed(visit: Callable[..., Visitor], browser:
     late.close()
 
 
+@pytest.mark.slow
 def test_recruiters_links_and_the_way_back(visit: Callable[..., Visitor], browser: Browser) -> None:
     visitor = visit(count=1, design={"practice": 0})
     served = visitor.served
@@ -411,6 +425,7 @@ def test_recruiters_links_and_the_way_back(visit: Callable[..., Visitor], browse
     assert served.collection.raters()["recruiter"].to_list() == ["prolific", "link"]
 
 
+@pytest.mark.slow
 def test_it_works_under_a_path_and_stays_light(visit: Callable[..., Visitor]) -> None:
     visitor = visit("emolia-emo", count=3, prefix="/studies/one", design={"practice": 0})
     page = visitor.page
@@ -426,6 +441,7 @@ def test_it_works_under_a_path_and_stays_light(visit: Callable[..., Visitor]) ->
     assert page.url == f"{visitor.served.url}/rate"
 
 
+@pytest.mark.slow
 def test_the_next_clips_are_fetched_ahead(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=3, design={"practice": 0})
     clips: list[str] = []
@@ -444,6 +460,7 @@ def test_the_next_clips_are_fetched_ahead(visit: Callable[..., Visitor]) -> None
     assert len(clips) == 3, "a clip that was fetched ahead is not fetched again"
 
 
+@pytest.mark.slow
 def test_nothing_tells_raters_what_made_a_stimulus(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=2, design={"practice": 0})
     bodies: list[str] = []

@@ -48,6 +48,7 @@ def visit(browser: Browser, serve: Callable[..., Served]) -> Iterator[Callable[.
         visitor.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["aigiemo", "aimoclips", "musiceval", "emolia-dim"])
 def test_nothing_overflows_and_nothing_is_covered(visit: Callable[..., Visitor], recipe: str) -> None:
     visitor = visit(recipe, **{**options(recipe), "design": {"practice": 0}})
@@ -69,6 +70,7 @@ def test_nothing_overflows_and_nothing_is_covered(visit: Callable[..., Visitor],
         page.wait_for_timeout(60)
 
 
+@pytest.mark.slow
 def test_a_picture_has_the_width_of_the_phone_and_can_be_enlarged(visit: Callable[..., Visitor]) -> None:
     visitor = visit("aigiemo", **{**options("aigiemo"), "design": {"practice": 0}})
     visitor.enter()
@@ -105,6 +107,7 @@ def test_a_picture_has_the_width_of_the_phone_and_can_be_enlarged(visit: Callabl
 SINGLE = {"questions": [Question(id="valence", text="How pleasant?", scale="valence9")]}
 
 
+@pytest.mark.slow
 def test_a_single_choice_can_go_on_by_itself(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=3, design={"practice": 0, "listening": "free", "auto_advance": "on"}, **SINGLE)
     visitor.enter()
@@ -129,6 +132,7 @@ def test_a_single_choice_can_go_on_by_itself(visit: Callable[..., Visitor]) -> N
     page.wait_for_selector("#count:has-text('3 of 3')")
 
 
+@pytest.mark.slow
 def test_going_on_is_offered_not_imposed(visit: Callable[..., Visitor]) -> None:
     visitor = visit(hand="keyboard", count=2, design={"practice": 0, "listening": "free"}, **SINGLE)
     visitor.enter()
@@ -155,6 +159,7 @@ def test_going_on_is_offered_not_imposed(visit: Callable[..., Visitor]) -> None:
     other.page.keyboard.press("Escape")
 
 
+@pytest.mark.slow
 def test_a_digit_sets_a_slider_to_that_tenth(visit: Callable[..., Visitor]) -> None:
     scales = {
         "calm": Numeric(
@@ -209,6 +214,7 @@ def test_a_digit_sets_a_slider_to_that_tenth(visit: Callable[..., Visitor]) -> N
     assert visitor.sent[0]["values"] == {"calm": 0.31, "years": 0}
 
 
+@pytest.mark.slow
 def test_tab_reaches_continue_before_comment(visit: Callable[..., Visitor]) -> None:
     visitor = visit(hand="keyboard", count=1, design={"practice": 0, "listening": "free"})
     visitor.enter()
@@ -223,6 +229,7 @@ def test_tab_reaches_continue_before_comment(visit: Callable[..., Visitor]) -> N
     assert seen.index("submit") < seen.index("comment")
 
 
+@pytest.mark.slow
 def test_tags_are_read_in_the_raters_language_and_stored_by_id(visit: Callable[..., Visitor]) -> None:
     scales = {"tags": Tags(type="tags", tags=[Tag(id="warm", text={"en": "warm", "ko": "따뜻함"}), "cold"])}
     visitor = visit(

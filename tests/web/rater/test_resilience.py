@@ -43,6 +43,7 @@ def rate_one(visitor: Visitor, turn: int = 0) -> None:
     visitor.page.wait_for_selector("form.trial, .code output, .kept")
 
 
+@pytest.mark.slow
 def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=2)
     visitor.enter()
@@ -64,6 +65,7 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visito
     stored_as_sent(visitor.served, visitor)
 
 
+@pytest.mark.slow
 def test_another_day_in_the_same_browser(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=2)
     visitor.enter()
@@ -81,6 +83,7 @@ def test_another_day_in_the_same_browser(visit: Callable[..., Visitor]) -> None:
     stored_as_sent(visitor.served, visitor)
 
 
+@pytest.mark.slow
 def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
     visit: Callable[..., Visitor],
 ) -> None:
@@ -103,6 +106,7 @@ def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
     stored_as_sent(visitor.served, visitor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", [0.0, 7200.0])
 def test_whoever_is_offline_finishes_what_was_fetched_ahead(
     visit: Callable[..., Visitor], away: float
@@ -136,6 +140,7 @@ def test_whoever_is_offline_finishes_what_was_fetched_ahead(
     assert sorted(set(ratings["position"].to_list())) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_a_connection_that_comes_back_does_not_take_the_trial_away(visit: Callable[..., Visitor]) -> None:
     """The rater is in the middle of a trial from the device's own store when everything is sent."""
     visitor = visit(count=3, design={"practice": 0})
@@ -161,6 +166,7 @@ def test_a_connection_that_comes_back_does_not_take_the_trial_away(visit: Callab
     stored_as_sent(visitor.served, visitor)
 
 
+@pytest.mark.slow
 def test_the_code_waits_until_the_last_answer_has_arrived(visit: Callable[..., Visitor]) -> None:
     """The server is stopped, the page reloaded once it is back: the answer comes from the browser's own store."""
     visitor = visit(count=1)
@@ -190,6 +196,7 @@ def test_the_code_waits_until_the_last_answer_has_arrived(visit: Callable[..., V
     visitor.complaints.clear()
 
 
+@pytest.mark.slow
 def test_an_answer_sent_twice_is_stored_once(visit: Callable[..., Visitor]) -> None:
     """The first answer arrives but its receipt is lost on the way."""
     visitor = visit(count=2)
@@ -212,6 +219,7 @@ def test_an_answer_sent_twice_is_stored_once(visit: Callable[..., Visitor]) -> N
     ]
 
 
+@pytest.mark.slow
 def test_another_rater_in_the_same_browser_leaves_a_kept_answer_alone(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=2)
     visitor.enter("/?PROLIFIC_PID=first")

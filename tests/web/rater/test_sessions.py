@@ -63,6 +63,7 @@ def stored_as_sent(served: Served, visitor: Visitor) -> None:
         assert row["seconds"] == pytest.approx(each["seconds"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hand", ["keyboard", "touch"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_whole_session(
@@ -103,6 +104,7 @@ def test_a_whole_session(
     visitor.close()
 
 
+@pytest.mark.slow
 def test_the_grid_is_clicked_once_and_says_the_same_as_the_rows(
     browser: Browser, serve: Callable[..., Served]
 ) -> None:

@@ -139,6 +139,7 @@ def test_a_wrong_password_does_not_let_in_and_too_many_wait(collection: Collecti
         assert "Too many wrong passwords" in message.text
 
 
+@pytest.mark.slow
 def test_right_passwords_cost_nothing(stranger: TestClient) -> None:
     for _ in range(8):
         stranger.cookies.clear()
@@ -348,6 +349,7 @@ def test_every_error_of_the_collection_has_its_status() -> None:
     assert results == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strips", [True, False])
 def test_everything_works_under_a_prefix(collection: Collection, hashed: str, strips: bool) -> None:
     prefix = "/lab/one"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
@@ -63,6 +64,7 @@ def test_another_process_learns_of_it(collection: Collection, folder: Path) -> N
         )
 
 
+@pytest.mark.slow
 def test_five_hundred_people_behind_one_address(collection: Collection) -> None:
     """A lecture hall: everybody arrives within a minute, fetches the page's files and works on."""
     app = create_app(collection, WebOptions(SECRET, access_log=False))

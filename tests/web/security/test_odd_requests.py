@@ -48,6 +48,7 @@ def rater(stranger: TestClient, collection: Collection) -> TestClient:
     return stranger
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["stranger", "rater", "researcher"])
 def test_odd_addresses(who: str, request: pytest.FixtureRequest) -> None:
     client: TestClient = request.getfixturevalue(who)

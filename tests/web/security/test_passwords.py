@@ -8,6 +8,7 @@ from heartfelt.errors import InputError
 from heartfelt.web.security.signing import hash_password, is_password, make_password
 
 
+@pytest.mark.slow
 def test_only_the_right_password_is_right() -> None:
     hashed = hash_password("correct horse")
     assert hashed.startswith("$argon2id$")

@@ -35,6 +35,7 @@ def own_process(collection: Collection) -> int:
     return os.getpid()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_it_sees_what_is_stored_and_is_another_process(
     collection: Collection, reader: BackgroundReader
@@ -50,12 +51,14 @@ def test_it_sees_what_is_stored_and_is_another_process(
     assert reader.call(own_process) != os.getpid()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_errors_come_back_as_they_are(reader: BackgroundReader) -> None:
     with pytest.raises(UnknownRater, match="no rater"):
         reader.call(views.effect_of, "nobody")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
     first = reader.call(own_process)
@@ -70,6 +73,7 @@ def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
     assert reader.call(own_process) != first
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_the_api_is_the_same(collection: Collection, options: WebOptions, folder: Path) -> None:
     fill(collection, ["a", "b", "c"])

@@ -105,6 +105,7 @@ def serious(page: Page) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_everything_is_on_one_screen_and_anyone_can_use_it(watched: Watched) -> None:
     page = watched.page
     page.goto(f"{watched.address}/study")
@@ -135,6 +136,7 @@ def test_everything_is_on_one_screen_and_anyone_can_use_it(watched: Watched) -> 
     assert serious(page) == []
 
 
+@pytest.mark.slow
 def test_a_rating_arrives_on_the_screen_by_itself(watched: Watched) -> None:
     watched.log_in()
     assert watched.fact("trials answered").startswith("126")
@@ -147,6 +149,7 @@ def test_a_rating_arrives_on_the_screen_by_itself(watched: Watched) -> None:
     assert sum(url.endswith("/study") for url in watched.requests) == loads
 
 
+@pytest.mark.slow
 def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     watched.log_in()
     page = watched.page
@@ -172,6 +175,7 @@ def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     page.locator("#raters tr.out").wait_for(state="detached")
 
 
+@pytest.mark.slow
 def test_a_rater_opens_with_every_trial_and_its_sound(watched: Watched) -> None:
     watched.log_in()
     page = watched.page
@@ -189,6 +193,7 @@ def test_a_rater_opens_with_every_trial_and_its_sound(watched: Watched) -> None:
     assert page.locator("#player").is_hidden()
 
 
+@pytest.mark.slow
 def test_stimuli_are_searched_played_and_listed_with_their_flags(watched: Watched) -> None:
     from heartfelt.collect.commands import Flag, Next, ShowTrial
 
@@ -208,6 +213,7 @@ def test_stimuli_are_searched_played_and_listed_with_their_flags(watched: Watche
     page.get_by_text("All files have loaded so far.").wait_for()
 
 
+@pytest.mark.slow
 def test_the_study_is_closed_and_people_invited(watched: Watched) -> None:
     watched.log_in()
     page = watched.page
@@ -229,6 +235,7 @@ def test_the_study_is_closed_and_people_invited(watched: Watched) -> None:
     assert all(link.startswith(f"{watched.address}/i/") for link in links)
 
 
+@pytest.mark.slow
 def test_freezing_and_exporting_give_files(watched: Watched, tmp_path: Path) -> None:
     watched.log_in()
     page = watched.page
@@ -250,6 +257,7 @@ def test_freezing_and_exporting_give_files(watched: Watched, tmp_path: Path) -> 
     assert zipfile.ZipFile(waiting.value.path()).testzip() is None
 
 
+@pytest.mark.slow
 def test_a_token_is_made_shown_once_and_revoked(watched: Watched) -> None:
     watched.log_in()
     page = watched.page
@@ -264,6 +272,7 @@ def test_a_token_is_made_shown_once_and_revoked(watched: Watched) -> None:
     dialog.get_by_text("None yet.").wait_for()
 
 
+@pytest.mark.slow
 def test_a_precision_is_wanted_and_pictures_are_read_by_keyboard(watched: Watched) -> None:
     watched.log_in()
     page = watched.page
@@ -280,6 +289,7 @@ def test_a_precision_is_wanted_and_pictures_are_read_by_keyboard(watched: Watche
     assert page.locator('#coverage svg .mark[tabindex="0"]').count() == 1
 
 
+@pytest.mark.slow
 def test_logging_out_ends_it(watched: Watched) -> None:
     watched.log_in()
     watched.page.get_by_role("button", name="Log out").click()
@@ -288,6 +298,7 @@ def test_logging_out_ends_it(watched: Watched) -> None:
     assert watched.page.url.endswith("/study/login")
 
 
+@pytest.mark.slow
 def test_the_apis_page_can_be_read_by_anyone(watched: Watched) -> None:
     watched.page.goto(f"{watched.address}/api/v1/docs")
     assert watched.page.locator("article h3 code").count() >= 24
