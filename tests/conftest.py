@@ -93,8 +93,11 @@ MARKED_BY_FIXTURE = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use, and those of modules that start servers as such."""
+    """Mark tests by what they use; those of the web package drive the whole application, as a server does."""
+    web = Path(__file__).parent / "web"
     for item in items:
+        if item.path.is_relative_to(web):
+            item.add_marker("server")
         for fixture, marker in MARKED_BY_FIXTURE.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)

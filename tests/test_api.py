@@ -40,6 +40,7 @@ def folder(table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     matplotlib.use(backend)
 
 
+@pytest.mark.slow
 def test_the_notebook_of_fifteen_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert code is not None
@@ -62,6 +63,7 @@ def test_every_function_says_what_it_takes_and_returns(name: str) -> None:
         assert re.search(rf"^(\w+, )*{parameter}(, \w+)* : ", described, re.MULTILINE), parameter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "train"])
 def test_the_examples_of_docstrings_run(name: str, folder: Path) -> None:
     function = inspect.unwrap(getattr(api, name))

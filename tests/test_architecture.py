@@ -149,6 +149,7 @@ def test_imports_point_one_way() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_through_others() -> None:
     known = {dotted(path) for path in trees()}
     graph: dict[str, set[str]] = {}
@@ -190,6 +191,7 @@ def names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
+@pytest.mark.slow
 def test_names_are_those_people_in_the_field_would_search_for() -> None:
     wrong = [
         f"{path}:{line}: {name}"
@@ -212,6 +214,7 @@ def test_modules_finish_a_thought() -> None:
     assert len(small) <= 0.05 * len(sizes), f"{len(small)} modules under 40 lines: {small}"
 
 
+@pytest.mark.slow
 def test_results_that_leave_a_package_are_typed() -> None:
     """No function or class that another package imports has a ``dict[str, Any]`` in its signature or its fields."""
     exported: dict[str, set[str]] = defaultdict(set)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.formats import FORMATS
@@ -11,6 +13,7 @@ from heartfelt.labels.labels import labels
 from heartfelt.stats import aggregate
 
 
+@pytest.mark.slow
 def test_results_print_short(tmp_path: Path) -> None:
     snapshot = heartfelt.read(FORMATS["aimoclips"].example(tmp_path), "aimoclips")
     ratings = snapshot.ratings.filter(question="valence")

@@ -120,6 +120,7 @@ def test_ten_thousand_raters_with_one_rating_each(kind: str) -> None:
         assert "every rater gave one rating" in shares["rater"]["why_missing"]
 
 
+@pytest.mark.slow
 def test_everyone_agrees_is_said() -> None:
     rows = full("opinion", 5, 12, lambda _r, i: 1 + i % 5)
     result = summary_of(analyze(snapshot("opinion", stimuli(12), rows), QUICK))["reliability"]["quality"]
@@ -136,6 +137,7 @@ def test_agreement_that_hangs_on_one_rating() -> None:
     assert summary_of(result)["reliability"]["quality"]["icc1"]["value"] is not None
 
 
+@pytest.mark.slow
 def test_infinite_answers_are_left_out() -> None:
     table = stimuli(12)
     rows = answers("opinion", table)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from heartfelt.labels import METHODS
 from tests.analysis.test_parts import PARTS
 
@@ -12,6 +14,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "analysis.md"
 HEAD = {"heartfelt", "schema", "kind", "source", "study", "hash", "policy", "seed", "why_missing"}
 
 
+@pytest.mark.slow
 def test_the_guide_runs() -> None:
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), flags=re.S)
     assert blocks

@@ -56,6 +56,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "part"), PARTS)
 def test_a_failing_part_is_missing_with_the_reason(
     function: str, part: str, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +78,7 @@ def test_a_failing_part_is_missing_with_the_reason(
     assert "This section is missing" not in page
 
 
+@pytest.mark.slow
 def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     from heartfelt.screening.rules import RULES
 
@@ -89,6 +91,7 @@ def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> Non
     assert summary_of(result)["anova"]
 
 
+@pytest.mark.slow
 def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
     from heartfelt.analysis import effects
     from heartfelt.stats.inference import mixed_model as real
@@ -106,6 +109,7 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
     assert all(row["F"] is not None for row in by["arousal"])
 
 
+@pytest.mark.slow
 def test_a_failing_reliability_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
     import heartfelt.analysis.reliability
     from heartfelt.stats.noise_ceiling import ceiling as real
@@ -128,6 +132,7 @@ def test_a_failing_reliability_costs_its_question_only(monkeypatch: pytest.Monke
     )
 
 
+@pytest.mark.slow
 def test_a_failing_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict_systems, "sentences", broken)
     result = summary_of(analyze(made(), QUICK))

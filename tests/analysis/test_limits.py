@@ -321,6 +321,7 @@ class TestChecks:
         rows += [("half", f"s{i}", "alignment", float(1 + i % 5)) for i in range(8)]
         assert checks(prepare(snapshot("opinion", table, rows))).constant_raters == ()
 
+    @pytest.mark.slow
     def test_counts_are_tested_at_one_percent_after_holm(self) -> None:
         table = stimuli(24)
         made = analyze(snapshot("opinion", table, answers("opinion", table)), QUICK)
@@ -364,6 +365,7 @@ class TestGroups:
         with pytest.raises(InputError, match="too many groups"):
             rater_grouping(self.people([f"g{k:02d}" for k in range(13)]), "fact")
 
+    @pytest.mark.slow
     def test_a_group_needs_three_raters(self) -> None:
         values = ["a"] * 3 + ["b"] * 2 + [None]
         options = AnalyzeOptions(resamples=100, by="fact")
@@ -375,6 +377,7 @@ class TestGroups:
         assert (rows["b"]["n_raters"], result["not_stated"]) == (2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "binned"), [(101, False), (102, True)])
 def test_long_scales_are_shown_in_twenty_bins(values: int, binned: bool) -> None:
     asked = Study(
@@ -427,6 +430,7 @@ def test_the_noise_of_a_mean_is_the_pooled_variance_over_its_count() -> None:
     assert result.noise.tolist() == pytest.approx([within / 3, within / 2, within])
 
 
+@pytest.mark.slow
 def test_slopes_by_hand() -> None:
     table = stimuli(16, 2)
     summary = summary_of(analyze(snapshot("conveyance", table, answers("conveyance", table)), QUICK))

@@ -55,6 +55,7 @@ def test_equal_counts_have_the_exact_f_interval() -> None:
     assert result.interval == "F"
 
 
+@pytest.mark.slow
 def test_means_only() -> None:
     table = stimuli(24)
     full = snapshot("conveyance", table, answers("conveyance", table))
@@ -106,6 +107,7 @@ def test_oasis(shared_data: Path) -> None:
     assert result["counts"]["ratings"] == 0
 
 
+@pytest.mark.slow
 def test_votes_of_unknown_raters() -> None:
     table = stimuli(24)
     rows = [(None, *row[1:]) for row in answers("categories", table)]
@@ -121,6 +123,7 @@ def test_votes_of_unknown_raters() -> None:
     assert result.raters.height == 0
 
 
+@pytest.mark.slow
 def test_numbers_of_unknown_raters_have_a_one_way_reliability() -> None:
     table = stimuli(24)
     rows = [(None, *row[1:]) for row in answers("opinion", table)]

@@ -44,6 +44,7 @@ PARTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -65,6 +66,7 @@ def test_kinds_and_their_parts(kind: str, expected: str) -> None:
     assert (summary["agreement"] is None) == (expected != "presence")
 
 
+@pytest.mark.slow
 def test_a_single_axis_is_no_plane() -> None:
     base = study("conveyance")
     each = base.changed(questions=base.questions[:1])
@@ -104,6 +106,7 @@ def test_a_reference_on_the_midline_lies_in_no_quadrant() -> None:
     assert "plain" not in result.of_intent
 
 
+@pytest.mark.slow
 def test_confusion_by_hand() -> None:
     """Four stimuli, one an intent: a hit, a miss, one on a midline, a hit."""
     table = stimuli(4, 1)
@@ -125,6 +128,7 @@ def test_confusion_by_hand() -> None:
     assert result["confusion"]["columns"][-1] == "on a midline"
 
 
+@pytest.mark.slow
 def test_deviation_by_hand() -> None:
     """Two stimuli of one cell at 6 and 8 against 8: signed mean -1, absolute 1, and their absolute mean is not the mean's."""
     table = pl.DataFrame({"stimulus": ["a", "b", "c"], "system": "M", "intent": "joyful"})
@@ -151,6 +155,7 @@ def test_overlap_by_slices_is_the_exact_overlap() -> None:
     assert overlap((each[0], each[0]), (each[0], each[1]), 100, 0).is_missing
 
 
+@pytest.mark.slow
 def test_ordered_categories_are_also_present_or_absent() -> None:
     table = stimuli(24)
     rows = answers("presence", table)
@@ -174,6 +179,7 @@ def test_ordered_categories_are_also_present_or_absent() -> None:
     assert every["matches_intended"]["value"] is not None
 
 
+@pytest.mark.slow
 def test_intended_against_answered_categories() -> None:
     table = stimuli(24)
     codes = {"joyful": 0.0, "sad": 1.0, "angry": 2.0, "calm": 3.0}
@@ -188,6 +194,7 @@ def test_intended_against_answered_categories() -> None:
     assert result["hit_rate"]["n_items"] == 18
 
 
+@pytest.mark.slow
 def test_many_questions_are_taken_together() -> None:
     names = [f"emotion{i}/{task}" for i in range(8) for task in ("yes", "no")]
     scale = Ordered(type="ordered", categories=["absent", "weak", "strong"])
@@ -226,6 +233,7 @@ def test_items_below_the_minimum_are_left_out_everywhere() -> None:
     assert summary_of(result)["counts"]["items_without_label"] == 2
 
 
+@pytest.mark.slow
 def test_covariates() -> None:
     table = stimuli(24).with_columns(pl.Series("level", np.arange(24) % 7 * 1.0))
     made = snapshot("opinion", table, answers("opinion", table))
@@ -341,6 +349,7 @@ def test_an_f_test_reads_as_papers_print_it() -> None:
     assert f_test(replace(row, f=None, why_missing="nothing varies")) == "no test (nothing varies)"
 
 
+@pytest.mark.slow
 def test_progress_is_told() -> None:
     seen: list[tuple[str, int, int]] = []
     table = stimuli(12)

@@ -77,6 +77,7 @@ def system_effect(snap: Snapshot) -> tuple[float, str]:
     return row["p"], best["system"]
 
 
+@pytest.mark.slow
 def test_anchors_do_not_hide_a_real_difference() -> None:
     with_anchors, undeclared, without = (
         system_effect(each) for each in (snapshot(1.0), snapshot(1.0, study(())), bare(1.0))
@@ -88,6 +89,7 @@ def test_anchors_do_not_hide_a_real_difference() -> None:
     assert with_anchors[1] == "real"
 
 
+@pytest.mark.slow
 def test_anchors_do_not_inflate_reliability() -> None:
     figures = {}
     for name, snap in {
@@ -101,6 +103,7 @@ def test_anchors_do_not_inflate_reliability() -> None:
     assert figures["declared"] == pytest.approx(figures["bare"], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [study(), study((), ANCHORS)], ids=["anchors", "practice stimuli"])
 def test_probes_are_in_no_label_benchmark_case_or_truth(of: Study) -> None:
     snap = snapshot(2.0, of)
@@ -114,6 +117,7 @@ def test_probes_are_in_no_label_benchmark_case_or_truth(of: Study) -> None:
     assert not set(screen(snap).snapshot().ratings["stimulus"]) & set(ANCHORS)
 
 
+@pytest.mark.slow
 def test_what_was_taken_out_is_in_the_ledger_and_counted() -> None:
     snap = snapshot(2.0)
     after = snap.without_probes
@@ -137,6 +141,7 @@ def test_a_snapshot_without_probes_is_itself() -> None:
     assert screen(snap, "none").snapshot() is snap
 
 
+@pytest.mark.slow
 def test_screening_still_sees_the_anchors() -> None:
     frame = ratings(2.0)
     odd = (pl.col("rater") == "r3") & pl.col("stimulus").is_in(ANCHORS)
@@ -155,6 +160,7 @@ def test_ratings_in_a_file_stay_there() -> None:
     assert lazy.without_probes.survey.hash == snapshot(2.0).without_probes.survey.hash
 
 
+@pytest.mark.slow
 def test_limits_on_the_mean_and_the_sum_of_a_raters_anchors() -> None:
     frame = ratings(2.0)
     odd = (pl.col("rater") == "r3") & pl.col("stimulus").is_in(ANCHORS)
@@ -194,6 +200,7 @@ def table_at(folder: Path, *, marked: str | None = None) -> Path:
     return folder / "ratings.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("marked", "option"),
     [(None, "low1=0-3, low2=0-3,low3=0..3"), ("known", "known")],

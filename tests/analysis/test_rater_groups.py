@@ -73,6 +73,7 @@ def test_groups_are_compared_on_the_same_stimuli() -> None:
             assert set(group["mean_by_system"]) == {"M0", "M1", "M2"}
 
 
+@pytest.mark.slow
 def test_a_group_is_analysed_as_if_alone() -> None:
     """Reliability and mean of a group are those of a snapshot with nobody else in it."""
     whole = two_languages()
@@ -94,6 +95,7 @@ def test_a_group_is_analysed_as_if_alone() -> None:
     assert (row["mean"]["value"], row["mean"]["low"]) == pytest.approx((mean["value"], mean["low"]))
 
 
+@pytest.mark.slow
 def test_the_difference_by_hand() -> None:
     """Every rater rates every stimulus: the difference of two groups is the difference of their grand means."""
     source = two_languages(seed=3, higher=0.5)
@@ -156,6 +158,7 @@ def test_numbers_that_cannot_be_cut_are_refused() -> None:
         rater_grouping(made, "weight")
 
 
+@pytest.mark.slow
 def test_small_groups_and_raters_who_did_not_say() -> None:
     source = two_languages()
     people = source.raters.with_columns(
@@ -196,6 +199,7 @@ def test_groups_that_rated_different_stimuli_are_not_compared() -> None:
     assert reasons == {"no stimulus was rated by both groups"}
 
 
+@pytest.mark.slow
 def test_the_page_has_a_section_and_a_figure() -> None:
     result = analyze(two_languages(higher=0.9), AnalyzeOptions(resamples=100, by="language"))
     charts = charts_of(result)

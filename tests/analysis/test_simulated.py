@@ -86,6 +86,7 @@ def test_effects_are_found_on_labels_and_on_ratings(planted: tuple[simulate.Simu
     assert summary_of(result)["quadrants"]["hit_rate_by_system"]["Pluckbox"]["value"] > 0.85
 
 
+@pytest.mark.slow
 def test_no_difference_is_not_called_one() -> None:
     table = simulate.stimuli(per_cell=6)
     same = Conveyance({"valence": 0.7, "arousal": 0.7}, {}, 0.5)

@@ -118,6 +118,7 @@ def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
     assert "60 (40 to 90)" in sections._needed({"quality": bounded})
 
 
+@pytest.mark.slow
 def test_ratings_asked_for_because_of_the_answers_are_reported() -> None:
     rng = np.random.default_rng(4)
     rows: list[Row] = []
@@ -219,6 +220,7 @@ def test_absolute_deviations_are_said_to_hold_noise_and_corrected(clips: Analysi
         assert row["absolute_deviation_corrected"]["low"] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("centre", "spread", "noise"), [(0.0, 1.0, 0.6), (1.0, 1.0, 0.8), (0.5, 0.5, 0.5), (2.0, 0.3, 1.0)]
 )
@@ -278,6 +280,7 @@ def test_raters_chosen_by_agreement_alone_gain_nothing_on_held_out_stimuli() -> 
     assert rises[0] > 0.02 > rises[1]
 
 
+@pytest.mark.slow
 def test_raters_who_gave_nothing_are_not_counted_as_having_rated() -> None:
     table = stimuli(12)
     base = snapshot("opinion", table, answers("opinion", table, raters=6))
@@ -291,6 +294,7 @@ def test_raters_who_gave_nothing_are_not_counted_as_having_rated() -> None:
     assert "6 raters gave" in summary_of(result)["methods"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "present"),
     [
@@ -317,6 +321,7 @@ def test_present_is_said_only_where_something_can_be_present(scale: AnyScale, pr
     assert (">present<" in section.html) == present
 
 
+@pytest.mark.slow
 def test_an_ordered_scale_leads_with_an_ordinal_coefficient() -> None:
     rng = np.random.default_rng(1)
     scale = Ordered(type="ordered", categories=["bad", "poor", "fair", "good", "excellent"])
@@ -354,6 +359,7 @@ def many(count: int, scale: AnyScale, top: int) -> Snapshot:
     return made(scale, rows, names, stimuli(18))
 
 
+@pytest.mark.slow
 def test_four_questions_stand_for_themselves() -> None:
     result = analyze(many(4, YesNo(type="yes-no"), 2), QUICK)
     assert list(main_questions(result.summary)) == ["q0", "q1", "q2", "q3"]
@@ -377,6 +383,7 @@ def test_of_many_questions_those_that_matter_are_spoken_of_and_the_rest_summed_u
     assert min(sizes[name] for name in chosen) >= max(sizes[name] for name in rest)
 
 
+@pytest.mark.slow
 def test_questions_with_references_come_first() -> None:
     base = study("conveyance")
     extra = [Question(id=f"x{k}", text="x", scale="s") for k in range(5)]
@@ -389,6 +396,7 @@ def test_questions_with_references_come_first() -> None:
     assert set(covered(summary)[0][:2]) == {"valence", "arousal"}
 
 
+@pytest.mark.slow
 def test_a_policy_that_leaves_raters_out_is_named_with_counts(clips: Analysis) -> None:
     result = analyze(clips.all_ratings, AnalyzeOptions(policy="default", resamples=100))
     dropped = len(summary_of(result)["screening"]["dropped"])

@@ -41,6 +41,7 @@ def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, st
     return code, answer.out, answer.err.strip().splitlines()
 
 
+@pytest.mark.slow
 def test_several_models_give_a_table_and_a_report(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +66,7 @@ def test_several_models_give_a_table_and_a_report(
     assert answer["model_info"]["sham"]["identity"].startswith("sham ")
 
 
+@pytest.mark.slow
 def test_a_second_bench_asks_only_for_what_is_missing(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +84,7 @@ def test_a_second_bench_asks_only_for_what_is_missing(
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_both_subsets_of_emolia(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     emo(tmp_path / "in" / "annotations" / "emolia-emo")
     dim(tmp_path / "in" / "annotations" / "emolia-dim")
@@ -105,6 +108,7 @@ def test_both_subsets_of_emolia(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert (out / "benchmark_outputs" / subset / "predictions.csv").is_file()
 
 
+@pytest.mark.slow
 def test_a_frozen_benchmark_and_its_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     snapshot, _ = made.numbers(per_cell=3)
     frozen = freeze(snapshot)
@@ -127,6 +131,7 @@ def test_a_frozen_benchmark_and_its_parts(tmp_path: Path, capsys: pytest.Capture
     assert answer["coverage"]["constant:5"]["valence"]["items"] == frozen.part("test").height
 
 
+@pytest.mark.slow
 def test_a_policy_is_told(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     code, text, _ = run(
@@ -146,6 +151,7 @@ def test_a_policy_is_told(source: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert "screened by the policy 'default'" in text
 
 
+@pytest.mark.slow
 def test_the_leaderboard_of_two_benches(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +170,7 @@ def test_the_leaderboard_of_two_benches(
     assert {rank["model"] for rank in board["ranks"]} == {"intent", "system-mean"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -218,6 +225,7 @@ def test_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "has a label" in answer[0]
 
 
+@pytest.mark.slow
 def test_a_limit_is_a_sample_of_every_question_system_and_intent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,6 +248,7 @@ def test_a_limit_is_a_sample_of_every_question_system_and_intent(
             assert max(counts.values()) - min(counts.values()) <= 1
 
 
+@pytest.mark.slow
 def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     snapshot, _ = made.numbers(per_cell=4)
     parts = ["train", "dev", "test", "train"]
@@ -294,6 +303,7 @@ def test_rays_resources_reach_the_engine(
     assert given == {"gpus": "0.5", "cpus": "2", "workers": "3", "address": "auto", "media": "send"}
 
 
+@pytest.mark.slow
 def test_a_model_may_be_given_a_name(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_fault_of_ours_says_so_in_two_lines(
     assert len(answer) == 2
 
 
+@pytest.mark.slow
 def test_import_show_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = FORMATS["aimoclips"].example(tmp_path / "in")
     code, text, _ = run("import", "aimoclips", source, tmp_path / "snap", capsys=capsys)
@@ -114,11 +115,13 @@ def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "questions" in json.loads(text)["properties"]
 
 
+@pytest.mark.slow
 def test_recipes_and_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in run("recipes", capsys=capsys)[1] for name in RECIPES)
     assert all(name in run("formats", capsys=capsys)[1] for name in FORMATS)
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_fault() -> None:
     code = f"{sys.executable} -m heartfelt schema | head -1"
     done = subprocess.run(

@@ -32,6 +32,7 @@ def run(*arguments: object) -> str:
     return result.output
 
 
+@pytest.mark.slow
 def test_a_running_study_is_frozen(folder: Path, tmp_path: Path) -> None:
     with Collection.open(folder) as collection:
         Person(collection).finish()
@@ -99,6 +100,7 @@ def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
         run("simulate-collection", tmp_path)
 
 
+@pytest.mark.slow
 def test_participants_are_listed_and_one_is_erased(folder: Path, tmp_path: Path) -> None:
     with Collection.open(folder) as collection:
         goes = Person(collection, recruiter="prolific", person="PID-1")

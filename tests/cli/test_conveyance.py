@@ -120,6 +120,7 @@ def test_a_study_comes_with_what_it_has_collected(tmp_path: Path) -> None:
     assert clips_of(folder, read=read_source).counts["ratings"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("models")
 def test_ratings_of_unknown_clips_are_refused(clips: Path, tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text("rater,stimulus,valence\nr1,elsewhere.wav,5\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Answer, Next, ShowTrial
 from tests.collect.people import Clock, Person
@@ -14,6 +16,7 @@ Make = Callable[..., Path]
 Open = Callable[..., Collection]
 
 
+@pytest.mark.slow
 def test_trials_held_ahead_can_be_answered_in_order_without_being_asked_for(
     make_study: Make, opened: Open, clock: Clock
 ) -> None:
@@ -37,6 +40,7 @@ def test_trials_held_ahead_can_be_answered_in_order_without_being_asked_for(
     assert ratings["position"].to_list() == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_answers_to_trials_held_ahead_are_kept_after_their_leases_ran_out(
     make_study: Make, opened: Open, clock: Clock
 ) -> None:
@@ -60,6 +64,7 @@ def test_answers_to_trials_held_ahead_are_kept_after_their_leases_ran_out(
     assert mine.height == mine["stimulus"].n_unique() == len(held)
 
 
+@pytest.mark.slow
 def test_an_attention_trial_asks_what_others_ask_and_keeps_its_own_answer(
     make_study: Make, opened: Open
 ) -> None:

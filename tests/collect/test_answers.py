@@ -42,6 +42,7 @@ def test_point_ten_is_ten(make_study: Make, opened: Open) -> None:
     assert values == {"valence": 9.0, "arousal": 10.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "error", "says"),
     [
@@ -69,6 +70,7 @@ def test_answers_off_the_scale_are_refused_by_name(
     assert person.answer().status == "stored"
 
 
+@pytest.mark.slow
 def test_sent_twice_is_stored_once(make_study: Make, opened: Open) -> None:
     folder = make_study(3)
     collection = opened(folder)
@@ -108,6 +110,7 @@ def test_another_raters_trial_is_refused(make_study: Make, opened: Open) -> None
     assert collection.flags().height == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["", "0", "-1", "99999999", "1e3", "٣", "9" * 400, "a\x00b"])
 def test_trials_that_are_none(make_study: Make, opened: Open, name: str) -> None:
     collection = opened(make_study(2))
@@ -136,6 +139,7 @@ def test_asking_again_gives_the_same_trial(make_study: Make, opened: Open) -> No
     assert collection.change() == change, "a reload in time stores nothing"
 
 
+@pytest.mark.slow
 def test_a_late_answer_is_kept_and_flagged(make_study: Make, opened: Open, clock: Clock) -> None:
     collection = opened(make_study(3))
     person = Person(collection)
@@ -188,6 +192,7 @@ def test_a_heartbeat_often_costs_nothing(make_study: Make, opened: Open, clock: 
     assert collection.change() == change
 
 
+@pytest.mark.slow
 def test_coming_back_after_the_lease(make_study: Make, opened: Open, clock: Clock) -> None:
     """The trial is taken up again while nobody else has it; once somebody has, another one comes."""
     collection = opened(make_study(2, design={"ratings_per_item": 1}))
@@ -229,6 +234,7 @@ def test_everything_about_an_answer_is_kept(make_study: Make, opened: Open) -> N
     assert rating["study_version"] == collection.study.hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "heard",
     [
@@ -247,6 +253,7 @@ def test_nonsense_beside_an_answer_does_not_lose_the_answer(
     assert collection.ratings()["value"].to_list() == [3.0]
 
 
+@pytest.mark.slow
 def test_excluding_reopens_and_restoring_closes(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(3, design={"ratings_per_item": 1}))
     person = Person(collection)
@@ -288,6 +295,7 @@ def test_an_excluded_raters_last_answer_is_kept(make_study: Make, opened: Open) 
     assert collection.coverage().complete == 1
 
 
+@pytest.mark.slow
 def test_flagging_keeps_the_trial_or_skips_it(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(4, design={"ratings_per_item": 1}))
     person = Person(collection)

@@ -50,6 +50,7 @@ def order_of(collection: Collection, person: Person) -> pl.DataFrame:
     return frame.unique("trial").sort("position")
 
 
+@pytest.mark.slow
 def test_counts_never_drift_apart(make_study: Make, collect: Open, clock: Clock) -> None:
     """People come together, answer, leave, vanish and come back: open items stay within one of each other.
 
@@ -259,6 +260,7 @@ PROBED = [
 ]
 
 
+@pytest.mark.slow
 def test_probes_come_as_often_as_said_at_places_that_vary(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(22, probes=PROBED, design={"batch": 10, "ratings_per_item": 9}))
     places: dict[str, set[int]] = defaultdict(set)
@@ -286,6 +288,7 @@ def test_probes_come_as_often_as_said_at_places_that_vary(make_study: Make, coll
     assert set(collection.coverage().items["stimulus"]) == {f"s{n}" for n in range(2, 22)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [1, 3])
 def test_a_skipped_source_takes_its_repeat_along(make_study: Make, collect: Open, gap: int) -> None:
     """Whatever is skipped, the session ends, and nothing is repeated that was not answered before."""
@@ -360,6 +363,7 @@ def test_an_adaptive_study_forgets_excluded_answers(make_study: Make, collect: O
     assert collect(folder).coverage().complete == 0
 
 
+@pytest.mark.slow
 def test_the_same_seed_assigns_alike(make_study: Make, tmp_path: Path, clock: Clock) -> None:
     def orders(seed: int) -> list[list[str]]:
         with Collection.open(

@@ -699,6 +699,7 @@ def test_more_than_the_time_allows_is_impossible_and_what_fits_is_not(
     assert [row["heard"] for row in flags] == [0.999, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "flag"), [(0.0, "incomplete"), (0.9499, "incomplete"), (0.95, None), (1.0, None)]
 )

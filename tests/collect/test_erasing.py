@@ -41,6 +41,7 @@ def rows_of(collection: Collection, number: int) -> dict[str, int]:
     return {name: count for name, count in out.items() if count}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["rater", "participant"])
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: bool) -> None:
@@ -88,6 +89,7 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
     assert reopened.ratings().filter(rater=stays.id).height == len(stays.shown)
 
 
+@pytest.mark.slow
 def test_another_process_forgets_too(make_study: Make, opened: Open) -> None:
     folder = make_study(4, **STUDY)
     each, two = opened(folder), opened(folder, seed=2)

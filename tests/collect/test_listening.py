@@ -103,6 +103,7 @@ def test_time_is_not_spent_twice_after_a_restart(folder: Path, clock: Clock) -> 
         assert again.ratings().filter(question="valence")["heard_flag"].to_list() == [None, "impossible"]
 
 
+@pytest.mark.slow
 def test_the_rule_flags_who_did_not_listen(folder: Path, clock: Clock) -> None:
     with Collection.open(folder, clock=clock) as collection:
         for careful in (True, True, False):

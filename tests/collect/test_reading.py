@@ -41,6 +41,7 @@ def test_coverage_counts_what_is_there_and_what_is_coming(
     assert now.items["leased"].sum() == 3
 
 
+@pytest.mark.slow
 def test_the_forecast_follows_the_recent_pace(make_study: Make, opened: Open, clock: Clock) -> None:
     collection = opened(make_study(30, design={"ratings_per_item": 2}))
     person = Person(collection)
@@ -60,6 +61,7 @@ def test_a_change_has_a_number(make_study: Make, opened: Open) -> None:
     assert collection.change() > before
 
 
+@pytest.mark.slow
 def test_raters_where_they_are(make_study: Make, opened: Open, clock: Clock) -> None:
     collection = opened(make_study(6, consent={"text": "Agree?"}, design={"batch": 2}))
     fresh, busy, away, left = (Person(collection) for _ in range(4))
@@ -81,6 +83,7 @@ def test_trials_of_somebody_unknown(make_study: Make, opened: Open) -> None:
         opened(make_study()).trials("nobody")
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_what_was_collected(
     make_study: Make, opened: Open, clock: Clock, tmp_path: Path
 ) -> None:
@@ -144,6 +147,7 @@ def test_a_snapshot_of_nothing(make_study: Make, opened: Open) -> None:
     assert frozen.counts["stimuli"] == 4
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
     """Taken while raters rate: every trial is there with all its questions, or not at all; nobody waits for it."""
     questions = [{"id": name, "text": name, "scale": "nine"} for name in ("a", "b", "c")]
@@ -206,6 +210,7 @@ def test_media_that_are_missing_or_broken_are_left_out(make_study: Make, opened:
     assert collection.snapshot().ledger.filter(what="stimulus").height == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["", "../study.yaml", "good.wav", "0" * 24, "good\x00"])
 def test_nothing_but_media_is_served(make_study: Make, opened: Open, name: str) -> None:
     folder = make_study(rows=["stimulus,path", "good,good.wav"])
@@ -256,6 +261,7 @@ def machine_study(make_study: Make, stimuli: int, quota: int) -> Path:
     )
 
 
+@pytest.mark.slow
 def test_machine_values_are_hidden_and_planted_at_random(make_study: Make, opened: Open) -> None:
     collection = opened(machine_study(make_study, 40, 10))
     shown: Counter[str] = Counter()
@@ -297,6 +303,7 @@ def test_machine_values_are_hidden_and_planted_at_random(make_study: Make, opene
     assert set(ratings.filter(question="style")["shown"]) == {"true", "hidden"}
 
 
+@pytest.mark.slow
 def test_verdicts(make_study: Make, opened: Open) -> None:
     collection = opened(machine_study(make_study, 3, 1), hidden=0.0, planted=0.0)
     person = Person(collection)
@@ -316,6 +323,7 @@ def test_verdicts(make_study: Make, opened: Open) -> None:
     assert {row["verified_by"] for row in fields.iter_rows(named=True)} == {person.id}
 
 
+@pytest.mark.slow
 def test_a_stimulus_without_a_machine_value_is_answered_freely(make_study: Make, opened: Open) -> None:
     folder = machine_study(make_study, 1, 1)
     (folder / "stimuli.csv").write_text("stimulus\ns0\n", encoding="utf-8")

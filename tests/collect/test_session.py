@@ -104,6 +104,7 @@ def test_consent_that_is_not_required_can_be_refused(make_study: Make, opened: O
     assert collection.raters()["agreed"].to_list() == [False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [17, "17", "17,5"])
 def test_below_the_limit_is_screened_out(make_study: Make, opened: Open, answer: object) -> None:
     collection = opened(make_study(demographics=[AGE]))
@@ -112,6 +113,7 @@ def test_below_the_limit_is_screened_out(make_study: Make, opened: Open, answer:
     assert end == SessionEnd("screened-out", collection.settings.code_screened_out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "error", "says"),
     [
@@ -166,6 +168,7 @@ def test_the_same_person_is_the_same_rater(make_study: Make, opened: Open) -> No
     assert opened(folder).do(Arrive("prolific", "5f-participant")).rater == first.rater
 
 
+@pytest.mark.slow
 def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, opened: Open) -> None:
     folder = make_study(consent={"text": "?"})
     collection = opened(folder)
@@ -327,6 +330,7 @@ def test_one_late_answer_earns_no_complete_code(make_study: Make, opened: Open, 
     assert states[slow.id] == "partial"
 
 
+@pytest.mark.slow
 def test_half_of_a_session_is_complete_when_nothing_is_left(make_study: Make, opened: Open) -> None:
     for share, ending in ((0.5, "complete"), (0.9, "partial")):
         collection = opened(
@@ -343,6 +347,7 @@ def test_half_of_a_session_is_complete_when_nothing_is_left(make_study: Make, op
         assert Person(collection).finish().ending == ending
 
 
+@pytest.mark.slow
 def test_codes_come_from_the_study(make_study: Make, opened: Open) -> None:
     codes = {"complete": "C", "screened_out": "S", "declined": "D", "full": "F", "partial": "P"}
     back = "https://example.org/?cc={code}"
@@ -379,6 +384,7 @@ def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
     assert collection.do(Next(person.id)) == end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -74,6 +74,7 @@ def test_a_store_of_a_newer_version_is_left_alone(
         opened(folder)
 
 
+@pytest.mark.slow
 def test_opening_together_makes_one_store(make_study: Make, database: str | None) -> None:
     folder = make_study(30)
     errors: list[BaseException] = []
@@ -354,6 +355,7 @@ def test_a_damaged_file_is_named_at_the_start(make_study: Make) -> None:
     assert "Try again" not in message.value.fix
 
 
+@pytest.mark.slow
 def test_a_file_that_is_damaged_while_it_is_open(make_study: Make) -> None:
     folder = make_study(30, design={"ratings_per_item": 9})
     path = filled(folder)
@@ -421,6 +423,7 @@ def test_schema_names_tell_studies_apart() -> None:
     assert all(len(name) < 63 and name.replace("_", "").isalnum() and name.isascii() for name in names)
 
 
+@pytest.mark.slow
 def test_a_long_journal_is_replayed(make_study: Make, opened: Open) -> None:
     """What is made from the journal is what was there before: counts, leases, places, settings."""
     folder = make_study(30, design={"ratings_per_item": 5, "batch": 7})

@@ -155,6 +155,7 @@ def test_harmless_edits_are_not(name: str) -> None:
     assert not [each for each in result if each.breaking], result
 
 
+@pytest.mark.slow
 def test_a_running_study_refuses_and_records(make_study: Make, opened: Open) -> None:
     folder = make_study(4, **copy.deepcopy(STUDY))
     collection = opened(folder)
@@ -191,6 +192,7 @@ def test_a_running_study_refuses_and_records(make_study: Make, opened: Open) -> 
     assert again.raters()["study_version"].to_list() == [served["hash"][0]]
 
 
+@pytest.mark.slow
 def test_a_snapshot_carries_every_version(make_study: Make, opened: Open, tmp_path: Path) -> None:
     folder = make_study(4)
     collection = opened(folder)
@@ -217,6 +219,7 @@ def test_before_anybody_answers_everything_goes(make_study: Make, opened: Open) 
     assert opened(folder).versions().height == 2
 
 
+@pytest.mark.slow
 def test_stimuli_may_be_added_but_not_removed_once_rated(make_study: Make, opened: Open) -> None:
     folder = make_study(3)
     collection = opened(folder)
@@ -286,6 +289,7 @@ def _copy(old: sqlite3.Connection, store: Database, name: str) -> None:
 BOOLEANS = {"agreed", "kept", "passed", "late", "practice", "skipped", "excluded"}
 
 
+@pytest.mark.slow
 def test_a_store_of_the_first_layout_opens(tmp_path: Path, database: str | None, opened: Open) -> None:
     folder = old_store(tmp_path / "old", database)
     collection = opened(folder, seed=7)
@@ -300,6 +304,7 @@ def test_a_store_of_the_first_layout_opens(tmp_path: Path, database: str | None,
     assert collection.ratings().height == 20
 
 
+@pytest.mark.slow
 def test_versions_that_were_pooled_before_are_kept_apart(
     tmp_path: Path, database: str | None, opened: Open
 ) -> None:

@@ -102,6 +102,7 @@ def test_files_come_back_byte_for_byte_also_through_a_snapshot_folder(tmp_path: 
         assert (out / name).read_bytes() == (source / "annotations" / EMO.name / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_source_may_be_root_folder_or_file(tmp_path: Path) -> None:
     root = FORMAT.example(tmp_path)
     places = [
@@ -169,6 +170,7 @@ def test_raters_who_are_no_users_are_kept_and_marked(tmp_path: Path) -> None:
     assert (out / "users.csv").read_text() == USERS + "7,30\n9,40\n"
 
 
+@pytest.mark.slow
 def test_marks_line_ends_and_column_order_change_nothing(tmp_path: Path) -> None:
     rows = [row("a1", "u", rating="weakly_present"), row("a2", "v", file_name='"x, y.mp3"')]
     first = FORMAT.read(subset(tmp_path / "a", *rows), {})

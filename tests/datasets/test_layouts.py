@@ -59,6 +59,7 @@ def strict(path: Path) -> dict[str, Any]:
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "header", "by"), [(emo, EMO, "task_type"), (dim, DIM, "polarity")])
 def test_the_file_set(tmp_path: Path, make: Any, header: str, by: str) -> None:
     snapshot = make(tmp_path / "in")
@@ -104,6 +105,7 @@ def test_failed_rows_stay_and_count(tmp_path: Path) -> None:
     assert "HTTP 500: 1" in (folder / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_published_ties_and_selections(tmp_path: Path) -> None:
     snapshot = emo(tmp_path / "in")
     forced = bench(snapshot, tmp_path / "forced", ScoreOptions(ceilings=False, resamples=200, ties="lowest"))

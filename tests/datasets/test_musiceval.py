@@ -168,6 +168,7 @@ def test_a_prompt_without_a_text_is_seen(tmp_path: Path) -> None:
     assert (out / "prompt_info.txt").read_text() == "P001\tA bright piece\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

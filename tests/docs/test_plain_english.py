@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 BANNED = (
     r"\b[Hh]old (the|this) \w+ against\b",
@@ -36,6 +38,7 @@ def texts() -> list[Path]:
     return [*files, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
 
 
+@pytest.mark.slow
 def test_no_text_uses_a_banned_wording() -> None:
     banned = re.compile("|".join(f"(?:{pattern})" for pattern in BANNED))
     wrong = [

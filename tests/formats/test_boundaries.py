@@ -330,6 +330,7 @@ class TestFiltering:
         {"rater": ["p", "q", "r"], "stimulus": ["a"] * 3, "value": [1, 2, 3], "age": ["17", "18", None]}
     )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("where", "raters"),
         [
@@ -441,6 +442,7 @@ class TestTextFiles:
         assert line_ends(path) == layout
         assert with_line_ends("a\nb\n", layout).encode() == content
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp949"])
     def test_a_stated_encoding(self, tmp_path: Path, encoding: str) -> None:
         path = tmp_path / "t.csv"

@@ -23,6 +23,7 @@ def example(name: str, folder: Path) -> tuple[Path, Snapshot]:
     return source, heartfelt.read(source, name, **FORMATS[name].example_options())
 
 
+@pytest.mark.slow
 @every_format
 def test_reads_its_own_example(name: str, tmp_path: Path) -> None:
     _, snapshot = example(name, tmp_path / "in")
@@ -33,12 +34,14 @@ def test_reads_its_own_example(name: str, tmp_path: Path) -> None:
     STIMULI.check(snapshot.stimuli, name)
 
 
+@pytest.mark.slow
 @every_format
 def test_reading_twice_gives_the_same_snapshot(name: str, tmp_path: Path) -> None:
     source, snapshot = example(name, tmp_path / "in")
     assert heartfelt.read(source, name, **FORMATS[name].example_options()).hash == snapshot.hash
 
 
+@pytest.mark.slow
 @every_format
 def test_a_written_snapshot_loads_the_same(name: str, tmp_path: Path) -> None:
     _, snapshot = example(name, tmp_path / "in")
@@ -46,6 +49,7 @@ def test_a_written_snapshot_loads_the_same(name: str, tmp_path: Path) -> None:
     assert heartfelt.load(tmp_path / "out").hash == snapshot.hash
 
 
+@pytest.mark.slow
 @every_format
 def test_writing_and_reading_again_loses_nothing(name: str, tmp_path: Path) -> None:
     if not FORMATS[name].writes:

@@ -27,6 +27,7 @@ def table(path: Path, text: str, encoding: str = "utf-8") -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoding", "words"),
     [

@@ -71,6 +71,7 @@ def test_the_apostrophe_is_reversible(texts: list[str]) -> None:
     assert restored == texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["long", "wide"])
 def test_hostile_ids_and_answers_survive_export_and_import(name: str, tmp_path: Path) -> None:
     frame = pl.DataFrame(

@@ -121,6 +121,7 @@ class TestLong:
         assert snapshot.stimuli.select("stimulus", "found").rows() == [("f.wav", True), ("g.wav", False)]
         assert snapshot.counts["media_missing"] == 1
 
+    @pytest.mark.slow
     def test_a_folder_it_wrote_reads_back_with_probed_media(self, tmp_path: Path) -> None:
         (tmp_path / "audio").mkdir()
         soundfile.write(tmp_path / "audio" / "f.wav", np.zeros(800, np.float32), 8000)
@@ -141,6 +142,7 @@ class TestLong:
             == self.read(tmp_path, head + "".join(reversed(rows))).hash
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("text", "options", "problem", "fix"),
         [

@@ -36,6 +36,7 @@ def voted(votes: list[int], question: str = "joy") -> Snapshot:
     return Snapshot.build(STUDY, stimuli=pl.DataFrame({"stimulus": ["s"]}), ratings=ratings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("votes", "bucket", "present", "value"),
     [
@@ -88,6 +89,7 @@ def test_nobody_voted_is_an_empty_table() -> None:
     assert result.table.columns == list(BUCKETS.names)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=7))
 @settings(deadline=None, max_examples=50)
 def test_forced_ties_have_no_gaps_and_do_not_contradict_themselves(votes: list[int]) -> None:

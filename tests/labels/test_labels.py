@@ -176,6 +176,7 @@ def test_published_means_where_there_are_no_ratings() -> None:
     assert set(table["method"]) == {"published mean"}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=8), min_size=1, max_size=4), st.integers(1, 4)

@@ -21,6 +21,7 @@ def prompt(system: str) -> Prompt:
     return Prompt("s1", system, "joyful", "joyful, instrumental", {"valence": 8.0, "arousal": 7.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATORS.names())
 def test_every_generator_keeps_the_protocol(name: str, tmp_path: Path) -> None:
     generator = GENERATORS[name]

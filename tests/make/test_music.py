@@ -60,6 +60,7 @@ def third(samples: Samples, tonic: int) -> float:
     return major / (minor + major)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_arousal_is_heard(system: str) -> None:
     names = [f"n{k}" for k in range(4)]
@@ -71,6 +72,7 @@ def test_arousal_is_heard(system: str) -> None:
     assert np.mean([onset_rate(x) for x in loud]) > (1 + gain) * np.mean([onset_rate(x) for x in quiet])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_valence_is_heard(system: str) -> None:
     shares: dict[float, list[float]] = {1.5: [], 8.5: []}
@@ -86,6 +88,7 @@ def test_valence_is_heard(system: str) -> None:
     assert np.mean(tonics[8.5]) - np.mean(tonics[1.5]) > 5.0 * gain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_planted_arousal_gain_is_recovered_from_the_sound(system: str) -> None:
     convey = MUSIC_SYSTEMS[system].conveyance

@@ -70,6 +70,7 @@ def syllable_rate(samples: Samples) -> float:
     return len(find_peaks(10 * np.log10(power + 1e-7), prominence=2.5)[0]) / SECONDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_arousal_is_heard(system: str) -> None:
     gain = VOICE_SYSTEMS[system].conveyance.gain["arousal"]
@@ -87,6 +88,7 @@ def test_arousal_is_heard(system: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_planted_arousal_gain_is_recovered_from_the_sound(system: str) -> None:
     convey = VOICE_SYSTEMS[system].conveyance

@@ -27,6 +27,7 @@ def test_a_picture_comes_in_every_form(pulled: Pulled, tmp_path: Path) -> None:
         np.testing.assert_allclose(row, rows[0], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_many_pictures_are_taken_a_few_at_a_time(pulled: Pulled) -> None:
     model = pulled("efficientnet-lite0")
     pictures = [picture(230 + 3 * i, 260) for i in range(10)]

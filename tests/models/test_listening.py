@@ -112,6 +112,7 @@ def test_a_long_recording_that_is_cut_is_refused(pulled: Pulled, tmp_path: Path)
         speech_quality(path, models=("distillmos",))
 
 
+@pytest.mark.slow
 def test_progress_of_a_long_file(pulled: Pulled, tmp_path: Path) -> None:
     pulled("musicnn-msd")
     steps: list[tuple[int, int]] = []
@@ -158,6 +159,7 @@ def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:40_000])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [_text, _empty, _no_frames, _nan, _cut], ids=lambda make: make.__name__)
 def test_what_is_no_sound_is_refused_with_its_name(pulled: Pulled, make: object, tmp_path: Path) -> None:
     for model in ("musicnn-msd", "dnsmos", "distillmos"):
@@ -169,6 +171,7 @@ def test_what_is_no_sound_is_refused_with_its_name(pulled: Pulled, make: object,
             hear(path)
 
 
+@pytest.mark.slow
 def test_a_cut_mp3_is_refused(pulled: Pulled, tmp_path: Path) -> None:
     """Its header says how long it should be."""
     pulled("musicnn-msd")

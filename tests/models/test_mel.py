@@ -10,6 +10,7 @@ from heartfelt.models.mel import mel_filters, mel_power
 from heartfelt.models.musicnn import log_mel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_fft", "hop", "bands"), [(512, 256, 96), (321, 160, 120)])
 @pytest.mark.parametrize("frames", [48_000, 16_037, 300, 1])
 def test_mel_power_is_librosas(n_fft: int, hop: int, bands: int, frames: int) -> None:

@@ -51,6 +51,7 @@ def test_tokens_are_the_librarys(pulled: Pulled, theirs: Any, text: str) -> None
     assert pieces.tokens(text, LONGEST) == library(theirs, pieces).encode(text).ids
 
 
+@pytest.mark.slow
 def test_tokens_of_any_text_are_the_librarys(pulled: Pulled, theirs: Any) -> None:
     pieces = word_pieces(pulled("minilm"))
     other = library(theirs, pieces)

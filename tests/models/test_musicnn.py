@@ -31,6 +31,7 @@ def test_a_clip_has_its_tables(pulled: Pulled) -> None:
     np.testing.assert_allclose(tags["rock"], features.tags[:, features.names.index("rock")].mean(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_two_taggers_differ(pulled: Pulled) -> None:
     clip = sound(3 * 16_000)
     each, other = (embed(clip, model=pulled(name)) for name in ("musicnn-msd", "musicnn-mtt"))
@@ -39,6 +40,7 @@ def test_the_two_taggers_differ(pulled: Pulled) -> None:
     assert np.abs(each.penultimate - other.penultimate).max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 16_000, 70_001])
 def test_blocks_of_any_size_give_the_same(pulled: Pulled, size: int) -> None:
     model, clip = pulled("musicnn-msd"), sound(100_000)
@@ -49,6 +51,7 @@ def test_blocks_of_any_size_give_the_same(pulled: Pulled, size: int) -> None:
     assert parts.seconds == whole.seconds
 
 
+@pytest.mark.slow
 def test_threads_may_share_a_model(pulled: Pulled) -> None:
     model = pulled("musicnn-msd")
     clips = [sound(48_000 + 4_000 * number) for number in range(6)]
@@ -58,6 +61,7 @@ def test_threads_may_share_a_model(pulled: Pulled) -> None:
     np.testing.assert_array_equal(together, alone)
 
 
+@pytest.mark.slow
 def test_overlap_and_the_end(pulled: Pulled) -> None:
     model, clip = pulled("musicnn-msd"), sound(10 * 16_000)
     plain = embed(clip, model=model)

@@ -88,6 +88,7 @@ def test_a_damaged_checkpoint_is_refused(harm: str) -> None:
         read_checkpoint(index, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zipped", [True, False])
 def test_pytorch_files_are_read(zipped: bool) -> None:
     torch = pytest.importorskip("torch")

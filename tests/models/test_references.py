@@ -56,6 +56,7 @@ def other_weights() -> dict[str, npt.NDArray[Any]]:
     return tensors
 
 
+@pytest.mark.slow
 def test_the_graph_is_the_published_architecture(other_weights: dict[str, npt.NDArray[Any]]) -> None:
     torch = pytest.importorskip("torch")
     patches = stream(5, "patches").uniform(0, 4, (2, 187, 96)).astype(np.float32)

@@ -84,6 +84,7 @@ def test_what_functions_may_return(module: str, tmp_path: Path) -> None:
     assert answers(module, "flexible", tmp_path, ["valence"])[0] == (3.0, None, None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "problems"),
     [

@@ -74,6 +74,7 @@ def test_the_score_is_the_librarys_cosine(clap: Clap, tiny: Path, tmp_path: Path
     assert all(each.value is None and each.problem is None for each in result)
 
 
+@pytest.mark.slow
 def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 1.0)
     scale = Categories(type="categories", categories=["joy", "grief", "calm"])
@@ -228,6 +229,7 @@ def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
         Clap.make(str(tiny), {"temperature": temperature})
 
 
+@pytest.mark.slow
 def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.6)
     ask = Ask("m", Categories(type="categories", categories=["joy", "grief"]), "", "", ABOUT)

@@ -121,6 +121,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clip", "clap"])
 def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
     """Texts that differ by a few letters, wherever these stand, give other vectors; the same text gives the same one."""

@@ -66,6 +66,7 @@ def test_a_column_for_every_question(data: Snapshot, tmp_path: Path) -> None:
     assert results["clip_003", "mood"] == (None, None, "the file holds no prediction for this item")
 
 
+@pytest.mark.slow
 def test_musicevals_answer_file(tmp_path: Path) -> None:
     """SOURCE: the challenge's answer file, `wavid,overall,textual` without a header and without extensions."""
     data = heartfelt.read(FORMATS["musiceval"].example(tmp_path / "in"), "musiceval")
@@ -88,6 +89,7 @@ def test_musicevals_answer_file(tmp_path: Path) -> None:
     assert ran(named, data).table.drop("model", "seconds").equals(done.table.drop("model", "seconds"))
 
 
+@pytest.mark.slow
 def test_emolias_own_predictions(tmp_path: Path) -> None:
     rows = (
         "file_name,queried_emotion,task_type,similarity,pred_present,ok,error\n"
@@ -104,6 +106,7 @@ def test_emolias_own_predictions(tmp_path: Path) -> None:
     assert done.ledger["stimulus"].to_list() == ["TEMP/5/negative/sample_01.mp3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_our_own_predictions_come_back(ending: str, data: Snapshot, tmp_path: Path) -> None:
     table = run(predictor_from("constant:1"), cases(data)).table

@@ -58,6 +58,7 @@ def values(done: Run, data: Snapshot, question: str) -> tuple[np.ndarray, np.nda
     return both["value"].to_numpy(), both["label"].to_numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNING)
 def test_an_items_own_label_stays_out_of_its_prediction(name: str) -> None:
     """Every rating of one stimulus is changed: its own predictions stay, bit for bit."""
@@ -156,6 +157,7 @@ def test_a_given_constant() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_left_out_rater_is_a_real_one_and_the_seed_decides_which() -> None:
     data = random_study(60)
     done = learnt("human", data, ["valence"])
@@ -192,6 +194,7 @@ def votes(answers: list[list[int]], folder: Path) -> Snapshot:
     return heartfelt.read(folder, "emolia-emo")
 
 
+@pytest.mark.slow
 def test_what_a_left_out_rater_cannot_be_held_against(tmp_path: Path) -> None:
     """Whoever is left out, the others are tied between absent and present, or there is nobody else."""
     done = learnt("human", votes([[0], [0, 0, 0]], tmp_path / "a"))
@@ -206,6 +209,7 @@ def test_others_tied_on_degrees_still_say_present(tmp_path: Path) -> None:
     assert done.table["problem"].to_list() == [None, None, "the other raters are tied"]
 
 
+@pytest.mark.slow
 def test_from_a_benchmark(tmp_path: Path) -> None:
     data = snapshot(tmp_path, 8)
     frozen = freeze(data)

@@ -276,6 +276,7 @@ def lost_until(good: Sequence[int], *, transient: bool) -> Scripted:
     return Scripted(say)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("good", "transient", "network", "asked"),
     [

@@ -78,6 +78,7 @@ def test_importing_predictors_loads_nothing_heavy() -> None:
     assert not heavy & {name.split(".")[0] for name in done.stdout.split()}
 
 
+@pytest.mark.slow
 def test_other_packages_may_offer_predictors(tmp_path: Path) -> None:
     """A package with an entry point, as installed: its predictor is known by name."""
     home = tmp_path / "site"

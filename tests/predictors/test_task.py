@@ -51,6 +51,7 @@ def test_only_what_can_be_scored_is_asked_and_ties_of_ordered_answers_are(tmp_pa
     assert ("TEMP/5/positive/sample_00.mp3", "TEMP/5/positive") not in asked(levels)  # one yes, one no
 
 
+@pytest.mark.slow
 def test_questions_items_and_limit(tmp_path: Path) -> None:
     data = snapshot(tmp_path)
     assert len(asked(data)) == 24

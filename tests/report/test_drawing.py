@@ -52,11 +52,13 @@ def test_the_usual_figure_depends_on_the_kind_of_study(conveyance: Analysis, opi
     assert [axes.get_title() for axes in plot(opinion).axes][:2] == ["impression", "alignment"]
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_a_figure(opinion: Analysis) -> None:
     shown = plot(opinion, "ceiling")._repr_png_()  # type: ignore[attr-defined]  # what a notebook calls
     assert shown.startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_same_chart_gives_the_same_bytes(conveyance: Analysis, tmp_path: Path) -> None:
     chart = FIGURES["slopes"].chart(conveyance)
     assert isinstance(chart, Chart)
@@ -76,6 +78,7 @@ def test_files_carry_no_dates_and_fonts_that_can_be_edited(tmp_path: Path) -> No
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["$x_1$ & \\alpha", "이 음악", "a" * 80, "<b>", ""])
 def test_names_of_any_kind_are_drawn_as_they_are(label: str, tmp_path: Path) -> None:
     save(bars(label), tmp_path, "odd")
@@ -121,6 +124,7 @@ def test_the_helper_draws_what_this_process_would(tmp_path: Path, monkeypatch: p
     assert seen[-1] == 4
 
 
+@pytest.mark.slow
 def test_a_helper_that_fails_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     real = subprocess.Popen
@@ -134,6 +138,7 @@ def test_a_helper_that_fails_is_no_loss(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(list(tmp_path.iterdir())) == 12
 
 
+@pytest.mark.slow
 def test_without_a_helper_this_process_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object, **__: object) -> object:
         raise OSError("no processes left")

@@ -87,6 +87,7 @@ def harmless(html: str) -> None:
     assert not [name for name in parser.names if name.startswith("on")]
 
 
+@pytest.mark.slow
 def test_markup_in_names_stays_text(tmp_path: Path) -> None:
     written = write_analysis(analyze(hostile(), AnalyzeOptions(resamples=100)), tmp_path / "out")
     html = (written / "report.html").read_text(encoding="utf-8")
@@ -107,6 +108,7 @@ def test_markup_in_an_overview_stays_text(tmp_path: Path) -> None:
     assert "<title>&lt;/script&gt;&lt;img" in html
 
 
+@pytest.mark.slow
 def test_a_missing_number_gives_its_reason(tmp_path: Path) -> None:
     written = write_analysis(analyze(hostile(raters=1), AnalyzeOptions(resamples=100)), tmp_path / "out")
     summary = json.loads((written / "summary.json").read_text(encoding="utf-8"))
@@ -135,6 +137,7 @@ def test_media_outside_the_folder_are_linked_by_quoted_relative_paths(
     assert page.data["media"][name] == f"../my%20%231%20tones/{name}.wav"
 
 
+@pytest.mark.slow
 def test_media_just_small_enough_are_put_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.report import studies
 

@@ -181,6 +181,7 @@ def test_the_best_threshold_is_the_best() -> None:
     assert best_threshold(np.ones(4), np.arange(4.0)) is None
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_nothing_gets_no_credit_from_its_held_out_threshold() -> None:
     snapshot, _ = made.presence(stimuli=40)
     held = buckets(snapshot).table.select("stimulus", "question")

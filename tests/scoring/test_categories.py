@@ -134,6 +134,7 @@ def test_degrees() -> None:
     assert number(result, task, "spearman") == pytest.approx(spearmanr(held["value"], answer)[0])
 
 
+@pytest.mark.slow
 def test_texts() -> None:
     snapshot = made.feelings(stimuli=30)
     messages = {f"c{k}": ("" if k % 6 == 5 else f"a joy song with drums number {k}") for k in range(30)}

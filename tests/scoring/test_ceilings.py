@@ -49,6 +49,7 @@ def test_ceilings_of_one_another() -> None:
     assert METRICS["spearman"].note in ceiling["spearman"].method
 
 
+@pytest.mark.slow
 def test_the_truth_reaches_the_ceiling_of_two_sides() -> None:
     shares = []
     for seed in range(3):

@@ -98,6 +98,7 @@ def test_alone_it_is_not_called_best_either(both: Scores) -> None:
     assert "no model beats chance" in sentences(scores, scores.tasks[0])[0]
 
 
+@pytest.mark.slow
 def test_chance_is_what_constant_answers_score() -> None:
     draw = stream(4, "tests", "chance")
     x = draw.choice([0.0, 1.0, 2.0], 200, p=[0.5, 0.3, 0.2])
@@ -156,6 +157,7 @@ def test_errors_are_measured_from_the_constant_predictor() -> None:
         assert best.p_chance.value < 0.001
 
 
+@pytest.mark.slow
 def test_texts_are_measured_from_texts_of_other_items() -> None:
     snapshot = made.feelings(stimuli=40)
     messages = [

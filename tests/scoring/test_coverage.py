@@ -30,6 +30,7 @@ def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndar
     return x, y, unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["pearson", "rmse", "balanced_accuracy"])
 def test_whole_stimuli_are_what_varies(measure: Measure, metric: str) -> None:
     draw = stream(1, "tests", "coverage", metric)

@@ -73,6 +73,7 @@ def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
     assert "failures counted" in board
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["binary", "ordinal", "categories", "text"])
 def test_no_kind_of_task_rewards_silence(kind: str) -> None:
     """A model right on a tenth of the items and silent on the rest is never ahead of one right on most."""

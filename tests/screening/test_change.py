@@ -52,6 +52,7 @@ def test_honest_raters_who_drift_are_left_in_peace() -> None:
     assert sum(flagged) <= 3
 
 
+@pytest.mark.slow
 def test_careless_throughout_is_no_change() -> None:
     seen = [
         "r000" in set(table(changing_study(DESIGN, seed, "random", 0.0), seed).filter("flagged")["rater"])
@@ -97,6 +98,7 @@ def test_long_sessions_are_cut_into_few_units_that_lose_nothing() -> None:
     assert session.units[:, 0, 3].sum() == pytest.approx(1000)
 
 
+@pytest.mark.slow
 def test_the_timing_test_holds_its_level() -> None:
     """Over honest raters the share with p below 0.1 is near 0.1 or less; the combined p is conservative by its floor."""
     p = np.concatenate(

@@ -173,6 +173,7 @@ def same_order(snap: Snapshot, by: str) -> Snapshot:
     )
 
 
+@pytest.mark.slow
 def test_careful_raters_in_one_order_of_blocks_are_not_joined() -> None:
     for seed in range(3):
         snap = same_order(planted(n=40, seed=seed)[0], "intent")
@@ -182,6 +183,7 @@ def test_careful_raters_in_one_order_of_blocks_are_not_joined() -> None:
         assert pairs_of(snap, seed).groups == ()
 
 
+@pytest.mark.slow
 def test_a_random_order_is_not_taken_for_a_shared_one() -> None:
     for seed in range(8):
         made = comparable_sequences(RatingsView.of(planted(n=30, seed=seed)[0]))
@@ -189,6 +191,7 @@ def test_a_random_order_is_not_taken_for_a_shared_one() -> None:
         assert not made.shared_order
 
 
+@pytest.mark.slow
 def test_raters_who_tire_alike_are_not_joined() -> None:
     for seed in range(3):
         snap, _ = planted(n=40, seed=seed)
@@ -196,6 +199,7 @@ def test_raters_who_tire_alike_are_not_joined() -> None:
         assert pairs_of(snapshot(snap.ratings.with_columns(value=tired), snap.stimuli), seed).groups == ()
 
 
+@pytest.mark.slow
 def test_regular_patterns_are_not_copies() -> None:
     for seed in range(3):
         assert pairs_of(planted({"pattern": 0.25}, n=40, seed=seed)[0], seed).groups == ()
@@ -233,6 +237,7 @@ def test_groups_are_joined_through_others() -> None:
     assert groups.find(7) == 7
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_table() -> None:
     snap, _ = planted({"colluder": 0.1}, n=30, seed=7)
     first = RULES["collusion"].apply(snap, RuleOptions(seed=5))

@@ -74,6 +74,7 @@ def test_p_values_are_uniform_for_raters_who_do_not_look() -> None:
     assert np.abs(ranks - (np.arange(160) + 0.5) / 160).max() < 1.63 / np.sqrt(160)
 
 
+@pytest.mark.slow
 def test_honest_raters_are_not_flagged_and_careless_ones_are() -> None:
     kinds = {"random": 0.08, "straightline": 0.05, "pattern": 0.08, "ignores-stimulus": 0.08, "centre": 0.05}
     wrong = honest = result = careless = 0
@@ -142,6 +143,7 @@ def test_answers_that_never_change_say_nothing() -> None:
     assert "all 112 answers are the same" in row["words"].lower()
 
 
+@pytest.mark.slow
 def test_cells_lend_strength_where_answers_are_few() -> None:
     """With two or three answers a stimulus, the cells find raters that stimulus means alone do not."""
     result = {True: 0, False: 0}

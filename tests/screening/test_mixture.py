@@ -24,6 +24,7 @@ def test_share_centre_and_spread_are_recovered() -> None:
     assert np.mean(spread) == pytest.approx(0.15, abs=0.02)
 
 
+@pytest.mark.slow
 def test_the_posterior_is_calibrated() -> None:
     """Among raters given a chance of 70 to 90%, about that share or a little more carries no information."""
     rng = noise(2)

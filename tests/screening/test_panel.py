@@ -34,6 +34,7 @@ def test_the_default_policy_keeps_the_honest_and_leaves_out_the_rest() -> None:
     assert wrong / honest < 0.01
 
 
+@pytest.mark.slow
 def test_the_rater_copied_from_is_kept(screened: tuple[Panel, pl.DataFrame]) -> None:
     panel, raters = screened
     sources = set(raters["colluder_of"].drop_nulls().to_list())
@@ -67,6 +68,7 @@ def test_the_snapshot_of_a_panel_goes_on(screened: tuple[Panel, pl.DataFrame], t
     assert load(folder).hash == retained.hash
 
 
+@pytest.mark.slow
 def test_screening_twice_adds_to_the_ledger() -> None:
     snap, raters = planted({"random": 0.1}, n=40, seed=12)
     first = screen(snap).snapshot()
@@ -124,6 +126,7 @@ def test_words_do_not_accuse(screened: tuple[Panel, pl.DataFrame]) -> None:
         assert word not in text
 
 
+@pytest.mark.slow
 def test_restore_and_exclude_by_hand() -> None:
     snap, raters = planted({"random": 0.1}, n=40, seed=13)
     gone = screen(snap).dropped
@@ -145,6 +148,7 @@ def test_a_policy_that_would_empty_the_panel_drops_nobody() -> None:
     assert any("more than its limit" in note for note in panel.notes)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_panel() -> None:
     snap, _ = planted(KINDS, n=40, seed=15)
     first, second = (
@@ -174,6 +178,7 @@ def test_ratings_in_a_file_stay_there() -> None:
     assert retained.survey.hash == same.survey.hash
 
 
+@pytest.mark.slow
 def test_another_policy_uses_the_same_flags(screened: tuple[Panel, pl.DataFrame]) -> None:
     panel, _ = screened
     strict = panel.under("strict")

@@ -31,6 +31,7 @@ def same(mine: pl.DataFrame, before: pl.DataFrame) -> None:
             assert mine[column].to_list() == before[column].to_list(), column
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PANELS)
 def test_figures_are_what_they_were(name: str) -> None:
     mine = figures(screened(name))

@@ -22,6 +22,7 @@ def first(n: int) -> set[str]:
     return {f"r{rater:03d}" for rater in range(n)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [None, 5.0], ids=["each their own answer", "all the same answer"])
 @pytest.mark.parametrize("many", [1, 4, 8, 12, 18, 22])
 def test_straight_liners_are_left_out_however_many_they_are(many: int, answer: float | None) -> None:
@@ -66,6 +67,7 @@ def presence(raters: int, often: float, *, never: int = 0, seed: int = 0, size: 
     return Snapshot.build(parse_study(text), stimuli=ratings.select("stimulus").unique(), ratings=ratings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("often", [0.0, 0.02, 0.05, 0.1])
 @pytest.mark.parametrize("never", [0, 6, 12, 20])
 def test_a_question_whose_answer_is_nearly_always_no_flags_nobody(often: float, never: int) -> None:

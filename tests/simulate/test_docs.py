@@ -15,6 +15,7 @@ from heartfelt.make.generators.music import MUSIC_SYSTEMS, MusicSystem
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guide", ["make.md", "simulation.md"])
 def test_the_guide_runs(guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

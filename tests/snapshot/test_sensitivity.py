@@ -119,6 +119,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), CASES)
 def test_every_column_of_every_table_is_part_of_the_hash(table: str, column: str) -> None:
     before = build()

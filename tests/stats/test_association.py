@@ -64,6 +64,7 @@ def test_errors_by_hand() -> None:
     assert association.rmse(x, y).high == pytest.approx((1.5 * np.exp(half)) ** 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "slope", "truth"),
     [

@@ -91,6 +91,7 @@ def _cover(measure: Callable[[int], Estimate], truth: float, runs: int = 300) ->
     return hits / runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["balanced_accuracy", "macro_f1", "quadratic_kappa", "accuracy"])
 def test_category_intervals_cover(name: str) -> None:
     measure = getattr(classify, name)
@@ -98,6 +99,7 @@ def test_category_intervals_cover(name: str) -> None:
     assert 0.91 <= _cover(lambda seed: measure(*_labels(150, seed)), truth) <= 0.985
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auroc", "average_precision"])
 def test_score_intervals_cover(name: str) -> None:
     def draw(n: int, seed: int) -> Estimate:

@@ -219,6 +219,7 @@ def _systems(draw: np.random.Generator, count: int, models: int) -> tuple[Any, l
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 6, 12])
 def test_they_cover_with_few_systems(count: int) -> None:
     def make(draw: np.random.Generator) -> tuple[Any, Any, Any]:
@@ -229,6 +230,7 @@ def test_they_cover_with_few_systems(count: int) -> None:
     assert coverage("pearson", 400, make, 1 / np.sqrt(2.25), str(count)) >= 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 6, 12])
 @pytest.mark.parametrize("metric", ["pearson", "mae"])
 def test_equal_models_are_seldom_told_apart_over_few_systems(metric: str, count: int) -> None:

@@ -223,6 +223,7 @@ def votes(
 TRUTHS = ("one distribution", "permuted", "Dirichlet", "clear and ambiguous", "unequal skill")
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_the_oracles_score_where_one_distribution_gives_all_votes() -> None:
     """Votes from (.5, .1 x 5), nine per item: the oracle scores .92 on the items that are not tied."""
     rng = np.random.default_rng(1)
@@ -321,6 +322,7 @@ def test_categories_by_hand() -> None:
     assert result.within_cells.why_missing == "no cells were given"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_perfect_agreement_is_a_ceiling_of_one_with_a_one_sided_bound(metric: str) -> None:
     rater, item = (a.ravel() for a in np.indices((4, 50)))
@@ -359,6 +361,7 @@ def test_ratings_that_are_all_equal_have_no_correlation_and_no_error() -> None:
     assert "nothing bounds" in str(none.why_no_interval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["alike", "gain", "careless"])
 @pytest.mark.parametrize(("items", "raters", "per_item"), [(60, 12, 3), (60, 8, 8)])
 def test_number_intervals_cover_what_the_truth_is_expected_to_category_score(
@@ -431,6 +434,7 @@ def test_intervals_of_published_means_cover() -> None:
     assert np.mean(inside) >= 0.92
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers() -> None:
     rater, item, value, cell, _ = study(np.random.default_rng(4))
     each, other = (ceiling(rater, item, value, cell=cell[item], seed=3) for _ in range(2))
@@ -440,6 +444,7 @@ def test_same_seed_same_numbers() -> None:
     assert pair[0].overall == pair[1].overall
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_edges(metric: str) -> None:
     options = {"metric": metric}

@@ -25,6 +25,7 @@ def test_for_a_mean_it_is_the_paired_t_test() -> None:
     assert result.standard_error == pytest.approx(abs(float(result.estimate) / float(expected.statistic)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["pearson", "spearman", "balanced_accuracy"])
 def test_the_level_is_kept_where_two_models_are_equally_good(metric: str) -> None:
     draw = stream(2, "tests", "paired", metric)

@@ -68,6 +68,7 @@ def _planted(n: int, many: int, share: float, trials: int) -> tuple[np.ndarray, 
     return covered / trials, np.array(widths)
 
 
+@pytest.mark.slow
 def test_good_predictions_cover_the_truth_and_narrow_the_interval() -> None:
     covered, widths = _planted(12, 200, 0.8, 400)
     assert covered.min() > 0.92, covered

@@ -42,6 +42,7 @@ def test_ties_share_a_bin_however_many_bins_are_asked_for() -> None:
     assert sorted(each.count for each in result.bins)[-1] == 4
 
 
+@pytest.mark.slow
 def test_interval_covers_a_planted_error() -> None:
     # The outcome is true 0.15 less often than said, in every bin: the error is 0.15.
     hits = 0
@@ -55,6 +56,7 @@ def test_interval_covers_a_planted_error() -> None:
     assert hits / 200 >= 0.9
 
 
+@pytest.mark.slow
 def test_a_calibrated_predictor_is_not_called_miscalibrated() -> None:
     above, rejected = 0, 0
     for seed in range(300):

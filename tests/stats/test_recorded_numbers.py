@@ -252,6 +252,7 @@ def recorded() -> dict[str, Any]:
     return numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_are_as_recorded(name: str) -> None:
     same(name, json.loads(json.dumps(plain(CASES[name]()))), recorded()[name], 1e-7)

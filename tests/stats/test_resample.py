@@ -153,6 +153,7 @@ def test_folding_equal_pairs_keeps_the_distribution(name: str) -> None:
     assert stats.ks_2samp(each, two).pvalue > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pearson", "spearman", "kendall", "balanced_accuracy"])
 def test_intervals_cover(name: str) -> None:
     truth = bootstrap_metric(name, *_columns(name, 300_000, 99), interval="delta").value

@@ -69,6 +69,7 @@ def test_a_language_the_pages_have_no_texts_in_is_refused(tmp_path: Path) -> Non
     assert "texts/fr.yaml leaves" in note
 
 
+@pytest.mark.slow
 def test_check_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "study"
     start_study("aimoclips", folder, StarterOptions(media=False))

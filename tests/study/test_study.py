@@ -178,6 +178,7 @@ def test_a_grid_of_other_questions_is_told_with_place_and_fix(grid: str, problem
     assert fix in caught.value.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -268,6 +269,7 @@ class TestScales:
 
 
 class TestRecipes:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", RECIPES)
     def test_is_valid_and_round_trips(self, name: str) -> None:
         study = recipe_study(name)

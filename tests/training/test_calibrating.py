@@ -115,6 +115,7 @@ def test_growth_is_bounded() -> None:
     assert output.half(Place(distance=np.log(2.0))) == pytest.approx(4.0)
 
 
+@pytest.mark.slow
 def test_a_model_keeps_its_domain(tmp_path: Path) -> None:
     made = train(
         planted(tmp_path / "media"), TrainOptions("digits", policy="none", features=tmp_path / "features")
@@ -134,6 +135,7 @@ def test_a_model_keeps_its_domain(tmp_path: Path) -> None:
         load_trained(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_a_model_of_an_earlier_version_still_answers(tmp_path: Path) -> None:
     made = train(
         planted(tmp_path / "media"), TrainOptions("digits", policy="none", features=tmp_path / "features")

@@ -33,6 +33,7 @@ def test_ridge_is_the_textbook_one() -> None:
     assert ours.answer(data.x) == pytest.approx(theirs.predict(view.z), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_learns_and_answers_as_it_was_tried(kind: str) -> None:
     data = rows()
@@ -105,6 +106,7 @@ def test_what_lies_beyond_training_is_taken_at_its_edge() -> None:
     assert abs(head.answer(wild)[0] - 5) < 6
 
 
+@pytest.mark.slow
 def test_a_curved_truth_is_left_to_a_head_that_bends() -> None:
     data = rows(240, curved=True)
     chosen = choose(data, None, ("ridge", "kernel", "mlp"))

@@ -139,6 +139,7 @@ def noise_picture(seed: int) -> Image.Image:
     return coarse.resize((480, 360), Image.Resampling.BICUBIC)
 
 
+@pytest.mark.slow
 def test_a_picture_saved_again_is_a_near_duplicate(tmp_path: Path) -> None:
     base = [noise_picture(seed) for seed in range(12)]
     variants = {

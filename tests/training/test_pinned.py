@@ -79,6 +79,7 @@ def flat(value: Any, path: str = "") -> dict[str, Any]:
     return {path: value}
 
 
+@pytest.mark.slow
 def test_figures_are_what_they_were(tmp_path: Path) -> None:
     mine, before = flat(figures(training(tmp_path))), flat(json.loads(GOLDEN.read_text()))
     assert list(mine) == list(before)
@@ -96,6 +97,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
     )
 
 
+@pytest.mark.slow
 def test_what_is_left_out_has_no_part_in_its_prediction(material: Material) -> None:
     """Labels of one outer fold changed at will: its own predictions and intervals stay, those of others move."""
     before = evaluate(material, ("ridge",)).left_out

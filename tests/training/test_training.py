@@ -42,6 +42,7 @@ def test_planted_truth_is_found_up_to_the_ceiling(made: Trained) -> None:
     assert value_of(row(made, "within-cells").pearson) > 0.85
 
 
+@pytest.mark.slow
 def test_chance_is_not_predicted(tmp_path: Path) -> None:
     """Nested folds: labels that have nothing to do with the files give a correlation about zero."""
     snapshot = planted(tmp_path / "media", truth=False)
@@ -70,6 +71,7 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
+@pytest.mark.slow
 def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
     made: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +104,7 @@ def test_an_id_alone_is_no_training_stimulus(made: Trained) -> None:
     assert made.model.out_of_fold_of(made.material.hashes[0]) is not None
 
 
+@pytest.mark.slow
 def test_embeddings_are_made_once(tmp_path: Path) -> None:
     snapshot = planted(tmp_path / "media", 2)
     cache = FeatureCache(tmp_path / "features")
@@ -159,6 +162,7 @@ def test_a_model_of_another_embedding_is_refused(made: Trained, tmp_path: Path) 
     assert "Train the model again" in raised.value.fix
 
 
+@pytest.mark.slow
 def test_the_evaluation_is_written_whole(made: Trained, tmp_path: Path) -> None:
     write_evaluation(made, tmp_path / "evaluation")
     page = (tmp_path / "evaluation" / "report.html").read_text(encoding="utf-8")

@@ -43,6 +43,7 @@ def walk(address: str) -> str:
         return str(step["ending"])
 
 
+@pytest.mark.slow
 def test_a_preview_leaves_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARTFELT_DATABASE", "sqlite:////nowhere/at/all.sqlite")
     monkeypatch.setenv("TMPDIR", str(tmp_path))

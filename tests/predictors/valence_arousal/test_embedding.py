@@ -194,6 +194,7 @@ def test_blocks_cover_every_column() -> None:
     assert Music().size == 2966
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_a_row_does_not_depend_on_what_was_read_before() -> None:
     sound = tones(220, 330).astype(np.float32)
@@ -202,6 +203,7 @@ def test_a_row_does_not_depend_on_what_was_read_before() -> None:
     assert np.array_equal(first, Music().row(sound))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_what_musicnn_sees_does_not_depend_on_the_level() -> None:
     sound = tones(220, 277.18, 330).astype(np.float32)

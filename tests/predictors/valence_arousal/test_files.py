@@ -17,6 +17,7 @@ TONE = (0.3 * np.sin(2 * np.pi * 440 * np.arange(RATE * 11) / RATE)).astype(np.f
 pytestmark = pytest.mark.usefixtures("musicnn")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "opus", "mp3"])
 def test_every_format_is_answered(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"tone.{ending}"
@@ -31,6 +32,7 @@ def test_every_format_is_answered(ending: str, tmp_path: Path) -> None:
     assert json.loads(json.dumps(plain, allow_nan=False))["level"] == 0.9
 
 
+@pytest.mark.slow
 def test_odd_files_are_answered_with_a_warning_or_as_they_are(tmp_path: Path) -> None:
     files = {
         "silence": (np.zeros(RATE * 3), RATE, None),
@@ -78,6 +80,7 @@ def test_bad_files_say_why_and_do_not_stop_the_rest(tmp_path: Path) -> None:
         assert set(each.to_json()) == {"file", "problem", "fix"}
 
 
+@pytest.mark.slow
 def test_a_long_file_is_a_curve_too(tmp_path: Path) -> None:
     quiet_then_loud = np.concatenate([0.01 * TONE[: RATE * 10], TONE[: RATE * 10], 0.5 * TONE[: RATE * 3]])
     soundfile.write(tmp_path / "long.wav", quiet_then_loud, RATE)

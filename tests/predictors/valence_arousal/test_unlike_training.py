@@ -83,6 +83,7 @@ def test_speech_tones_and_noise_are_flagged(foreign: Path) -> None:
             assert (plain[question]["low"], plain[question]["high"]) == (1.0, 9.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_the_flag_is_a_column_of_predictions(foreign: Path) -> None:
     asks = (Ask("valence", NINE, ""), Ask("arousal", NINE, ""))
@@ -108,6 +109,7 @@ def test_music_is_not_flagged(shared_data: Path) -> None:
             assert values["high"] - values["low"] < 6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_a_very_short_clip_is_flagged(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "short.wav", noise(1)[: RATE // 2], RATE)
@@ -125,6 +127,7 @@ def melody() -> Sound:
     return np.concatenate(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_opposite_channels_are_not_silence(tmp_path: Path) -> None:
     sound = melody()
@@ -138,6 +141,7 @@ def test_opposite_channels_are_not_silence(tmp_path: Path) -> None:
         assert opposite.values[question]["value"] == pytest.approx(values["value"], abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subtype", ["PCM_16", "FLOAT"])
 def test_the_loudest_channel_stands_in_only_where_channels_cancel(tmp_path: Path, subtype: str) -> None:
     sound, other = melody(), noise(0)[: 8 * RATE]

@@ -44,6 +44,7 @@ def enumerated(values: list[float]) -> float:
     return float(np.std(medians))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

@@ -186,6 +186,7 @@ def test_smoothing_may_be_a_whole_number() -> None:
         assert list(a.values) == list(b.values)
 
 
+@pytest.mark.slow
 def test_acceleration_ends_where_plain_em_does() -> None:
     rater, item, answer = anaesthetists()
     _, _, posterior, trace = em_by_loops(rater, item, answer, 4, 200)

@@ -224,6 +224,7 @@ def test_resampling_items_alone_takes_the_raters_as_given() -> None:
     assert "only 2 raters" in alpha(rater[two], item[two], value[two]).interval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_bootstrap(level: str) -> None:
     rater, item, value = Design(12, 60, 4, by_rater=0.1).draw(np.random.default_rng(8))

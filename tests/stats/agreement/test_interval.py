@@ -43,6 +43,7 @@ def coverage(statistic: Callable[..., Any], truth: float, design: Design, sign: 
     return hits / RUNS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "design",
     [
@@ -105,6 +106,7 @@ def test_agreement_of_two_covers(
     assert LEAST <= coverage(statistic, truth(design), design, sign=True) <= 0.999
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "truth"),
     [
@@ -122,6 +124,7 @@ def test_agreement_of_three_covers(statistic: Callable[..., Any], truth: float) 
     assert LEAST <= coverage(statistic, truth, BINARY, sign=True) <= 0.999
 
 
+@pytest.mark.slow
 def test_mean_kappa_covers_where_pairs_share_enough() -> None:
     design = Design(8, 120, 8, by_rater=0.05, noise=0.6)
     # With raters nearly alike, every pair's kappa is close to the common one.
@@ -140,6 +143,7 @@ def _left_out(statistic: Callable[..., Any], columns: Any, unit: Any) -> float:
     return variance(np.array(parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "at"),
     [

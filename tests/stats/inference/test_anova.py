@@ -177,6 +177,7 @@ def test_noncentral_bounds_invert_the_distribution(f: float, df: int, rest: int)
             assert stats.f.cdf(f, df, rest) <= tail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effect", [0.0, 0.5])
 def test_partial_eta_interval_covers(effect: float) -> None:
     # Four fixed groups of 15 with means effect * (-1.5 … 1.5): population share f² / (1 + f²).
@@ -194,6 +195,7 @@ def test_partial_eta_interval_covers(effect: float) -> None:
     assert 0.925 <= hits / 400 <= 0.99
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_without_effects() -> None:
     rng = np.random.default_rng(7)
     group, other = rng.integers(0, 3, 50), rng.integers(0, 2, 50)

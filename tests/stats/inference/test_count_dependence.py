@@ -34,6 +34,7 @@ def honest(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rater.astype(int), item.astype(int), (value > 1.0) * 1.0 if kind == "yes-no" else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numbers", "yes-no", "batches"])
 def test_honest_designs_are_not_accused(kind: str) -> None:
     alarms = np.zeros(2)

@@ -218,6 +218,7 @@ def test_gradient_is_the_slope_of_the_deviance() -> None:
         assert step.score[index] == pytest.approx((up - down) / 2e-5, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_three_groupings_recover_planted_variances() -> None:
     rng = np.random.default_rng(6)
     n = 12_000
@@ -489,6 +490,7 @@ def _careless(seed: int, items: int, raters: int) -> MixedResult:
     return mixed_model(y, {"system": np.array(["a", "b", "c"])[item % 3]}, {"rater": rater, "item": item})
 
 
+@pytest.mark.slow
 def test_variance_intervals_cover_where_raters_differ_in_gain() -> None:
     # Satterthwaite's chi-square covered the items' variance in 73 of 100 such data sets.
     truth = {"item": 1.0, "rater": 0.36, "residual": 1.1225}

@@ -66,6 +66,7 @@ def test_paired_exact_equals_scipy() -> None:
     assert result.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize(
     ("kind", "theirs"),

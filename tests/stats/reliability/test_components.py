@@ -183,6 +183,7 @@ def test_profile_intervals_cover() -> None:
     assert all(0.89 <= n / runs <= 1.0 for n in inside.values()), inside
 
 
+@pytest.mark.slow
 def test_intervals_cover_at_the_edge() -> None:
     rng = np.random.default_rng(3)
     design = Crossed(50, 12, 3, 0.1, 0.0, 1.5)

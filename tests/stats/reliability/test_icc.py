@@ -125,6 +125,7 @@ def test_wald_interval_equals_the_f_interval_for_equal_counts() -> None:
     assert [more.icc1.low, more.icc1.high] == pytest.approx([equal.icc1.low, equal.icc1.high], abs=0.01)
 
 
+@pytest.mark.slow
 def test_wald_interval_covers_under_the_one_way_model() -> None:
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 9, 40)
@@ -180,6 +181,7 @@ class Panel:
         return [float(h / runs) for h in hits]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "panel",
     [

@@ -68,6 +68,7 @@ def test_step_of_the_spearman_brown_formula() -> None:
     assert length_factor(np.array([3, 3, 1])) == pytest.approx(2.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_item", [2, 3, 6])
 def test_planted_reliability_is_met_and_agrees_with_icc(per_item: int) -> None:
     design = Crossed(1500, 150, per_item, 1.0, 0.4, 1.6)

@@ -281,6 +281,7 @@ def test_freezing_writes_a_snapshot_that_loads(
     assert heartfelt.load(tmp_path / "out" / message["name"]).hash == message["hash"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["..", "../../etc", "2026-01-01T00-00-00Z", "%2e%2e%2f", "2026"])
 def test_only_snapshots_are_given_out(researcher: TestClient, name: str) -> None:
     assert researcher.get(f"{API}/snapshots/{name}/download").status_code in {404, 422}
@@ -341,6 +342,7 @@ def test_who_excluded_is_written_down(
     assert [tuple(row) for row in rows] == [("token screener", "copied")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path"),
     [("GET", "raters/nobody"), ("GET", "raters/nobody/trials"), ("GET", "raters/nobody/effect"),
@@ -368,6 +370,7 @@ def test_bad_bodies_are_refused_in_words(researcher: TestClient, filled: list[st
     )
 
 
+@pytest.mark.slow
 def test_the_description_is_a_page_that_asks_nothing_of_others(stranger: TestClient) -> None:
     page = stranger.get(f"{API}/docs")
     assert page.status_code == 200

@@ -20,6 +20,7 @@ from tests.web.studies import rate
 API = "/api/v1"
 
 
+@pytest.mark.slow
 def test_participants_can_be_told_apart_and_are_in_no_export(
     researcher: TestClient, collection: Collection
 ) -> None:
@@ -48,6 +49,7 @@ def test_participants_are_for_the_researcher_only(stranger: TestClient) -> None:
     assert stranger.post(f"{API}/participants/erase", json={"participant": "x"}).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["rater", "participant"])
 def test_erasing_over_http(researcher: TestClient, collection: Collection, by: str) -> None:
     goes, _ = rate(collection, "PID-0001", most=3)
@@ -135,6 +137,7 @@ def test_waiting_tries_again_by_itself(researcher: TestClient, collection: Colle
     assert '"ending":"wait"' in busy.text
 
 
+@pytest.mark.slow
 def test_the_quota_is_raised_while_the_study_runs(
     researcher: TestClient, collection: Collection, folder: Path
 ) -> None:

@@ -123,6 +123,7 @@ def walk(client: TestClient) -> tuple[list[Any], list[dict[str, Any]]]:
     return seen, trials
 
 
+@pytest.mark.slow
 def test_nothing_a_browser_is_sent_gives_anything_away(client: TestClient, collection: Collection) -> None:
     seen, trials = walk(client)
     assert len(trials) == collection.opened.stimuli.height - 1 + 3 + 1, (
@@ -143,6 +144,7 @@ def test_nothing_a_browser_is_sent_gives_anything_away(client: TestClient, colle
     assert set(stored["question"].to_list()) == {q.id for q in collection.study.asked}
 
 
+@pytest.mark.slow
 def test_every_trial_looks_like_every_other(client: TestClient) -> None:
     """Same keys, same questions, a medium: an attention trial differs only in what the rater reads."""
     _, trials = walk(client)
@@ -169,6 +171,7 @@ def test_an_attention_trial_speaks_the_language_the_rater_reads_now(client: Test
     assert [trial["words"] for trial in trials if trial["words"]] == ["4를 고르세요."]
 
 
+@pytest.mark.slow
 def test_only_the_probes_own_answer_of_an_attention_trial_is_kept(
     client: TestClient, collection: Collection
 ) -> None:
@@ -179,6 +182,7 @@ def test_only_the_probes_own_answer_of_an_attention_trial_is_kept(
     assert set(retained["question"].to_list()) == {"otherquestion"}
 
 
+@pytest.mark.slow
 def test_tags_of_media_say_nothing(client: TestClient) -> None:
     """ETags of files that were made at the same moment do not look alike, and two names of one file have two."""
     _, trials = walk(client)

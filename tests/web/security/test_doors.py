@@ -121,6 +121,7 @@ def test_media_need_a_cookie(stranger: TestClient, collection: Collection) -> No
     )
 
 
+@pytest.mark.slow
 def test_a_wrong_password_does_not_let_in_and_too_many_wait(collection: Collection, hashed: str) -> None:
     options = WebOptions(SECRET, password=hashed, logins_per_minute=3, access_log=False)
     with TestClient(
@@ -153,6 +154,7 @@ def test_the_right_password_lets_in_for_a_time(stranger: TestClient) -> None:
     assert stranger.get("/study/login").headers["location"] == "/study"
 
 
+@pytest.mark.slow
 def test_without_a_password_nobody_gets_in(collection: Collection) -> None:
     with TestClient(
         create_app(collection, WebOptions(SECRET, access_log=False)),
@@ -234,6 +236,7 @@ def test_raters_are_told_neither_system_nor_intent_nor_file(
         assert result is None, (response.url, result)
 
 
+@pytest.mark.slow
 def test_secrets_stay_out_of_the_log(
     stranger: TestClient, collection: Collection, options: WebOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -296,6 +299,7 @@ def test_people_get_pages_and_programs_get_json(stranger: TestClient) -> None:
     assert message.json()["problem"] == "This needs a login."
 
 
+@pytest.mark.slow
 def test_a_fault_is_told_without_its_inside(
     collection: Collection,
     options: WebOptions,

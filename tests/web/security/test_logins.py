@@ -23,6 +23,7 @@ def log_out(client: TestClient) -> None:
     assert done.status_code == 303
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_cookie_is_worthless_after_logging_out(
     researcher: TestClient, collection: Collection, options: WebOptions, folder: Path
 ) -> None:

@@ -77,6 +77,7 @@ def test_odd_bodies_to_the_rating_pages(rater: TestClient, collection: Collectio
     assert collection.ratings().height == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "WEIRD"])
 def test_odd_methods(researcher: TestClient, method: str) -> None:
     for path in (

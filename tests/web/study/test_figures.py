@@ -25,6 +25,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.slow
 def test_figures_are_made_anew_only_after_a_change_and_a_rest(collection: Collection) -> None:
     clock = Clock()
     figures = Figures(collection, 3.0, clock)
