@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from heartfelt.predictors.chat_form import (
 )
 from heartfelt.predictors.http import (
     Connections,
+    RemotePredictor,
     is_transient,
     number_option,
     refusal,
@@ -46,7 +46,6 @@ from heartfelt.predictors.predictor import (
     Ask,
     Case,
     Prediction,
-    Predictor,
     PredictorInfo,
     TransientError,
 )
@@ -66,11 +65,10 @@ _SPECIMENS: dict[str, Scale] = {
     "tags": Tags(type="tags", tags=["a"], open=False),
 }
 """One scale of each kind, for the hash of what is sent."""
-_CONNECTING = threading.Lock()
 
 
 @PREDICTORS.register("chat")
-class Chat(Predictor):
+class Chat(RemotePredictor):
     """A language model that sees or hears."""
 
     name: ClassVar[str] = "chat"
@@ -88,8 +86,6 @@ class Chat(Predictor):
         "key_from": f"the environment variable with the key; {' or '.join(KEYS)} by default",
         "version": "the version of what answers, where the model's name does not say it",
     }
-    reach = "network"
-    at_once = 8
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         self.model, self._url = _parsed(argument)
@@ -114,15 +110,11 @@ class Chat(Predictor):
         self._forms: tuple[str, ...] = FORMS if form == "auto" else (form,)
         """The forms still to be tried, the best first; the first only once the server took it."""
         self._length_name, self._tempered = "max_tokens", True
-        self._connections: Connections | None = None
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Chat:
         """From MODEL@URL."""
         return cls(argument, options or {})
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_connections": None}
 
     @property
     def identity(self) -> str:
@@ -159,26 +151,10 @@ class Chat(Predictor):
         """One request per case, and one more for each text that raters were shown with some of the questions."""
         return [self._case(case) for case in cases]
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._connections is not None:
-            self._connections.close()
-            self._connections = None
-
-    @property
-    def connections(self) -> Connections:
-        """The connections, kept open between requests; made when first needed."""
-        with _CONNECTING:
-            if self._connections is None:
-                key = self._key()
-                headers = {"authorization": f"Bearer {key}"} if key else {}
-                self._connections = Connections(f"{self._url}/chat/completions", headers, self._timeout)
-            return self._connections
-
-    def expect(self, cases: Sequence[Case]) -> None:
-        """Look for the key, so that a missing one is reported before anything is asked."""
-        del cases
-        _ = self.connections
+    def _connect(self) -> Connections:
+        key = self._key()
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        return Connections(f"{self._url}/chat/completions", headers, self._timeout)
 
     def _key(self) -> str | None:
         if self._key_from is None:

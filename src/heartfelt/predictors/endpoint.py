@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -25,6 +24,7 @@ from heartfelt.errors import InputError
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.http import (
     Connections,
+    RemotePredictor,
     UnusableAnswer,
     is_transient,
     refusal,
@@ -37,7 +37,6 @@ from heartfelt.predictors.predictor import (
     Ask,
     Case,
     Prediction,
-    Predictor,
     PredictorInfo,
     TransientError,
 )
@@ -51,11 +50,10 @@ _CHOICES = {
     "names": ("unique", "plain"),
     "batch": ("auto", "never"),
 }
-_CONNECTING = threading.Lock()
 
 
 @PREDICTORS.register("endpoint")
-class Endpoint(Predictor):
+class Endpoint(RemotePredictor):
     """A server behind a URL."""
 
     name: ClassVar[str] = "endpoint"
@@ -69,8 +67,6 @@ class Endpoint(Predictor):
         "token_from": "the environment variable that holds a bearer token",
         "version": "the version of what answers; with it, answers may be cached between runs",
     }
-    reach = "network"
-    at_once = 8
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         given = {"audio": "send", "names": "unique", "batch": "auto", "timeout": "60", **(options or {})}
@@ -89,15 +85,11 @@ class Endpoint(Predictor):
         self._version = given.get("version", "")
         self.cacheable = bool(self._version) and self._sends
         self.needs_media = self._sends
-        self._connections: Connections | None = None
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Endpoint:
         """From a URL."""
         return cls(argument, options)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_connections": None}
 
     @property
     def identity(self) -> str:
@@ -111,29 +103,13 @@ class Endpoint(Predictor):
         shown = f"{parts.netloc}{parts.path}".rstrip("/")
         return PredictorInfo(self.spec or self.name, shown, self.name, self._url, self._version or None)
 
-    @property
-    def connections(self) -> Connections:
-        """The connections, kept open between requests; made when first needed."""
-        with _CONNECTING:
-            if self._connections is None:
-                token = {"authorization": f"Bearer {secret(self._token_from)}"} if self._token_from else {}
-                self._connections = Connections(self._url, token, self._timeout)
-            return self._connections
-
-    def expect(self, cases: Sequence[Case]) -> None:
-        """Look for the token, so that a missing one is reported before anything is asked."""
-        del cases
-        _ = self.connections
+    def _connect(self) -> Connections:
+        headers = {"authorization": f"Bearer {secret(self._token_from)}"} if self._token_from else {}
+        return Connections(self._url, headers, self._timeout)
 
     def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
         """Ask everything about every case."""
         return [self._case(case) for case in cases]
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._connections is not None:
-            self._connections.close()
-            self._connections = None
 
     def _case(self, case: Case) -> list[Prediction]:
         lines = [

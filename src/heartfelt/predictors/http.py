@@ -16,7 +16,8 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -27,13 +28,14 @@ import httpcore
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.asking import shortened
-from heartfelt.predictors.predictor import TransientError
+from heartfelt.predictors.predictor import Case, Predictor, TransientError
 
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer that are read, before and after decompression; longer ones are a failure."""
 _PERMANENT = frozenset({501, 505, 506, 510, 511})
 """Server errors that asking again does not change."""
 _BLOCK = 65_536
+_CONNECTING = threading.Lock()
 
 
 class UnusableAnswer(HeartfeltError):
@@ -299,3 +301,37 @@ def secret(variable: str) -> str:
             f"The environment variable {variable} is empty.", "Set it to the token the server expects."
         )
     return value
+
+
+class RemotePredictor(Predictor):
+    """A predictor behind a server: its connections are made when first needed, kept open, and not sent to other machines."""
+
+    reach = "network"
+    at_once = 8
+    _connections: Connections | None = None
+
+    @abstractmethod
+    def _connect(self) -> Connections:
+        """New connections; raises with a fix where the key or token they need is missing."""
+
+    @property
+    def connections(self) -> Connections:
+        """The connections, kept open between requests."""
+        with _CONNECTING:
+            if self._connections is None:
+                self._connections = self._connect()
+            return self._connections
+
+    def expect(self, cases: Sequence[Case]) -> None:
+        """Connect, so that a missing key or token is reported before anything is asked."""
+        del cases
+        _ = self.connections
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_connections": None}
