@@ -11,6 +11,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # With REQUIRE_ALL=1 a part that cannot be installed or a test that would be skipped is a failure.
 REQUIRE_ALL ?=
 export REQUIRE_ALL
+# Compiled modules and rewritten assertions are stored, or each run of the tests would begin by making them again.
+unexport PYTHONDONTWRITEBYTECODE
 # One more than there are cores: browsers and servers wait more than they work.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
