@@ -32,8 +32,7 @@ from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ra
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.study.model import say
-from heartfelt.study.probe import AttentionProbe
+from heartfelt.study.model import AttentionProbe, say
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot

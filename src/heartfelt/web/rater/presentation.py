@@ -28,8 +28,7 @@ from heartfelt.collect.commands import (
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
 from heartfelt.study import Question, Scale, Study
 from heartfelt.study.design import Demographic
-from heartfelt.study.model import say
-from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
+from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.web.rater.texts import Texts
 
