@@ -17,7 +17,7 @@ from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, parse_study
-from heartfelt.study.probe import AttentionProbe
+from heartfelt.study.model import AttentionProbe
 
 _COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
 _OPTIONAL = (

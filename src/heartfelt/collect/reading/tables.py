@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from heartfelt.collect.assign.model import Rater
 from heartfelt.study import Study
-from heartfelt.study.probe import HeadphoneProbe
+from heartfelt.study.model import HeadphoneProbe
 from heartfelt.tables import MOMENT
 
 _KINDS = {
