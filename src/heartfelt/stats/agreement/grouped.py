@@ -167,6 +167,7 @@ def grouped(
 ) -> Grouped:
     """Read parallel columns; ``numbers`` or categories; ``by_rater`` orders raters within each item."""
     from heartfelt.stats import _kernels_agreement as kernels
+    from heartfelt.stats._kernels_reliability import group
 
     value_column = plain(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
@@ -199,7 +200,7 @@ def grouped(
             prior_code, names = len(names), [*names, PRIOR_NAME]
             rater_codes = np.concatenate([rater_codes, np.full(int(known.sum()), prior_code)])
     if by_rater:
-        _, order = kernels.order_by(rater_codes, len(names))
+        _, order = group(rater_codes, len(names))
         rater_codes, item_codes, coded = rater_codes[order], item_codes[order], coded[order]
     start, who, what = kernels.group(item_codes, len(items.names), rater_codes, coded)
     if who.size:
