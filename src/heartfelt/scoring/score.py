@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,24 +12,16 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.progress import Progress
-from heartfelt.scoring.binary import binary, decisions, one_sided, ordering
-from heartfelt.scoring.categories import (
-    categories,
-    furthest_degree,
-    nearest_degree,
-    ordinal,
-    wrong_category,
-)
-from heartfelt.scoring.ceilings import Ceilings
-from heartfelt.scoring.compare import OTHER_LABELS, CompareOptions, Entrant, compare, ranks
-from heartfelt.scoring.measure import Measure
+from heartfelt.scoring.binary import binary
+from heartfelt.scoring.categories import categories, ordinal
+from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
+from heartfelt.scoring.measure import Marked, Measure
 from heartfelt.scoring.metrics import METRICS, Kind
-from heartfelt.scoring.numbers import numbers, predicted_numbers
+from heartfelt.scoring.numbers import numbers
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import (
     Comparison,
     Coverage,
-    ModelDetails,
     ModelInfo,
     Rank,
     Score,
@@ -39,21 +31,19 @@ from heartfelt.scoring.scores import (
     TaskDetails,
 )
 from heartfelt.scoring.sheet import Sheet, sheet_of
-from heartfelt.scoring.texts import candidates, texts
+from heartfelt.scoring.texts import texts
 from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.text import cider
-from heartfelt.stats.triples import Floats
 from heartfelt.study.model import say
 
 MOST_VALUES = 60
 """A column with more values than this is not sliced by unless asked for."""
-_SLICED: dict[Kind, tuple[str, ...]] = {
-    "binary": ("balanced_accuracy", "accuracy", "auroc"),
-    "categories": ("accuracy", "macro_f1"),
-    "ordinal": ("quadratic_kappa",),
-    "numbers": ("pearson", "spearman", "rmse"),
-    "text": (),
+MARKING: dict[Kind, Callable[[Sheet, Measure], Marked]] = {
+    "binary": binary,
+    "categories": categories,
+    "ordinal": ordinal,
+    "numbers": numbers,
+    "text": texts,
 }
 
 
@@ -74,40 +64,80 @@ def score(
     claims = {name: info.interval_confidence for name, info in about.items() if info.interval_confidence}
     options = replace(options, claimed={**claims, **options.claimed})
     truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
+    study, measure = truth.study, Measure(options, truth)
     predictions = PREDICTIONS.check(predictions, "predictions")
     models = predictions["model"].unique(maintain_order=True).to_list()
     known = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi")
     if not known.height:
         raise InputError(
-            f"No prediction is about a scored item of '{truth.study.name}'.",
+            f"No prediction is about a scored item of '{study.name}'.",
             "Stimulus and question of the predictions must match the source; check both, and the selection.",
         )
     present = set(truth.items["question"].unique())
-    tasks, notes = tasks_of(truth.study, [q.id for q in truth.study.asked if q.id in present])
-    able = {task.id: _attempted(task, known) for task in tasks}
-    notes += [f"No model predicts '{task.id}'." for task in tasks if not able[task.id]]
-    tasks = [task for task in tasks if able[task.id]]
+    every_task, unscored = tasks_of(study, [q.id for q in study.asked if q.id in present])
+    able = {task.id: _attempted(task, known) for task in every_task}
+    tasks = [task for task in every_task if able[task.id]]
+    notes = [*truth.notes, *unscored]
+    notes += [f"No model predicts '{task.id}'." for task in every_task if not able[task.id]]
     notes += [
         f"{model} does not predict '{task.id}'."
         for task in tasks
         for model in models
         if model not in able[task.id]
     ]
-    unscored = predictions.height - known.height
-    if unscored:
+    if predictions.height > known.height:
+        left = predictions.height - known.height
         notes.append(
-            f"{unscored:,} predictions are about items without ratings, or left out, and are not scored."
+            f"{left:,} predictions are about items without ratings, or left out, and are not scored."
         )
-    ceilings = Ceilings(truth, options.seed, options.confidence, options.ceilings)
-    collected = _Collected(Measure(options, ceilings), truth)
+    scores: list[Score] = []
+    by_slice: list[Slice] = []
+    comparisons: list[Comparison] = []
+    places: list[Rank] = []
+    coverage: dict[str, dict[str, Coverage]] = {}
+    details: dict[str, TaskDetails] = {}
+    rows: list[pl.DataFrame] = []
     done, total = 0, sum(len(able[task.id]) for task in tasks)
     for task in tasks:
-        sheets = (sheet_of(truth, known, task, model) for model in models if model in able[task.id])
-        for _ in collected.add(task, sheets):
+        columns = columns_of(truth, task, options.slices)
+        entrants, of_models = [], {}
+        for model in [model for model in models if model in able[task.id]]:
+            sheet = sheet_of(truth, known, task, model)
+            marked = MARKING[task.kind](sheet, measure)
+            rows.append(_rows(sheet, marked))
+            entrants.append(_entrant(sheet, rows[-1], marked.scores))
+            of_models[model] = marked.details
+            scores += marked.scores
+            by_slice += _slices(sheet, marked, measure, columns)
+            notes += marked.notes
+            coverage.setdefault(model, {})[task.id] = sheet.coverage
             done += 1
             if progress is not None:
                 progress("scoring", done, total)
-    return collected.scores(models, tasks, [*truth.notes, *notes, *collected.notes], about)
+        pairs = compare(entrants, task, options.confidence)
+        comparisons += pairs
+        places += ranks(entrants, pairs, task, options.confidence)
+        details[task.id] = TaskDetails(of_models, measure.human(task, task.headline))
+    metrics = {each.metric for each in scores}
+    return Scores(
+        study=study.name,
+        title=say(study.title) or study.name,
+        hash=truth.hash,
+        models=tuple(models),
+        about={name: about.get(name, ModelInfo(name, name)) for name in models},
+        options=options,
+        tasks=tuple(tasks),
+        metrics={name: info for name, info in METRICS.items() if name in metrics},
+        coverage=coverage,
+        ranks=tuple(places),
+        scores=tuple(scores),
+        comparisons=tuple(comparisons),
+        slices=tuple(by_slice),
+        details=details,
+        notes=tuple(notes),
+        ledger=truth.ledger,
+        rows=pl.concat(rows, how="vertical") if rows else pl.DataFrame(),
+    )
 
 
 def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
@@ -118,127 +148,26 @@ def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
     return set(mine["model"].unique())
 
 
-@dataclass(slots=True)
-class _Collected:
-    """Scores as they come in, task by task."""
-
-    measure: Measure
-    truth: Truth
-    estimates: list[Score] = field(default_factory=list)
-    slices: list[Slice] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
-    ranks: list[Rank] = field(default_factory=list)
-    coverage: dict[str, dict[str, Coverage]] = field(default_factory=dict)
-    details: dict[str, TaskDetails] = field(default_factory=dict)
-    rows: list[pl.DataFrame] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def add(self, task: Task, sheets: Iterable[Sheet]) -> Iterator[None]:
-        """Score everything about one task; yields when a model is done."""
-        options = self.measure.options
-        columns = columns_of(self.truth, task, options.slices)
-        details: dict[str, ModelDetails] = {}
-        entrants = []
-        for sheet in sheets:
-            scores, details[sheet.model] = self._scores(sheet)
-            self.estimates += scores
-            rows = _rows(sheet, *self._predicted(sheet))
-            headline = next(each for each in scores if each.metric == task.headline)
-            entrants.append(_entrant(sheet, rows, headline))
-            self.coverage.setdefault(sheet.model, {})[task.id] = sheet.coverage
-            self.slices += slices(sheet, self.measure, columns)
-            self.notes += one_sided(sheet, options.threshold) if task.kind == "binary" else []
-            self.rows.append(rows)
-            yield
-        how = CompareOptions(task.id, task.kind, task.headline, options.confidence)
-        pairs = compare(entrants, how)
-        self.comparisons += pairs
-        self.ranks += ranks(entrants, pairs, how)
-        self.details[task.id] = TaskDetails(details, self.measure.ceilings.human(task, task.headline))
-
-    def _scores(self, sheet: Sheet) -> tuple[list[Score], ModelDetails]:
-        match sheet.task.kind:
-            case "binary":
-                return binary(sheet, self.measure)
-            case "categories":
-                return categories(sheet, self.measure, self.truth)
-            case "ordinal":
-                return ordinal(sheet, self.measure)
-            case "numbers":
-                return numbers(sheet, self.measure)
-            case _:
-                return texts(sheet, self.measure, self.truth)
-
-    def _predicted(self, sheet: Sheet) -> tuple[Floats, Floats]:
-        """What the headline is made of (decisions, numbers, codes, or each caption's own score; NaN where the model failed),
-        and the same with failed and missing predictions at the fallback.
-        """
-        match sheet.task.kind:
-            case "binary":
-                values, fallback = decisions(sheet, self.measure.options.threshold)[0], 1.0 - sheet.truth
-            case "categories":
-                values, fallback = sheet.code, wrong_category(sheet)
-            case "ordinal":
-                values, fallback = nearest_degree(sheet), furthest_degree(sheet)
-            case "numbers":
-                values = predicted_numbers(sheet)
-                known = values[sheet.answered]
-                fallback = np.full(values.size, float(known.mean()) if known.size else np.nan)
-            case _:
-                values = fallback = cider(*candidates(sheet, self.truth))
-        return np.where(sheet.answered, values, np.nan), np.where(sheet.answered, values, fallback)
-
-    def scores(
-        self,
-        models: Sequence[str],
-        tasks: Sequence[Task],
-        notes: Sequence[str],
-        about: Mapping[str, ModelInfo],
-    ) -> Scores:
-        """All of it."""
-        study = self.truth.study
-        metrics = {each.metric for each in self.estimates}
-        return Scores(
-            study=study.name,
-            title=say(study.title) or study.name,
-            hash=self.truth.hash,
-            models=tuple(models),
-            about={name: about.get(name, ModelInfo(name, name)) for name in models},
-            options=self.measure.options,
-            tasks=tuple(tasks),
-            metrics={name: info for name, info in METRICS.items() if name in metrics},
-            coverage=self.coverage,
-            ranks=tuple(self.ranks),
-            scores=tuple(self.estimates),
-            comparisons=tuple(self.comparisons),
-            slices=tuple(self.slices),
-            details=self.details,
-            notes=tuple(notes),
-            ledger=self.truth.ledger,
-            rows=pl.concat(self.rows, how="vertical") if self.rows else pl.DataFrame(),
-        )
-
-
-def _rows(sheet: Sheet, predicted: Floats, counted: Floats) -> pl.DataFrame:
+def _rows(sheet: Sheet, marked: Marked) -> pl.DataFrame:
     """A sheet as pages show it: ``said`` is what the headline is made of, ``counted`` the same with failures counted."""
     return sheet.rows.select(
         pl.lit(sheet.task.id).alias("task"),
         pl.lit(sheet.model).alias("model"),
         *ITEM,
-        pl.col("system").cast(pl.String),
-        pl.col("intent").cast(pl.String),
+        pl.col("system", "intent").cast(pl.String),
         "truth",
         "code",
         "score",
         "answer",
-        pl.Series("said", predicted).fill_nan(None),
-        pl.Series("counted", counted).fill_nan(None),
+        pl.Series("said", np.where(sheet.answered, marked.predicted, np.nan)).fill_nan(None),
+        pl.Series("counted", np.where(sheet.answered, marked.predicted, marked.fallback)).fill_nan(None),
         pl.Series("answered", sheet.answered),
         "problem",
     )
 
 
-def _entrant(sheet: Sheet, rows: pl.DataFrame, headline: Score) -> Entrant:
+def _entrant(sheet: Sheet, rows: pl.DataFrame, scores: Sequence[Score]) -> Entrant:
+    headline = next(each for each in scores if each.metric == sheet.task.headline)
     ranked = headline.with_failures
     why = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
     beyond, p = headline.beyond_chance.value, headline.p_chance.value
@@ -259,17 +188,13 @@ def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[s
     return out
 
 
-def slices(sheet: Sheet, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
-    """The metrics of a sheet by each value of each column, over answered items, with intervals over stimuli."""
-    metrics = _SLICED[sheet.task.kind]
-    if not metrics:
-        return
-    values = {name: _sliced_values(sheet, measure, name) for name in metrics}
-    for column in columns:
+def _slices(sheet: Sheet, marked: Marked, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
+    """Metrics by each value of each column, over answered items, with intervals over stimuli."""
+    for column in columns if marked.sliced else ():
         cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()
-            for metric, y in values.items():
+            for metric, y in marked.sliced.items():
                 rows = inside & sheet.answered & np.isfinite(y)
                 group = None if sheet.stimulus is None else sheet.stimulus[rows]
                 if group is not None and np.unique(group).size == group.size:
@@ -277,17 +202,3 @@ def slices(sheet: Sheet, measure: Measure, columns: Sequence[str]) -> Iterator[S
                 estimate = measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0]
                 counts = int(inside.sum()), int(rows.sum())
                 yield Slice(sheet.model, sheet.task.id, column, value, metric, *counts, estimate)
-
-
-def _sliced_values(sheet: Sheet, measure: Measure, metric: str) -> Floats:
-    match sheet.task.kind:
-        case "binary" if metric == "auroc":
-            return ordering(sheet)
-        case "binary":
-            return decisions(sheet, measure.options.threshold)[0]
-        case "numbers" if metric == "rmse" and not sheet.on_scale:
-            return np.full(sheet.truth.size, np.nan)
-        case "numbers":
-            return predicted_numbers(sheet)
-        case _:
-            return sheet.code
