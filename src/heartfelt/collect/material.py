@@ -17,8 +17,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
-from heartfelt.study.probe import AnchorProbe
-from heartfelt.study.question import fill
+from heartfelt.study.model import AnchorProbe, fill
 
 _PROBED_ONLY = frozenset(PROBED) - {"duration"}
 ALL_QUESTIONS = ""

@@ -16,7 +16,7 @@ from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, parse_study
-from heartfelt.study.probe import AttentionProbe
+from heartfelt.study.model import AttentionProbe
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

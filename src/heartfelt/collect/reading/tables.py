@@ -10,7 +10,7 @@ import polars as pl
 
 from heartfelt.collect.assign.model import Rater
 from heartfelt.study import Study
-from heartfelt.study.probe import HeadphoneProbe
+from heartfelt.study.model import HeadphoneProbe
 from heartfelt.tables import MOMENT
 
 if TYPE_CHECKING:

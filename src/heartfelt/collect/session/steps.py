@@ -22,8 +22,7 @@ from heartfelt.collect.commands import (
 )
 from heartfelt.collect.material import Unit
 from heartfelt.collect.session.transaction import Transaction
-from heartfelt.study.model import say
-from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
+from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 
 _RENEW_BELOW = 2 / 3
 """Leases are renewed once less than this share of them is left."""

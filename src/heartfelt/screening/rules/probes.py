@@ -33,7 +33,7 @@ from heartfelt.screening.norm import Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe
 from heartfelt.wording import number, p_value
 
 NO_LIMITS = "the anchors have no limits"
