@@ -141,9 +141,7 @@ def test_models_that_may_be_there_by_chance_have_no_rank() -> None:
     behind = [Entrant(model.model, model.rows, model.value, None, 0.0, 0.001) for model in models]
     assert all(rank.place is None for rank in ranks(behind, compare(behind, TASK), TASK))
     unknown = [Entrant(model.model, model.rows, model.value, None, None, None) for model in models]
-    assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, TASK), TASK)] == [
-        None
-    ] * 3
+    assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, TASK), TASK)] == [None] * 3
 
 
 def test_ranks_follow_the_direction_of_the_metric() -> None:

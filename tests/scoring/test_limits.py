@@ -14,7 +14,7 @@ from heartfelt.scoring.compare import Entrant, compare
 from heartfelt.scoring.measure import of_ceiling
 from heartfelt.scoring.metrics import converted
 from heartfelt.scoring.numbers import crps_normal, interval_score
-from heartfelt.scoring.score import columns_of
+from heartfelt.scoring.scorer import columns_of
 from heartfelt.scoring.scores import Task
 from heartfelt.scoring.truth import tasks_of, truth_of
 from heartfelt.stats.estimate import Estimate
