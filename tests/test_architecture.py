@@ -25,7 +25,6 @@ BASE = {
     "progress",
     "serialization",
     "wording",
-    "on_demand",
     "representation",
 }
 ORDER = (

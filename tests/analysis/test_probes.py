@@ -17,7 +17,7 @@ from heartfelt.scoring.truth import truth_of
 from heartfelt.screening import RULES, RuleOptions, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, parse_study
-from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.model import AnchorProbe
 from tests.analysis.made import summary_of
 
 ANCHORS = ("low1", "low2", "low3")

@@ -39,7 +39,7 @@ from heartfelt.collect.errors import StudyBusy, StudyFull, TrialClosed
 from heartfelt.collect.session import answers, participants, steps, transaction
 from heartfelt.collect.session.answers import played
 from heartfelt.errors import InputError
-from heartfelt.study.probe import AttentionProbe, RepeatProbe
+from heartfelt.study.model import AttentionProbe, RepeatProbe
 from tests.collect.people import Clock, Person, loads
 from tests.web.studies import write_study
 

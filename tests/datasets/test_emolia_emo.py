@@ -16,7 +16,7 @@ from heartfelt.datasets.emolia.formats import EMO, TASK_TYPES, EmoliaDim, Emolia
 from heartfelt.datasets.emolia.reader import SUPERSEDED, UNANSWERED
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
-from heartfelt.study.question import readable
+from heartfelt.study.model import readable
 from heartfelt.study.recipes import recipe_study
 
 FORMAT = EmoliaEmo()

@@ -13,7 +13,7 @@ from heartfelt.datasets.musiceval.reader import MusicEvalFormat
 from heartfelt.datasets.musiceval.writer import unquoted
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe
 from heartfelt.study.recipes import recipe_study
 
 CLIP = "audiomos2025-track1-{}.wav".format

@@ -28,7 +28,7 @@ from heartfelt.formats.columns import (
 from heartfelt.formats.delimited import line_ends, read_delimited, with_line_ends
 from heartfelt.formats.described import parse_scale
 from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick, pick_optional
-from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
 
 

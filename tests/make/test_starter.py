@@ -27,7 +27,7 @@ from heartfelt.make.starter.clips import Clip, SmallClips
 from heartfelt.make.starter.sketch import STARTERS
 from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
-from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.model import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 
 ALL = sorted(RECIPES)

@@ -18,7 +18,7 @@ from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import AnyScale, Categories, Points
 from heartfelt.study.study import Intent
 

@@ -24,10 +24,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
+from heartfelt.stats.categories import answer_codes
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import yardsticks
@@ -120,7 +120,10 @@ def _ratings(rater: Ids | Ratings, item: Ids, value: Values, metric: Metric) -> 
         if metric in CATEGORY_METRICS:
             return replace(rater, value=code(rater.value).codes.astype(np.float64), _shared={}), None
         return rater, None
-    numbers = _category_codes(value) if metric in CATEGORY_METRICS else value
+    numbers = value
+    if metric in CATEGORY_METRICS:
+        codes, _ = answer_codes(as_array(value))
+        numbers = np.where(codes < 0, np.nan, codes)
     d = as_ratings(rater, item, numbers)
     return d, np.isfinite(np.asarray(numbers, dtype=np.float64)) if d.left_out else None
 
@@ -244,19 +247,6 @@ _LOGIT: _Scale = (
 _SCALES: dict[str, _Scale] = {
     "correlation": _FISHER, "rmse": _LOG, "mae": _LOG, **dict.fromkeys(CATEGORY_METRICS, _LOGIT),
 }  # fmt: skip
-
-
-def _category_codes(value: Values) -> npt.NDArray[np.float64]:
-    """Categories as numbers, missing ones as NaN."""
-    array = as_array(value)
-    if array.dtype == object:
-        gone = np.array([x is None or (isinstance(x, float) and not np.isfinite(x)) for x in array.tolist()])
-    else:
-        gone = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.size)
-    gone = gone.astype(np.bool_)
-    out = np.full(array.size, np.nan)
-    out[~gone] = code(array[~gone]).codes
-    return out
 
 
 def _of_items(given: Any, d: Ratings, used: Keep | None, what: str) -> Codes:

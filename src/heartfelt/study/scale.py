@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -307,18 +307,9 @@ class Tags(Scale):
         return None, self.separator.join(names)
 
 
-SCALES: Registry[type[Scale]] = Registry("scale")
-for _name, _scale in (
-    ("points", Points),
-    ("numeric", Numeric),
-    ("ordered", Ordered),
-    ("categories", Categories),
-    ("yes-no", YesNo),
-    ("text", FreeText),
-    ("tags", Tags),
-):
-    SCALES.add(_name, _scale)
-
 AnyScale: TypeAlias = Annotated[
     Points | Numeric | Ordered | Categories | YesNo | FreeText | Tags, Field(discriminator="type")
 ]
+SCALES: Registry[type[Scale]] = Registry("scale")
+for _scale in get_args(get_args(AnyScale)[0]):
+    SCALES.add(get_args(_scale.model_fields["type"].annotation)[0], _scale)

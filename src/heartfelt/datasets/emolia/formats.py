@@ -49,8 +49,7 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Intent, Question, Study
-from heartfelt.study.model import say
-from heartfelt.study.question import readable
+from heartfelt.study.model import readable, say
 from heartfelt.study.recipes import recipe_study
 
 AFFIRMATIVE = "affirmative"

@@ -36,7 +36,7 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Prompt, Study, System
-from heartfelt.study.probe import AnchorProbe, Probe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, Probe, RepeatProbe
 from heartfelt.study.recipes import recipe_study
 
 QUESTIONS = {"overall": "impression", "textual": "alignment"}

@@ -29,7 +29,7 @@ from heartfelt.report.palette import SHAPES, SOFT, colour
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.wording import interval, number, spaced
 
 MOST_POINTS = 4000

@@ -33,7 +33,7 @@ from heartfelt.screening.norm import Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe
 from heartfelt.wording import number, p_value
 
 NO_LIMITS = "the anchors have no limits"
@@ -225,12 +225,12 @@ def _repeat_measure(view: RatingsView, pairs: Repeats) -> Measure:
 
 
 def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    from scipy.stats import binom
-
     if view.heard is None:
         return "how much of each clip was heard was not recorded"
     if view.study.design.listening == "free":
         return "the study lets raters answer without listening"
+    from scipy.stats import binom
+
     short, n = short_trials(view, view.heard, options.number("enough"))
     at_most = options.number("at_most")
     enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
