@@ -228,9 +228,7 @@ def _nothing(data: ModelData, method: str, why: str) -> AnovaResult:
 def share_bounds(
     f: float, df: float, df_residual: float, rows: int, confidence: float
 ) -> tuple[float, float] | None:
-    """Bounds of the share of variance behind an F statistic, or None where the distribution cannot be
-    inverted.
-    """
+    """Bounds of the share of variance behind an F statistic, or None where the distribution cannot be inverted."""
     tail = (1 - confidence) / 2
     ends = []
     for below in (1 - tail, tail):
@@ -242,9 +240,7 @@ def share_bounds(
 
 
 def _noncentrality(f: float, df: float, df_residual: float, below: float) -> float | None:
-    """The noncentrality under which F lies below ``f`` with chance ``below``; 0 if even the central one is
-    less.
-    """
+    """The noncentrality under which F lies below ``f`` with chance ``below``; 0 if even the central one is less."""
     from scipy.special import fdtr, ncfdtr
 
     if float(fdtr(df, df_residual, f)) <= below:

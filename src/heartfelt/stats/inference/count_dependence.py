@@ -79,9 +79,7 @@ def count_dependence(
     nominal: bool = False,
     confidence: float = 0.95,
 ) -> CountDependence:
-    """Test single ratings, one row each; ``rater`` is None where raters are unknown, ``cell`` is what items
-    share.
-    """
+    """Test single ratings, one row each; ``rater`` is None where raters are unknown, ``cell`` is what items share."""
     values = as_floats(value, "value")
     items = code(as_array(item)).codes
     counts = np.bincount(items).astype(np.float64)

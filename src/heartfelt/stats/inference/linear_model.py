@@ -58,9 +58,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
-    """Usable rows: outcome, factors, centred covariates, the terms in order and how many rows were left
-    out.
-    """
+    """Usable rows: outcome, factors, centred covariates, the terms in order and how many rows were left out."""
 
     outcome: Floats
     factors: dict[str, Factor]
@@ -287,9 +285,7 @@ def _triangle(
     sums: tuple[float, float],
     coding: Coding,
 ) -> Reduced:
-    """Stack weighted rows block by block; ``within`` is the covariates' and the outcome's spread inside
-    cells.
-    """
+    """Stack weighted rows block by block; ``within`` is the covariates' and the outcome's spread inside cells."""
     ends = np.cumsum([0, 1, *(width(term, data) for term in data.terms)])
     total_width = int(ends[-1]) + 1
     triangle = np.zeros((0, total_width)) if within is None else _within_rows(within, data, ends)
@@ -323,9 +319,7 @@ def _rows(data: ModelData, rows: slice) -> ModelData:
 
 
 def basis(columns: Floats, beyond: Floats | None = None) -> Floats:
-    """An orthonormal basis of what ``columns`` span, or of what they add to the span of the basis
-    ``beyond``.
-    """
+    """An orthonormal basis of what ``columns`` span, or of what they add to the span of the basis ``beyond``."""
     from scipy.linalg import qr
 
     lengths = np.sqrt(np.sum(columns * columns, axis=0))

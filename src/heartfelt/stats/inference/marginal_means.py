@@ -52,9 +52,7 @@ def marginal_means(
     covariates: Mapping[str, Column] | None = None,
     confidence: float = 0.95,
 ) -> MarginalMeans:
-    """Adjusted means of the factor ``of`` in a linear model, and all their differences by Tukey and Kramer's
-    test.
-    """
+    """Adjusted means of the factor ``of`` in a linear model, and all their differences by Tukey and Kramer's test."""
     _bounds.check_confidence(confidence)
     if of not in factors:
         raise InputError(f"'{of}' is not a factor of the model.", suggestion(of, list(factors)))
@@ -126,9 +124,7 @@ class _Fit:
         return Estimate(value, method=method, counts={"rows": rows}, why_no_interval=self.why or None), factor
 
     def _weights(self, place: int, intercept: float) -> Floats:
-        """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to
-        zero.
-        """
+        """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to zero."""
         out = np.zeros(self.lengths.size)
         out[0] = intercept
         out[self.span] = self.contrasts[place]

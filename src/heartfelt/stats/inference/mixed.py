@@ -83,9 +83,7 @@ class MixedEffect:
 
 @dataclass(frozen=True, slots=True)
 class MixedResult:
-    """A fitted model. ``variances`` holds each random factor's and ``residual``; the headline is the
-    intercept.
-    """
+    """A fitted model. ``variances`` holds each random factor's and ``residual``; the headline is the intercept."""
 
     coefficients: tuple[Coefficient, ...]
     effects: tuple[MixedEffect, ...]

@@ -148,9 +148,7 @@ def permutation_correlation(
     resamples: int = 9999,
     seed: int = 0,
 ) -> PermutationTest:
-    """Test whether two columns are correlated, by shuffling one against the other (``within`` blocks, if
-    given).
-    """
+    """Test whether two columns are correlated, by shuffling one against the other (``within`` blocks, if given)."""
     _check(kind, ("pearson", "spearman", "kendall"), alternative, resamples, 0.95)
     data = pairs(x, y)
     estimate = metric_estimate(kind, x, y)

@@ -1,5 +1,4 @@
-"""How far ratings can be trusted: variance components, intraclass correlations, split halves, raters
-needed."""
+"""How far ratings can be trusted: variance components, intraclass correlations, split halves, raters needed."""
 
 from heartfelt.stats.reliability.components import VarianceComponents, variance_components
 from heartfelt.stats.reliability.icc import Icc, icc

@@ -127,9 +127,7 @@ def variance_components(
 
 
 def _mean(fit: CrossedFit, d: Ratings, confidence: float) -> Estimate:
-    """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of
-    freedom.
-    """
+    """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of freedom."""
     mean, variance = float(fit.fit.step.fixed[0]), float(fit.fit.step.fixed_covariance[0, 0])
     half = half_width(variance, min(len(d.items), len(d.raters)) - 1, confidence)
     plain = Estimate(mean, method="generalised least squares", counts=fit.counts)

@@ -244,9 +244,7 @@ def one_way(d: Ratings) -> OneWay:
 
 
 def two_way(d: Ratings, table: OneWay) -> TwoWay:
-    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way
-    table.
-    """
+    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way table."""
     n, k = len(d.items), len(d.raters)
     within = table.within * table.df_within
     total = table.between * table.df_between + within
@@ -257,9 +255,7 @@ def two_way(d: Ratings, table: OneWay) -> TwoWay:
 
 
 def _product(a: Floats | Ints, b: Floats | Ints) -> float:
-    """Inner product without BLAS, whose threads cost more than the sum; pairwise, so long sums keep their
-    digits.
-    """
+    """Inner product without BLAS, whose threads cost more than the sum; pairwise, so long sums keep their digits."""
     return float((a * b).sum())
 
 

@@ -85,9 +85,7 @@ def gain_variance(d: Ratings) -> float:
 def number_ceiling(
     d: Ratings, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
 ) -> Estimate:
-    """Best expected correlation or error against mean labels, overall or (``cells``, one per item) within
-    cells.
-    """
+    """Best expected correlation or error against mean labels, overall or (``cells``, one per item) within cells."""
     method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
     agreed = perfect_agreement(d, confidence)
     fit = None if agreed else fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
@@ -126,9 +124,7 @@ def number_ceiling(
 
 
 def _log_noise(sums: Sums, metric: NumberMetric, share: float, overall: bool) -> Floats:
-    """Log noise of labels, or log ratio of the labels' mean square to it; ``share`` of raters' levels is
-    noise.
-    """
+    """Log noise of labels, or log ratio of the labels' mean square to it; ``share`` of raters' levels is noise."""
     ratings, items = sums[:, 0], sums[:, 1]
     within_items = (sums[:, 3] - sums[:, 4]) / np.maximum(ratings - items, 1.0)
     noise = within_items
@@ -238,9 +234,7 @@ def ceiling_from_means(
 
 
 def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, Floats]:
-    """The variance of the means over the mean noise, or the error that the noise makes: with all items, and
-    without each.
-    """
+    """The variance of the means over the mean noise, or the error that the noise makes: with all items, and without each."""
     size = float(y.size)
     each = np.sqrt(2.0 / np.pi * noise) if metric == "mae" else noise
     total = float(each.sum())
