@@ -11,7 +11,6 @@ study of a hundred is any of them significant.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import polars as pl
 
@@ -119,7 +118,7 @@ def _count_tests(material: Material) -> dict[str, CountTests]:
     for question in material.questions:
         mine = material.answers.filter(pl.col("question") == question.id)
         if mine.height:
-            made = attempt(partial(_tested, question, mine, facts))
+            made = attempt(_tested, question, mine, facts)
             names.append(question.id)
             if isinstance(made, Failed):
                 tests += [CountTest(None, None, False, why_missing=made.why)] * 2

@@ -44,7 +44,6 @@ from heartfelt.analysis.two_way import (
     Changes,
     Matrix,
     Stimuli,
-    error_of,
     estimate,
     mean_changes,
     p_value,
@@ -242,15 +241,15 @@ def _slope(score: StimulusScores, chosen: Bools, name: str) -> Slope:
         gone = Estimate.missing(line, SLOPE)
         return Slope(name, score.question.id, gone, gone, None, None, None, others)
     slope, intercept = line
-    error, shrinkage = error_of(slope), 1 - slope.value
+    shrinkage = 1 - slope.value
     return Slope(
         name,
         score.question.id,
         estimate(slope, SLOPE),
         estimate(intercept, "intercept of the same line"),
         intercept.value / shrinkage if abs(shrinkage) > 1e-6 else None,
-        None if isinstance(error, str) else p_value(slope.value, error),
-        None if isinstance(error, str) else p_value(slope.value - 1, error),
+        p_value(slope),
+        p_value(slope, null=1.0),
         others,
     )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -59,7 +58,7 @@ def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[s
             out[question.id] = Reliability(*head, gone, Ceilings(gone))
         else:
             votes = question.id not in crowded
-            made = attempt(partial(question_reliability, question, seed, brief=brief, votes=votes))
+            made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
             out[question.id] = _nothing(made.why) if isinstance(made, Failed) else made
     return out
 

@@ -38,17 +38,17 @@ MOST_NAMED = 4
 
 def verdict(summary: Summary) -> Verdict:
     """What these ratings let one conclude, and what they do not."""
+
+    def written(what: str, sentences: Callable[[Summary], Iterable[str]]) -> tuple[str, ...]:
+        made = attempt(lambda: tuple(sentences(summary)))
+        return (f"The verdict on {what} is missing: {made.why}.",) if isinstance(made, Failed) else made
+
     return Verdict(
-        " ".join(_written("the bottom line", lambda: [bottom_line(summary)])),
-        _written("the systems", lambda: verdict_systems.sentences(summary)),
-        _written("the reliability", lambda: reliability_sentences(summary)),
-        _written("the raters", lambda: verdict_raters.sentences(summary)),
+        " ".join(written("the bottom line", lambda of: [bottom_line(of)])),
+        written("the systems", verdict_systems.sentences),
+        written("the reliability", reliability_sentences),
+        written("the raters", verdict_raters.sentences),
     )
-
-
-def _written(what: str, sentences: Callable[[], Iterable[str]]) -> tuple[str, ...]:
-    made = attempt(lambda: tuple(sentences()))
-    return (f"The verdict on {what} is missing: {made.why}.",) if isinstance(made, Failed) else made
 
 
 def bottom_line(summary: Summary) -> str:
