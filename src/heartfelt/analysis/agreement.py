@@ -87,6 +87,10 @@ def _full(question: QuestionData, material: Material) -> Agreement:
     return made
 
 
+def _nothing(question: QuestionData) -> Estimate:
+    return Estimate.missing(question.why_no_raters or question.why_empty)
+
+
 def _brief(question: QuestionData) -> Agreement:
     if not question.ratings.height:
         gone = _nothing(question)
@@ -95,10 +99,6 @@ def _brief(question: QuestionData) -> Agreement:
     return Agreement(
         fleiss_kappa(*triples), exact_agreement(*triples).unanimous, leave_one_out(*triples).accuracy
     )
-
-
-def _nothing(question: QuestionData) -> Estimate:
-    return Estimate.missing(question.why_no_raters or question.why_empty)
 
 
 def _suite(

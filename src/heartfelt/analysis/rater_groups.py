@@ -121,12 +121,14 @@ def rater_groups(material: Material, grouping: Grouping | None, seed: int) -> Ra
     """Reliability and means of every group under every question, and all differences between groups."""
     if grouping is None:
         return None
+    group = pl.col("rater").replace_strict(dict(grouping.of_rater), default=None, return_dtype=pl.String)
     rows: list[GroupFigures] = []
     differences: list[GroupDifference] = []
     for question in material.questions:
         if not question.ratings.height:
             continue
-        parts = _split(question, grouping)
+        own = question.ratings.filter("known")
+        parts = {name: own.filter(group == name) for name in grouping.names}
         for name in grouping.names:
             made = attempt(_figures, question, name, parts[name], seed)
             rows.append(_no_figures(question, name, made.why) if isinstance(made, Failed) else made)
@@ -145,13 +147,6 @@ def rater_groups(material: Material, grouping: Grouping | None, seed: int) -> Ra
         tuple(rows),
         tuple(differences),
     )
-
-
-def _split(question: QuestionData, grouping: Grouping) -> dict[str, pl.DataFrame]:
-    """Each group's ratings of a question."""
-    group = pl.col("rater").replace_strict(dict(grouping.of_rater), default=None, return_dtype=pl.String)
-    own = question.ratings.filter("known")
-    return {name: own.filter(group == name) for name in grouping.names}
 
 
 def _why_too_few(ratings: pl.DataFrame) -> str | None:
