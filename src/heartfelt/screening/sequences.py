@@ -70,15 +70,18 @@ def comparable_sequences(view: RatingsView) -> Sequences | str:
     blocks = [block for block, columns in zip(long, made, strict=True) if columns is not None]
     if len(blocks) < 2:
         return "fewer than two raters gave answers that vary"
-    raw = [columns[1] for columns in made if columns is not None]
-    lengths = [len(rows) for rows in raw]
+    varying = [columns for columns in made if columns is not None]
+    answers, raw, residual = np.concatenate(varying, axis=1)
+    lengths = [columns.shape[1] for columns in varying]
     return Sequences(
         np.array([block.rater for block in blocks]),
         np.concatenate([[0], np.cumsum(lengths)]),
-        *np.concatenate([columns for columns in made if columns is not None], axis=1),
+        answers,
+        raw,
+        residual,
         np.concatenate([block.stimulus for block in blocks]),
         np.concatenate([np.arange(n) for n in lengths]),
-        np.stack([_covariance(rows) for rows in raw]),
+        np.stack([_covariance(columns[1]) for columns in varying]),
         shared,
         shared_order(blocks),
     )

@@ -197,11 +197,10 @@ class RatingsView:
 
 def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Concatenate[RatingsView, P], T]:
     """Compute something of a view once for each set of arguments, which their representations tell apart."""
-
     parameters = signature(compute)
 
     @wraps(compute)
-    def once(view: RatingsView, *args: P.args, **named: P.kwargs) -> T:
+    def once(view: RatingsView, /, *args: P.args, **named: P.kwargs) -> T:
         given = parameters.bind(view, *args, **named)
         given.apply_defaults()
         key = f"{compute.__qualname__}{given.args[1:]}"

@@ -154,11 +154,12 @@ def _spread(view: RatingsView, options: RuleOptions) -> Sequence[Verdicts] | str
 
 def _keep_careless(verdicts: Verdicts, empty: Bools, constant: Bools, unknown: Reasons) -> None:
     """Keep the flags of raters whose answers are likely to carry no information; the others use the scale narrowly."""
-    low = np.asarray(verdicts.flagged)
-    follows = low & ~empty[verdicts.rater]
+    low, rater = np.asarray(verdicts.flagged), verdicts.rater
+    assert rater is not None
     assert verdicts.why is not None
+    follows = low & ~empty[rater]
     for row in np.flatnonzero(low).tolist():
-        reason = None if constant[verdicts.rater[row]] else unknown[verdicts.rater[row]]
+        reason = None if constant[rater[row]] else unknown[rater[row]]
         if reason is not None:
             verdicts.why[row] = UNKNOWN + reason
     plain = verdicts.words
