@@ -225,12 +225,12 @@ def _repeat_measure(view: RatingsView, pairs: Repeats) -> Measure:
 
 
 def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    from scipy.stats import binom
-
     if view.heard is None:
         return "how much of each clip was heard was not recorded"
     if view.study.design.listening == "free":
         return "the study lets raters answer without listening"
+    from scipy.stats import binom
+
     short, n = short_trials(view, view.heard, options.number("enough"))
     at_most = options.number("at_most")
     enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
