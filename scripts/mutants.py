@@ -76,6 +76,8 @@ CORE: tuple[Core, ...] = (
     Core("labels/labels.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
     Core("scoring/compare.py", ("tests/scoring/test_compare_exact.py", "tests/scoring/test_compare.py")),
     Core("collect/assign/*.py", ("tests/collect/test_bounds.py", "tests/collect/test_assignment.py")),
+    Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
+    Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
     Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
     Core("web/security/*.py", ("tests/web/security",)),
 )
