@@ -75,6 +75,21 @@ def t_quantile(confidence: float, df: float) -> float:
     return float(stdtrit(df, 0.5 + check_confidence(confidence) / 2))
 
 
+def with_t(plain: Estimate, error: float, df: float, interval: str, confidence: float) -> Estimate:
+    """The estimate with Student's t interval about its value."""
+    value, half = float(plain), t_quantile(confidence, df) * error
+    return plain.with_interval(value - half, value + half, interval, confidence)
+
+
+def clopper_pearson(hits: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Exact bounds of shares, with a chance of ``tail`` beyond each."""
+    from scipy.special import betaincinv
+
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), trials - hits + 1, tail), 0.0)
+    high = np.where(hits < trials, betaincinv(hits + 1, np.maximum(trials - hits, 1), 1 - tail), 1.0)
+    return low, high
+
+
 def wilson(successes: float, trials: float, confidence: float) -> Bounds:
     """Wilson's score interval of a proportion."""
     return score_interval(successes / trials, trials, normal_quantile(confidence))

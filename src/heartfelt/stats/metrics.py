@@ -104,22 +104,19 @@ def _at_least(least: int) -> Callable[[Pairs], str | None]:
     return check
 
 
-def no_variation(data: Pairs) -> str | None:
-    """Why a correlation of these rows does not exist."""
-    few = _at_least(3)(data)
-    if few:
-        return few
-    for name, column in (("first", data.x), ("second", data.y)):
-        if is_constant(column):
-            return f"the {name} column does not vary"
-    return None
+def _no_variation(least: int) -> Callable[[Pairs], str | None]:
+    """Why an association of these rows does not exist: too few of them, or a side that does not vary."""
 
+    def check(data: Pairs) -> str | None:
+        few = _at_least(least)(data)
+        if few:
+            return few
+        constant = [name for name, column in (("first", data.x), ("second", data.y)) if is_constant(column)]
+        if len(constant) == 2:
+            return "neither column varies"
+        return f"the {constant[0]} column does not vary" if constant else None
 
-def _both_constant(data: Pairs) -> str | None:
-    few = _at_least(2)(data)
-    if few is None and is_constant(data.x) and is_constant(data.y):
-        return "neither column varies"
-    return few
+    return check
 
 
 def _one_class(data: Pairs) -> str | None:
@@ -387,19 +384,20 @@ def _average_precision_influence(data: Pairs) -> Floats:
     return np.asarray(pull * data.n / positives)
 
 
-_CONCORDANCE = (_ccc_kernel, _ccc_influence, _both_constant)
+_CORRELATED = _no_variation(3)
+_CONCORDANCE = (_ccc_kernel, _ccc_influence, _no_variation(2))
 _SQUARED = (_loss_kernel(squared_error), _loss_influence(squared_error), _at_least(2))
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("pearson", "Pearson r", "numbers", "fisher", _pearson_kernel, _pearson_influence, no_variation),
+        Metric("pearson", "Pearson r", "numbers", "fisher", _pearson_kernel, _pearson_influence, _CORRELATED),
         Metric(
             "spearman", "Spearman rho", "numbers", "fisher",
-            _rank_kernel("spearman"), _spearman_influence, no_variation,
+            _rank_kernel("spearman"), _spearman_influence, _CORRELATED,
         ),
         Metric(
             "kendall", "Kendall tau-b", "numbers", "fisher",
-            _rank_kernel("kendall"), _kendall_influence, no_variation,
+            _rank_kernel("kendall"), _kendall_influence, _CORRELATED,
         ),
         Metric("ccc", "Lin's concordance correlation", "numbers", "fisher", *_CONCORDANCE),
         Metric("quadratic_kappa", "quadratic-weighted kappa", "numbers", "fisher", *_CONCORDANCE),
