@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.representation import ShortRepr
+from heartfelt.stats._bounds import clopper_pearson
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 
@@ -174,19 +175,14 @@ class Consensus(ShortRepr):
         Exact (Clopper & Pearson) for all categories at once (Bonferroni), since the category was chosen for having
         the most votes: its share among few votes is more often too high than too low.
         """
-        from scipy.special import betaincinv
-
         none = np.full(self.counts.size, np.nan)
         if self.confusion is not None:
             return none, none.copy()
         n = self.counts.astype(np.float64)
-        votes = np.rint(self.shares * n)
         several = len(self.categories)
         tail = (1.0 - confidence) / 2 / (several if several > 2 else 1)
-        low = np.where(votes > 0, betaincinv(np.maximum(votes, 1), n - votes + 1, tail), 0.0)
-        high = np.where(votes < n, betaincinv(votes + 1, np.maximum(n - votes, 1), 1 - tail), 1.0)
-        rated = n > 0
-        return np.where(rated, low, np.nan), np.where(rated, high, np.nan)
+        low, high = clopper_pearson(np.rint(self.shares * n), n, tail)
+        return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects for strict JSON: one row per item and per rater."""

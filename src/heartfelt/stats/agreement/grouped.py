@@ -95,6 +95,7 @@ def grouped(
 ) -> Grouped:
     """Read parallel columns; ``numbers`` or categories; ``by_rater`` orders raters within each item."""
     from heartfelt.stats import _kernels_agreement as kernels
+    from heartfelt.stats._kernels_reliability import group
 
     value_column = plain(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
@@ -125,7 +126,7 @@ def grouped(
         coded, item_codes = coded[: present.size][present], item_codes[present]
         rater_codes = rater_codes if rater is None else rater_codes[present]
     if by_rater:
-        _, order = kernels.order_by(rater_codes, len(names))
+        _, order = group(rater_codes, len(names))
         rater_codes, item_codes, coded = rater_codes[order], item_codes[order], coded[order]
     start, who, what = kernels.group(item_codes, len(items.names), rater_codes, coded)
     if who.size:

@@ -120,7 +120,10 @@ def anova(
     model = linear_model.reduced(data)
     residual, rank = linear_model.residual(model, data.terms)
     squares, notes = _squares(model, data, type)
-    frame = _frame(data, model.total, residual, rank, squares, confidence)
+    df = data.rows - rank
+    untested = linear_model.why_no_test(residual, df, model.total)
+    table = residual + sum(square for square, _, _ in squares if square is not None)
+    frame = _Frame(residual, df, model.total, table, data.counts, untested, confidence)
     rows = tuple(_row(term.name, *square, frame) for term, square in zip(data.terms, squares, strict=True))
     return AnovaResult(
         rows, frame.residual_df, residual, model.total, _r_squared(frame, rank - 1), method, tuple(notes)
@@ -163,15 +166,6 @@ def _squares(
     return out, notes
 
 
-def _frame(
-    data: ModelData, total: float, residual: float, rank: int, squares: list[Squares], confidence: float
-) -> _Frame:
-    df = data.rows - rank
-    why = linear_model.why_no_test(residual, df, total)
-    table = residual + sum(square for square, _, _ in squares if square is not None)
-    return _Frame(residual, df, total, table, data.counts, why, confidence)
-
-
 def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Frame) -> AnovaRow:
     from scipy.special import fdtrc
 
@@ -212,9 +206,7 @@ def _share_interval(share: Estimate, f: float, df: int, frame: _Frame) -> Estima
 def _r_squared(frame: _Frame, df: int) -> Estimate:
     share = Estimate(max(1 - frame.residual / frame.total, 0.0), method="R squared", counts=frame.counts)
     if frame.why_no_test or df == 0:
-        return _bounds.bounded(
-            share, None, "", frame.confidence, frame.why_no_test or "no effect has a column"
-        )
+        return share.without_interval(frame.why_no_test or "no effect has a column")
     f = (frame.total - frame.residual) / df / (frame.residual / frame.residual_df)
     return _share_interval(share, max(f, 0.0), df, frame)
 

@@ -135,9 +135,8 @@ class _Fit:
         plain, factor = self._combination(self._weights(place, 1.0), MEAN, int(self.sizes[place]))
         if plain.value is None or self.mean_square is None:
             return plain
-        confidence = self.compare.confidence
-        half = _bounds.t_quantile(confidence, self.free) * math.sqrt(self.mean_square * factor)
-        return plain.with_interval(plain.value - half, plain.value + half, "Student's t", confidence)
+        error = math.sqrt(self.mean_square * factor)
+        return _bounds.with_t(plain, error, self.free, "Student's t", self.compare.confidence)
 
     def pair(self, i: int, j: int) -> Pair:
         """The difference of two levels."""

@@ -6,11 +6,6 @@ from heartfelt.stats.reliability.spearman_brown import raters_needed, reliabilit
 from heartfelt.stats.reliability.split_half import split_half
 
 __all__ = [
-    "Icc",
-    "VarianceComponents",
-    "icc",
-    "raters_needed",
-    "reliability_with",
-    "split_half",
+    "Icc", "VarianceComponents", "icc", "raters_needed", "reliability_with", "split_half",
     "variance_components",
-]
+]  # fmt: skip
