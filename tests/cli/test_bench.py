@@ -9,10 +9,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import typer
 
 from heartfelt import __version__
-from heartfelt.cli import bench, main
+from heartfelt.cli import main
 from heartfelt.labels import freeze
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import dim, emo
@@ -21,10 +20,7 @@ from tests.scoring import made
 
 @pytest.fixture(autouse=True)
 def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An application of these commands, and a cache of its own."""
-    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    bench.add_to(app)
-    monkeypatch.setattr("heartfelt.cli.app.app", app)
+    """A cache of its own, and a wide terminal."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "160")
 

@@ -41,10 +41,6 @@ from tests.predictors.studies import snapshot, texts_case
 
 pytest.importorskip("uvicorn", exc_type=ImportError)
 
-COMMAND = (
-    "import typer\nfrom heartfelt.cli import predictor\napp = typer.Typer()\npredictor.add_to(app)\napp()"
-)
-
 
 @contextmanager
 def served(predictor: Predictor, **options: Any) -> Iterator[str]:

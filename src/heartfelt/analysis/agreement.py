@@ -18,8 +18,8 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.analysis.hits import chance_of_hits, confusion
 from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.quadrants import chance_of_hits, confusion
 from heartfelt.analysis.results import (
     Agreement,
     BreakdownRow,

@@ -90,17 +90,17 @@ def _page(trained: Trained, chart: Chart) -> Page:
         for score in trained.evaluation.rows
     ]
     heads = [
-        [name, head["head"], ", ".join(f"{part:g}" for part in head["setting"])]
-        for name, head in facts["chosen"].items()
+        [name, head.head, ", ".join(f"{part:g}" for part in head.setting)]
+        for name, head in facts.chosen.items()
     ]
     charts = {FIGURE: chart}
-    used = f"{facts['stimuli']:,} stimuli used, {facts['left_out']:,} with labels could not be used (ledger.csv)."
+    used = f"{facts.stimuli:,} stimuli used, {facts.left_out:,} with labels could not be used (ledger.csv)."
     sections = [
         Section(
             "scores",
             "How well it predicts",
             "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
-            + (facts.get("grouping") or {}).get("words", ""),
+            + (facts.grouping.words if facts.grouping else ""),
             joined(figure_block(FIGURE, charts), table("Scores", columns, lines)),
         ),
         Section(
@@ -113,8 +113,8 @@ def _page(trained: Trained, chart: Chart) -> Page:
         ),
     ]
     shown = [
-        ("study", str(facts["study"])),
-        ("raters kept", f"{facts['panel']['kept']} of {facts['panel']['raters']}"),
+        ("study", facts.study),
+        ("raters kept", f"{facts.panel['kept']} of {facts.panel['raters']}"),
     ]
     return Page(
         f"Evaluation: {trained.model.name}", "Predictions, not ratings.", sections, charts, facts=shown

@@ -50,10 +50,9 @@ def confusion(label: Column, predicted: Column) -> Confusion:
     """How often each label met each prediction, over the categories of both in sorted order."""
     data = categories(label, predicted)
     classes = len(data.names)
-    flat = np.bincount(data.label * classes + data.predicted, minlength=classes * classes)
+    flat = np.bincount(data.x * classes + data.y, minlength=classes * classes)
     matrix = tuple(tuple(int(v) for v in row) for row in flat.reshape(classes, classes))
-    left_out = int(data.used.size - data.label.size)
-    return Confusion(tuple(data.names), matrix, accuracy(label, predicted), left_out)
+    return Confusion(tuple(data.names), matrix, accuracy(label, predicted), data.left_out)
 
 
 def accuracy(label: Column, predicted: Column, *, confidence: float = 0.95) -> Estimate:

@@ -23,28 +23,25 @@ from typing import Any
 import numpy as np
 
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, as_flags, counted
+from heartfelt.stats._paired import Column, Pairs, Units, as_flags, units_of
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import (
-    EXACT_LIMIT,
-    FEW_UNITS,
-    LEAST_UNITS,
     Basis,
     Spread,
-    cluster_df,
-    cluster_sums,
+    degrees,
     full_value,
     leave_out,
     metric_spread,
-    unit_codes,
+    movement,
+    too_few,
 )
-from heartfelt.stats.metrics import METRICS, Metric, Rows, metric_called, rows, squared_error
-from heartfelt.stats.triples import Floats, Ints, as_array
+from heartfelt.stats.metrics import METRICS, Metric, metric_called, rows, squared_error
+from heartfelt.stats.triples import as_array
 
 POWER = 0.8
 _PERFECT = 1 - 1e-14
 _AT_ITS_BOUND = "the value is at its bound, where the delta method has no error"
-Analytic = Callable[[Rows, float, float], tuple[_bounds.Bounds | None, str, str]]
+Analytic = Callable[[Pairs, float, float], tuple[_bounds.Bounds | None, str, str]]
 """From rows, value and confidence to bounds, the interval's name, and why there is none."""
 
 
@@ -67,9 +64,9 @@ def metric_estimate(
     if metric == "balanced_accuracy":
         counts["classes"] = int(np.unique(data.x).size)
     if metric == "macro_f1":
-        counts["classes"] = data.classes
+        counts["classes"] = len(data.names)
     if metric not in _ANALYTIC:
-        spread = metric_spread(Basis(chosen, data), None, data.n)
+        spread = metric_spread(Basis(chosen, data), Units(data.n))
         return spread.estimate(Estimate(spread.value, method=chosen.title, counts=counts), confidence)
     value = chosen.value(data)
     bounds, name, why_not = _ANALYTIC[metric](data, value, _bounds.check_confidence(confidence))
@@ -79,7 +76,7 @@ def metric_estimate(
 
 
 def _fisher(name: str, factor: Callable[[float], float]) -> Analytic:
-    def interval(data: Rows, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+    def interval(data: Pairs, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
         if data.n < 4:
             return None, name, "three pairs leave Fisher's z no error"
         if abs(value) >= _PERFECT:
@@ -89,16 +86,16 @@ def _fisher(name: str, factor: Callable[[float], float]) -> Analytic:
     return interval
 
 
-def _wilson(of: Callable[[Rows], tuple[int, int]]) -> Analytic:
+def _wilson(of: Callable[[Pairs], tuple[int, int]]) -> Analytic:
     return lambda data, _, confidence: (_bounds.wilson(*of(data), confidence), "Wilson", "")
 
 
-def _hits(data: Rows) -> int:
+def _hits(data: Pairs) -> int:
     """Positive labels that were predicted positive."""
     return int(np.sum(data.x & data.y))
 
 
-def _mover(data: Rows, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
+def _mover(data: Pairs, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
     totals = np.bincount(data.x)
     hits = np.bincount(data.x[data.x == data.y], minlength=totals.size)[totals > 0]
     totals = totals[totals > 0]
@@ -107,18 +104,18 @@ def _mover(data: Rows, _: float, confidence: float) -> tuple[_bounds.Bounds, str
     return bounds, "Wilson per class, combined by MOVER", ""
 
 
-def _jaccard(data: Rows, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
+def _jaccard(data: Pairs, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
     low, high = _bounds.wilson(_hits(data), int(np.sum(data.x | data.y)), confidence)
     return (2 * low / (1 + low), 2 * high / (1 + high)), "Wilson on the Jaccard share, transformed", ""
 
 
-def _delta(data: Rows, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+def _delta(data: Pairs, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
     error = _bounds.influence_error(METRICS["macro_f1"].influence(data))
     bounds = _bounds.delta(value, error, confidence, "logit")
     return bounds, "delta method, logit scale", _AT_ITS_BOUND
 
 
-def _delong(data: Rows, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+def _delong(data: Pairs, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
     """From the variances of the placements within each class."""
     influence, variance = METRICS["auroc"].influence(data), 0.0
     for side in (data.x, ~data.x):
@@ -129,7 +126,7 @@ def _delong(data: Rows, value: float, confidence: float) -> tuple[_bounds.Bounds
     return bounds, "DeLong, logit scale", "the classes do not overlap"
 
 
-def _student(data: Rows, _: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+def _student(data: Pairs, _: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
     bounds = _bounds.t_mean(squared_error(data), confidence)
     clipped = None if bounds is None else (max(bounds[0], 0.0), min(bounds[1], 1.0))
     return clipped, "Student t on the squared errors", ""
@@ -157,7 +154,7 @@ class Difference:
     p: Estimate
     standard_error: float | None
     units: int
-    """Rows, or clusters: what was left out in turn."""
+    """Pairs, or clusters: what was left out in turn."""
     df: float | None = None
     spread: Spread | None = None
     metric: Metric | None = None
@@ -197,31 +194,30 @@ def metric_difference(
     """Compare two predictions against the same labels ``x``; rows that lack either are left out of both."""
     chosen = metric_called(metric)
     name, test = f"difference of {chosen.name}", f"p-value of the difference of {chosen.name}"
-    data, other, unit, units, counts = common_rows(chosen, x, first, second, group)
+    data, other, units, counts = common_rows(chosen, x, first, second, group)
     why = chosen.undefined(data) or chosen.undefined(other)
     if why:
         return Difference(Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0)
     value = full_value(chosen, data) - full_value(chosen, other)
-    spread = _spread(chosen, value, (data, other), unit, units)
+    spread = _spread(chosen, value, data, other, units)
     estimate = _in_range(spread.estimate(Estimate(value, method=name, counts=counts), confidence), chosen)
     p = spread.p(0.0)
     if p is None:
         missing = Estimate.missing(spread.why_none or "", test, counts)
-        return Difference(estimate, missing, None, units, None, spread, chosen)
+        return Difference(estimate, missing, None, units.count, None, spread, chosen)
     tested = Estimate(p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
-    return Difference(estimate, tested, spread.error, units, spread.df, spread, chosen)
+    return Difference(estimate, tested, spread.error, units.count, spread.df, spread, chosen)
 
 
 def common_rows(
     metric: Metric, x: Column, first: Column, second: Column, group: Column | None
-) -> tuple[Rows, Rows, Ints | None, int, dict[str, int]]:
-    """The rows that have both predictions, their units (see ``unit_codes``) and counts."""
+) -> tuple[Pairs, Pairs, Units, dict[str, int]]:
+    """The rows that have both predictions, their units and counts."""
     label, *sides = as_array(x), as_array(first), as_array(second)
     both = rows(metric, label, sides[0]).used & rows(metric, label, sides[1]).used
     data, other = (rows(metric, label[both], side[both]) for side in sides)
-    unit, units = unit_codes(replace(data, used=both), group)
-    counts = counted(data.n, int(both.size - data.n)) | ({"clusters": units} if unit is not None else {})
-    return data, other, unit, units, counts
+    units = units_of(both, group)
+    return data, other, units, replace(data, used=both).counts | units.counts
 
 
 def _in_range(estimate: Estimate, metric: Metric) -> Estimate:
@@ -232,31 +228,21 @@ def _in_range(estimate: Estimate, metric: Metric) -> Estimate:
     return replace(estimate, low=max(estimate.low, -most), high=min(estimate.high, most))
 
 
-def _spread(metric: Metric, value: float, both: tuple[Rows, Rows], unit: Ints | None, units: int) -> Spread:
-    what = "pair" if unit is None else "cluster"
-
-    def none(why: str) -> Spread:
-        return Spread(value, "identity", units, why_none=why)
-
-    if units < LEAST_UNITS:
-        return none(f"{units} {what}{'' if units == 1 else 's'}; at least {LEAST_UNITS} are needed")
-    exact = units <= FEW_UNITS or both[0].n * units <= EXACT_LIMIT
-    if exact:
-        first, second = (leave_out(metric, side, unit, units) for side in both)
-        moved: Floats = first - second - value
-        if not np.isfinite(moved).all():
-            return none(f"without one of the {what}s the metric is undefined")
-        error = math.sqrt((units - 1) / units * float(moved @ moved))
-    else:
-        pulls = metric.influence(both[0]) - metric.influence(both[1])
-        error = _bounds.influence_error(cluster_sums(pulls, unit, units))
-    if not error > 1e-12 * max(1.0, abs(value)):
-        same = (
-            "the two predictions do not differ"
-            if abs(value) < 1e-12
-            else f"every {what} shows the same difference"
-        )
-        return none(same)
-    df = units - 1.0 if unit is None else cluster_df(np.bincount(unit, minlength=units))
-    how = ("jackknife" if exact else "influence values") + (" over clusters" if unit is not None else "")
-    return Spread(value, "identity", units, error, df, how=how)
+def _spread(metric: Metric, value: float, data: Pairs, other: Pairs, units: Units) -> Spread:
+    why = too_few(units)
+    if why:
+        return Spread(value, "identity", units.count, why_none=why)
+    _, error, how = movement(
+        units,
+        data.n,
+        lambda: leave_out(metric, data, units) - leave_out(metric, other, units) - value,
+        lambda: metric.influence(data) - metric.influence(other),
+    )
+    if not math.isfinite(error):
+        why = f"without one of the {units.name}s the metric is undefined"
+    elif not error > 1e-12 * max(1.0, abs(value)):
+        same = abs(value) < 1e-12
+        why = "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
+    if why:
+        return Spread(value, "identity", units.count, why_none=why)
+    return Spread(value, "identity", units.count, error, degrees(units), how=how)

@@ -34,8 +34,7 @@ def create_app(
     from heartfelt.web.security.guard import Guard, RateLimit
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.study import background, routes
-    from heartfelt.web.study.figures import Figures
-    from heartfelt.web.study.views import CoverageView
+    from heartfelt.web.study.figures import CoverageView, Figures
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

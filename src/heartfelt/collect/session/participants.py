@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import math
 from collections.abc import Mapping
@@ -46,9 +45,7 @@ _PERSON_TABLES = ("consents", "participants")
 
 def person_hash(secret: bytes, *words: str) -> str:
     """What is stored of a recruiter's id: the same for the same id, and irreversible without the store's secret."""
-    return hmac.new(
-        secret, "\0".join(("person", *words)).encode("utf-8", "replace"), hashlib.sha256
-    ).hexdigest()
+    return hmac.digest(secret, "\0".join(("person", *words)).encode("utf-8", "replace"), "sha256").hex()
 
 
 def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
@@ -58,8 +55,7 @@ def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
 
 def arrive(work: Transaction, command: Arrive) -> Arrived:
     """Recognise the person, or admit them if there is a free place."""
-    context = work.context
-    person: str | None = None
+    context, person = work.context, None
     if command.recruiter == "link" and command.person not in context.invitations:
         raise UnknownRater("This invitation was not made for this study.", "Ask for a new link.")
     facts = {str(clean(key)): person_hash(context.secret, value) for key, value in command.facts.items()}
@@ -135,25 +131,18 @@ def _check_places(work: Transaction) -> None:
         raise StudyFull("This study has all the raters it needs.", closed, session_end(work, "full"))
 
 
-def current_step(work: Transaction, command: Next) -> Step:
-    """Where the rater is."""
-    if _has_declined(work, command.rater):
+def current_step(work: Transaction, command: Next | Consent) -> Step:
+    """Where the rater is; somebody who declined is no longer known, but is shown the same page again."""
+    if command.rater in work.context.declined and command.rater not in work.state.by_id:
         return session_end(work, "no-consent")
     return next_step(work, work.rater(command.rater))
 
 
-def _has_declined(work: Transaction, rater: str) -> bool:
-    return rater in work.context.declined and rater not in work.state.by_id
-
-
 def consent(work: Transaction, command: Consent) -> Step:
     """Agree or decline, once."""
-    if _has_declined(work, command.rater):
-        return session_end(work, "no-consent")
-    rater = work.rater(command.rater)
-    asked = work.context.material.study.consent
-    if asked is None or rater.consented is not None:
-        return next_step(work, rater)
+    rater, asked = work.state.by_id.get(command.rater), work.study.consent
+    if rater is None or asked is None or rater.consented is not None:
+        return current_step(work, command)
     agreed = bool(command.agreed)
     if not agreed and asked.required:
         _forget(work, rater, "declined")
@@ -162,38 +151,26 @@ def consent(work: Transaction, command: Consent) -> Step:
         if len(declined) > _REMEMBERED:
             del declined[next(iter(declined))]
         return session_end(work, "no-consent")
-    work.insert(
-        "consents",
-        rater=rater.number,
-        at=work.now,
-        agreed=agreed,
-        version=asked.version,
-        study_version=work.context.version,
-    )
+    version, study_version = asked.version, work.context.version
+    work.insert_about(rater, "consents", agreed=agreed, version=version, study_version=study_version)
     work.record("consented", rater.number, number=float(agreed))
     return next_step(work, rater)
 
 
 def _consent_given(work: Transaction, rater: Rater) -> bool:
-    return work.context.material.study.consent is None or rater.consented is not None
+    return work.study.consent is None or rater.consented is not None
 
 
 def demographics(work: Transaction, command: Demographics) -> Step:
     """Store the answers about the rater, once; a number below its minimum screens the rater out."""
-    rater = work.rater(command.rater)
-    asked = work.context.material.study.demographics
+    rater, asked = work.rater(command.rater), work.study.demographics
     if not asked or rater.demographics_done or not _consent_given(work, rater):
         return next_step(work, rater)
     answers = _check_demographics(asked, command.answers)
-    too_low = any(
-        fact.at_least is not None
-        and isinstance(answers.get(fact.id), float)
-        and answers[fact.id] < fact.at_least
-        for fact in asked
-    )
-    work.insert(
-        "demographics", rater=rater.number, at=work.now, answers=plain_json(answers), kept=not too_low
-    )
+    least = {fact.id: fact.at_least for fact in asked if fact.at_least is not None}
+    numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
+    too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
+    work.insert_about(rater, "demographics", answers=plain_json(answers), kept=not too_low)
     work.record("told", rater.number, number=float(not too_low))
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
 
@@ -252,11 +229,10 @@ def headphones(work: Transaction, command: Headphones) -> Step:
         )
     correct = sum(given == right for given, right in zip(command.given, command.right, strict=True))
     passed = correct >= probe.pass_at
-    work.insert(
+    work.insert_about(
+        rater,
         "headphones",
-        rater=rater.number,
         probe=probe.id,
-        at=work.now,
         given=plain_json(list(command.given)),
         expected=plain_json(list(command.right)),
         correct=correct,

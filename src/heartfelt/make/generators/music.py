@@ -129,13 +129,5 @@ class SynthMusic:
 
     def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
         """Render the clip that the prompt's coordinates ask for; its text is not read."""
-        samples = render_clip(
-            prompt.coordinate("valence"),
-            prompt.coordinate("arousal"),
-            system=prompt.system,
-            seconds=self.seconds,
-            rate=self.rate,
-            seed=seed,
-            name=prompt.stimulus,
-        )
+        samples = render_clip(**prompt.rendering(seed), seconds=self.seconds, rate=self.rate)
         return Audio(samples, self.rate)

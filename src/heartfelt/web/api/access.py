@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias, cast
 
+import polars as pl
 from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
@@ -49,6 +50,12 @@ def _study_url(request: Request) -> str:
     if options.public_url is not None:
         return options.public_url.rstrip("/")
     return f"{request.url.scheme}://{request.url.netloc}{options.prefix}"
+
+
+def with_media(collection: Collection, table: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table of stimuli, each with the id its media are served under."""
+    media = collection.media_ids()
+    return [row | {"media": media.get(row["stimulus"])} for row in table.iter_rows(named=True)]
 
 
 Requester: TypeAlias = Annotated[str, Depends(requester)]

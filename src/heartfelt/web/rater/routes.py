@@ -36,7 +36,7 @@ from heartfelt.collect.commands import (
 )
 from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.web.errors import Refused
-from heartfelt.web.rater.presentation import Blinding, language_of, step_json
+from heartfelt.web.rater.presentation import Blinding, request_language, step_json
 from heartfelt.web.security.signing import rater_of
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -180,7 +180,7 @@ def routes() -> list[Route]:
 async def step(request: Request) -> Response:
     """Where the rater is."""
     current = await request.app.state.collection.ask(Next(authenticated_rater(request)))
-    return _json({"step": step_json(current, request.app.state.blinding, _language(request))})
+    return _json({"step": step_json(current, request.app.state.blinding, request_language(request))})
 
 
 async def answer(request: Request) -> Response:
@@ -191,9 +191,9 @@ async def answer(request: Request) -> Response:
     try:
         receipt = await state.collection.ask(_answer_command(rater, body, blinding))
     except InvalidAnswer as error:
-        raise blinding.readable(error, _language(request)) from error
+        raise blinding.readable(error, request_language(request)) from error
     following = receipt.next_step
-    then = None if following is None else step_json(following, blinding, _language(request))
+    then = None if following is None else step_json(following, blinding, request_language(request))
     return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
 
 
@@ -221,13 +221,9 @@ def _step_endpoint(
         state, rater = request.app.state, authenticated_rater(request)
         body = await model.of(request)
         following = await state.collection.ask(command(rater, body, state.blinding))
-        return _json({"step": step_json(following, state.blinding, _language(request))})
+        return _json({"step": step_json(following, state.blinding, request_language(request))})
 
     return endpoint
-
-
-def _language(request: Request) -> str:
-    return language_of(request, request.app.state.collection.study.languages)
 
 
 def authenticated_rater(request: Request) -> str:

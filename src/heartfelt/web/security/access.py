@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
@@ -171,8 +172,7 @@ class Token:
     expires: float
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(NamedTuple):
     """A new token; its text is nowhere else."""
 
     token: Token
