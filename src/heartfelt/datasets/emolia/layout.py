@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.datasets.emolia.annotations import spelt
 from heartfelt.datasets.emolia.benchmark_files import write_emolia_bench
 from heartfelt.datasets.emolia.figures import slices
 from heartfelt.datasets.emolia.material import EmoliaOptions, gather, subsets_of
 from heartfelt.datasets.emolia.report import report
 from heartfelt.datasets.emolia.summary import summary
+from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text

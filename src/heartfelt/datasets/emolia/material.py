@@ -15,8 +15,8 @@ from typing import Literal
 
 import polars as pl
 
-from heartfelt.datasets.emolia.annotations import ITEM, file_names
 from heartfelt.datasets.emolia.reader import AFFIRMATIVE, DIM, EMO
+from heartfelt.datasets.emolia.tables import ITEM, file_names
 from heartfelt.errors import InputError
 from heartfelt.labels import first_answers
 from heartfelt.labels.buckets import buckets, forced

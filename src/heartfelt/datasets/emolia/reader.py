@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from heartfelt.datasets.emolia import annotations
-from heartfelt.datasets.emolia.annotations import VARIABLES, Files, Subset
+from heartfelt.datasets.emolia import tables
+from heartfelt.datasets.emolia.tables import VARIABLES, Files, Subset
 from heartfelt.datasets.emolia.writer import write_files
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
@@ -66,29 +66,29 @@ class EmoliaFormat(Format):
         """Annotations with the keys of this subset."""
         if not source.is_dir() and source.suffix.lower() != ".csv":
             return False
-        path = annotations.find_annotations(source, self.subset)
-        return path is not None and annotations.is_subset(path, self.subset)
+        path = tables.find_annotations(source, self.subset)
+        return path is not None and tables.is_subset(path, self.subset)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read annotations, users and flags, and find the audio."""
         subset = self.subset
-        files = annotations.find_files(source, subset, options)
-        rows = annotations.read_annotations(files.annotations, subset)
-        last, left = annotations.split_last(rows.with_columns(self.stimulus.alias("stimulus")))
-        flags = annotations.read_flags(files.flags, subset, self.stimulus)
-        items = annotations.items_of(last, left, flags, subset)
+        files = tables.find_files(source, subset, options)
+        rows = tables.read_annotations(files.annotations, subset)
+        last, left = tables.split_last(rows.with_columns(self.stimulus.alias("stimulus")))
+        flags = tables.read_flags(files.flags, subset, self.stimulus)
+        items = tables.items_of(last, left, flags, subset)
         stimuli = self.stimuli(items, last, left, files.media)
         if files.media is not None:
             stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), progress)
         drop = ["_row", "file_name", *subset.keys]
-        layout = {**files.layout(), **annotations.order_notes(left, items, flags)}
+        layout = {**files.layout(), **tables.order_notes(left, items, flags)}
         return Snapshot.build(
             self.study(items, stimuli, files),
             stimuli=stimuli,
             ratings=last.drop(drop),
-            raters=annotations.read_users(files.users, rows["rater"].unique(maintain_order=True).to_list()),
+            raters=tables.read_users(files.users, rows["rater"].unique(maintain_order=True).to_list()),
             items=self.items(items.drop("file_name")),
-            ledger=annotations.ledger_of(left.drop(drop)),
+            ledger=tables.ledger_of(left.drop(drop)),
             source=Source(self.name, source.name, dict(options), files.media, layout),
         )
 
@@ -130,7 +130,7 @@ class EmoliaEmo(EmoliaFormat):
         self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
     ) -> pl.DataFrame:
         """Each file once, with the emotions it was chosen for; its intent where that is one."""
-        sources = annotations.all_values(last, left, ["stimulus"], "source_emotion")
+        sources = tables.all_values(last, left, ["stimulus"], "source_emotion")
         stimuli = items.select("stimulus").unique(maintain_order=True)
         stimuli = stimuli.join(sources, on="stimulus", how="left", maintain_order="left")
         paths: list[str | None] = []
@@ -209,8 +209,10 @@ class EmoliaDim(EmoliaFormat):
             for level, text in facts["levels"].items()
         }
         asked = items.select("dimension", "level").unique().sort("dimension", "level").rows()
-        pairs = dict.fromkeys([*texts, *asked])
-        questions = [_dim_question(base.questions[0], *pair, texts.get(pair)) for pair in pairs]
+        questions = [
+            _dim_question(base.questions[0], name, level, texts.get((name, level)))
+            for name, level in dict.fromkeys([*texts, *asked])
+        ]
         intents = []
         for name in dict.fromkeys([*variables, *(name for name, _ in asked)]):
             facts = variables.get(name, {})

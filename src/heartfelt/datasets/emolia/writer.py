@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.datasets.emolia.annotations import (
+from heartfelt.datasets.emolia.tables import (
     ANNOTATIONS,
     FLAGS,
     SUPERSEDED,
