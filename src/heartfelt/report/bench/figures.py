@@ -31,7 +31,7 @@ from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
 from heartfelt.scoring.metrics import Kind
 from heartfelt.scoring.scores import BinaryDetails, CategoryDetails, Rank, Task
-from heartfelt.stats.classify import Confusion
+from heartfelt.stats.association import Confusion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
