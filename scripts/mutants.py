@@ -81,7 +81,14 @@ CORE: tuple[Core, ...] = (
     Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
     Core("web/security/*.py", ("tests/web/security",)),
 )
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "collect/assign/state.py: trial.position > 0 -> trial.position >= 0": "a place is -1 or at least 1",
+    "snapshot/survey.py: facts.whole or continuous -> facts.whole and continuous": "only reads the rows once more",
+    "snapshot/survey.py: facts.whole or continuous -> continuous": "only reads the rows once more",
+    "snapshot/survey.py: self._pool.shutdown(cancel_futures=True) -> self._pool.shutdown()": "nothing is waiting then",
+    "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) <= 2 * WORKERS": "how many wait, only",
+    "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) >= 2 * WORKERS": "how many wait, only",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -851,7 +850,9 @@ def test_an_ordinary_trial_is_no_repeat() -> None:
 def test_any_page_passed_is_more_than_opening_the_link(fact: str) -> None:
     assert not Rater(1, "r").engaged
     assert Rater(1, "r", consented=False).engaged
-    assert replace(Rater(1, "r"), **{fact: True}).engaged
+    rater = Rater(1, "r")
+    setattr(rater, fact, True)
+    assert rater.engaged
 
 
 def test_counts_grow_to_the_unit_that_was_added() -> None:
