@@ -15,16 +15,7 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.results import ALL, Chance, Effect
 from heartfelt.analysis.summary import Summary
-from heartfelt.wording import (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    share,
-)
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
 
 MOST_SHOWN = 4
 
