@@ -13,10 +13,10 @@ from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability
-from heartfelt.analysis.results import Outcome, Pair
+from heartfelt.analysis.results import Ceilings, Outcome, Pair, Reliability
 from heartfelt.analysis.sensitivity import Side, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
-from heartfelt.analysis.verdict import fitness
+from heartfelt.analysis.verdict import _ceiling, _needed, fitness
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
 
@@ -97,3 +97,53 @@ def test_a_figure_of_one_side_is_missing_on_the_other() -> None:
 def test_an_interval_half_as_wide_as_the_scale_still_says_something() -> None:
     assert "groups of stimuli" in fitness(Estimate(0.875, 0.375, 0.875))
     assert "too uncertain" in fitness(Estimate(0.875, 0.375, 0.8751))
+
+
+@pytest.mark.parametrize(("systems", "compared"), [(1, 0), (2, 2), (60, 60), (61, 0)])
+def test_two_to_sixty_systems_are_compared_in_pairs(systems: int, compared: int) -> None:
+    items = pl.DataFrame({"system": [f"m{k:02d}" for k in range(systems)] + [None]})
+    assert len(effects._groups(items, "system")) == compared
+
+
+@pytest.mark.parametrize(("systems", "fitted"), [(200, 200), (201, 0)])
+def test_factors_have_at_most_two_hundred_levels(systems: int, fitted: int) -> None:
+    question = prepare(snapshot("opinion", stimuli(4, 2), answers("opinion", stimuli(4, 2)))).questions[0]
+    names = pl.DataFrame({"system": [f"m{k}" for k in range(systems)], "mean": 1.0})
+    frame = effects.Model("value", ("system",)).frame(replace(question, items=names), {})
+    assert frame.height == fitted
+
+
+def missing_reliability(**known: object) -> Reliability:
+    gone = Estimate.missing("not needed here")
+    bare = Reliability(gone, gone, gone, gone, gone, gone, gone, gone, gone, gone, Ceilings(gone))
+    return replace(bare, **known)  # type: ignore[arg-type]  # the fields are the caller's
+
+
+@pytest.mark.parametrize(
+    ("between", "words"),
+    [
+        ((8, 1000), "; .9 would take 12 raters per stimulus (8 to 1,000)"),
+        ((12, 12), "; .9 would take 12 raters per stimulus"),
+        ((8, 1001), "; .9 would take 8 raters per stimulus or more"),
+        ((None, 1001), ""),
+        ((8, None), ""),
+    ],
+)
+def test_more_than_a_thousand_raters_are_not_named(
+    between: tuple[int | None, int | None], words: str
+) -> None:
+    trust = missing_reliability(raters_needed={"0.9": 12}, raters_needed_between={"0.9": between})
+    assert _needed(trust) == words
+
+
+@pytest.mark.parametrize(
+    ("top", "words"),
+    [
+        (0.05, "correlate above .05 with the labels of valence"),
+        (0.0499, "show no difference between stimuli"),
+    ],
+)
+def test_a_ceiling_below_a_twentieth_is_none(top: float, words: str) -> None:
+    single = Estimate(0.3, 0.1, 0.5)
+    (sentence,) = _ceiling("valence", missing_reliability(icc2=single, ceiling=Ceilings(Estimate(top))), "")
+    assert words in sentence
