@@ -6,7 +6,7 @@ they are passed on. Ids are always text, so ``7`` in one file and ``"7"`` in ano
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -103,6 +103,14 @@ class Contract:
                     "; number repeated presentations in a column 'repeat'." if self.name == "ratings" else "."
                 ),
             )
+
+
+def need_columns(have: Iterable[str], names: Iterable[str], where: str) -> None:
+    """Raise for the first of ``names`` that is not among the columns; ``where`` names their table, as in 'The truth'."""
+    columns = list(have)
+    for name in names:
+        if name not in columns:
+            raise InputError(f"{where} has no column '{name}'.", suggestion(name, columns, "It has"))
 
 
 def _cast(column: Column, have: pl.DataType) -> pl.Expr:

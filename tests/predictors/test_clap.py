@@ -225,7 +225,7 @@ def test_a_relative_folder_is_found_from_elsewhere(
 
 @pytest.mark.parametrize("temperature", ["0", "-1", "nan", "warm"])
 def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
-    with pytest.raises(InputError, match="is not a temperature"):
+    with pytest.raises(InputError, match="is not a valid temperature"):
         Clap.make(str(tiny), {"temperature": temperature})
 
 

@@ -10,11 +10,12 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions, Selection, score
 from heartfelt.scoring.binary import _worst, best_threshold, held_out
-from heartfelt.scoring.compare import CompareOptions, Entrant, compare
-from heartfelt.scoring.measure import AboveChance, of_ceiling
+from heartfelt.scoring.compare import Entrant, compare
+from heartfelt.scoring.measure import of_ceiling
 from heartfelt.scoring.metrics import converted
 from heartfelt.scoring.numbers import crps_normal, interval_score
-from heartfelt.scoring.score import columns_of
+from heartfelt.scoring.scorer import columns_of
+from heartfelt.scoring.scores import Task
 from heartfelt.scoring.truth import tasks_of, truth_of
 from heartfelt.stats.estimate import Estimate
 from tests.scoring import made
@@ -107,13 +108,12 @@ def test_crps_is_the_absolute_error_without_spread() -> None:
 
 def test_a_ceiling_no_better_than_chance_gives_no_share() -> None:
     chance, beyond = Estimate(0.5), Estimate(0.1, 0.05, 0.15)
-    above = AboveChance(chance, beyond, beyond)
     for top in (0.5, 0.4):
-        result = of_ceiling("accuracy", Estimate(0.6), Estimate(top, top - 0.1, top + 0.1), above)
+        result = of_ceiling("accuracy", Estimate(0.6), Estimate(top, top - 0.1, top + 0.1), chance, beyond)
         assert result.why_missing == "the ceiling is no better than chance"
-    share = of_ceiling("accuracy", Estimate(0.6), Estimate(0.7, 0.65, 0.75), above)
+    share = of_ceiling("accuracy", Estimate(0.6), Estimate(0.7, 0.65, 0.75), chance, beyond)
     assert share.value == pytest.approx(0.5)
-    error = of_ceiling("rmse", Estimate(0.4), Estimate(0.3, 0.25, 0.35), above)
+    error = of_ceiling("rmse", Estimate(0.4), Estimate(0.3, 0.25, 0.35), chance, beyond)
     assert error.value == pytest.approx(0.1 / 0.2)
 
 
@@ -130,15 +130,15 @@ def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
     gaps = np.array([1.0, 0.6, 1.4, 0.2, 1.8])
     rows = pl.DataFrame({"stimulus": list("abcde"), "question": "q", "truth": 0.0, "said": gaps + 3})
     other = rows.with_columns(said=pl.lit(3.0))
-    options = CompareOptions("t", "text", "mae", 0.999)
+    task = Task("t", "text", (), "mae")
     models = [Entrant("m", rows, 1.0), Entrant("o", other, 1.0)]
-    pair = compare(models, options)[0]
+    pair = compare(models, task, 0.999)[0]
     needed = (
         5 * ((scipy_stats.norm.ppf(1 - 0.0005) + scipy_stats.norm.ppf(0.8)) * gaps.std(ddof=1) / 5**0.5) ** 2
     )
     assert pair.more_stimuli.value == max(np.ceil(needed) - 5, 1)
     far = Entrant("far", rows.with_columns(said=pl.col("said") + 0.6), 1.0)
-    sure = compare([far, Entrant("o", other, 1.0)], CompareOptions("t", "text", "mae", 0.9985))[0]
+    sure = compare([far, Entrant("o", other, 1.0)], task, 0.9985)[0]
     assert not sure.apart
     assert sure.more_stimuli.value == 1
 

@@ -10,7 +10,7 @@ from heartfelt.registry import Registry
 if TYPE_CHECKING:
     from heartfelt.analysis.published import PublishedFigures
     from heartfelt.formats.format import Format
-    from heartfelt.make.starter.sketch import Starter
+    from heartfelt.make.starter import Starter
     from heartfelt.scoring.layouts import OutputLayout
     from heartfelt.screening.policy import Policy
     from heartfelt.study.recipes import Recipe

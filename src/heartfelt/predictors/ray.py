@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError, suggestion
 from heartfelt.predictors.asking import Outcome, Work, error_line
@@ -46,8 +46,8 @@ _PATIENCE = 120.0
 class Ray(Engine):
     """Work on a Ray cluster."""
 
-    name: ClassVar[str] = "ray"
-    about: ClassVar[str] = "a Ray cluster: many machines, the predictor loaded once a worker"
+    name = "ray"
+    about = "a Ray cluster: many machines, the predictor loaded once a worker"
 
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
         given = dict(options or {})

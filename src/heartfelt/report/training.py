@@ -75,19 +75,19 @@ def _page(trained: Trained, charts: Charts) -> Page:
         "intervals cover": lambda score: score.coverage,
     }
     heads = [
-        [name, head["head"], ", ".join(f"{part:g}" for part in head["setting"])]
-        for name, head in facts["chosen"].items()
+        [name, head.head, ", ".join(f"{part:g}" for part in head.setting)]
+        for name, head in facts.chosen.items()
     ]
-    used = f"{facts['stimuli']:,} stimuli used, {facts['left_out']:,} with labels could not be used (ledger.csv)."
+    used = f"{facts.stimuli:,} stimuli used, {facts.left_out:,} with labels could not be used (ledger.csv)."
     scored = joined(figure_block(FIGURE, charts), table_of("Scores", trained.evaluation.rows, columns))
     chosen = table("The head of each question", ["question", "head", "setting"], heads)
     lead = "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
-    lead += (facts.get("grouping") or {}).get("words", "")
+    lead += facts.grouping.words if facts.grouping else ""
     sections = [
         Section("scores", "How well it predicts", lead, scored),
         Section("head", "What was trained", trained.model.look().about, joined(chosen, paragraph(used))),
     ]
-    raters = f"{facts['panel']['kept']} of {facts['panel']['raters']}"
-    shown = [("study", str(facts["study"])), ("raters kept", raters)]
+    raters = f"{facts.panel['kept']} of {facts.panel['raters']}"
+    shown = [("study", facts.study), ("raters kept", raters)]
     title = f"Evaluation: {trained.model.name}"
     return Page(title, "Predictions, not ratings.", sections, charts, facts=shown)

@@ -23,9 +23,9 @@ from heartfelt.stats.agreement import (
     pairwise_balanced_accuracy,
     prior_against_majority,
 )
-from heartfelt.stats.agreement.interval import Spread, leave_out, variance, with_bounds
+from heartfelt.stats.agreement.interval import Spread, leave_out, with_bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.two_way_jackknife import effective
+from heartfelt.stats.two_way_jackknife import effective, jackknife_variance
 from tests.stats.agreement.designs import Design, headline
 
 RUNS = 300
@@ -140,7 +140,7 @@ def _kappa_of_many(design: Design, seed: int) -> float:
 def _left_out(statistic: Callable[..., Any], columns: Any, unit: Any) -> float:
     whole = float(statistic(*columns))
     parts = [float(statistic(*(c[unit != u] for c in columns))) - whole for u in np.unique(unit)]
-    return variance(np.array(parts))
+    return jackknife_variance(np.array(parts))
 
 
 @pytest.mark.slow

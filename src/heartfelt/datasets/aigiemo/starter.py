@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heartfelt.make.generators import SynthImage
 from heartfelt.make.prompts import prompts_for
-from heartfelt.make.starter.sketch import Planned, Sketch
+from heartfelt.make.starter import Planned, Sketch
 from heartfelt.study.recipes import recipe_study
 
 IMAGE_STYLES = {

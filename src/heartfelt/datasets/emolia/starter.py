@@ -6,8 +6,7 @@ import math
 
 from heartfelt.make.generators.speech import SynthVoice
 from heartfelt.make.prompts import Prompt, prompts_for
-from heartfelt.make.starter.clips import SmallClips
-from heartfelt.make.starter.sketch import Planned, Sketch
+from heartfelt.make.starter import Planned, Sketch, SmallClips
 
 VOICE_STYLES = {"Cellar": "a low voice", "Parlour": "a middle voice", "Attic": "a high voice"}
 EMO_SECONDS = 4.0

@@ -26,7 +26,6 @@ from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.misses import worst_misses
 from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import interval, listed, number, plural, spaced
@@ -247,7 +246,7 @@ def _miss_table(scores: Scores, task: Task, media: Mapping[str, str]) -> Markup:
     """The items on which each model was furthest off."""
     if task.kind == "text":
         return absent("Texts have no misses: see the scores.")
-    worst = worst_misses(scores.rows, task, scores.options.threshold, MOST_MISSES)
+    worst = scores.misses(task, MOST_MISSES)
     several = scores.rows.filter(pl.col("task") == task.id)["question"].n_unique() > 1
     lines: list[list[CellValue]] = []
     for row in worst.iter_rows(named=True):

@@ -29,7 +29,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import Consensus
-from heartfelt.stats.aggregate.sorted_ratings import SortedCategories, sorted_categories
+from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_categories
 from heartfelt.stats.triples import Floats, Ids, Values
 
 METHOD = "Dawid-Skene EM"
@@ -62,7 +62,7 @@ def dawid_skene(
         )
     s = sorted_categories(rater, item, value, categories=categories, repeats=True)
     k, raters = len(s.categories), len(s.raters)
-    if s.category.size == 0:
+    if s.value.size == 0:
         none = np.zeros(0)
         return Consensus(
             s.items, (), none, none, s.counts, s.categories, np.zeros((0, k)), METHOD, left_out=s.left_out
@@ -72,7 +72,7 @@ def dawid_skene(
             f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too large.",
             "Use it for answers in a few categories; group the answers first.",
         )
-    em = _Em(s, raters, float(smoothing), kernels.vote_shares(s.starts, s.category, k), tolerance, limit)
+    em = _Em(s, raters, float(smoothing), kernels.vote_shares(s.starts, s.value, k), tolerance, limit)
     em.run()
     posterior, shares, table = em.posterior, em.shares, em.table
     best = posterior.argmax(axis=1)
@@ -97,9 +97,9 @@ def dawid_skene(
     )
 
 
-def _overconfident(s: SortedCategories, k: int) -> tuple[str, ...]:
+def _overconfident(s: SortedRatings, k: int) -> tuple[str, ...]:
     """A note where posteriors are known to be too high."""
-    each = s.category.size / len(s.raters) / k
+    each = s.value.size / len(s.raters) / k
     if k < 2 or each >= CALIBRATED:
         return ()
     return (
@@ -111,7 +111,7 @@ def _overconfident(s: SortedCategories, k: int) -> tuple[str, ...]:
 class _Em:
     """EM on one set of answers: posteriors, parameters, and the log likelihood at each step."""
 
-    s: SortedCategories
+    s: SortedRatings
     raters: int
     smoothing: float
     posterior: Floats
@@ -144,7 +144,7 @@ class _Em:
 
         if self.posterior.shape[1] < 2:
             return False
-        votes = kernels.vote_shares(self.s.starts, self.s.category, self.posterior.shape[1])
+        votes = kernels.vote_shares(self.s.starts, self.s.value, self.posterior.shape[1])
         tried = _Em(
             self.s,
             self.raters,
@@ -185,7 +185,7 @@ class _Em:
 
         s = self.s
         self.shares, self.table = kernels.maximise(
-            s.starts, s.rater, s.category, self.posterior, self.raters, self.smoothing
+            s.starts, s.rater, s.value, self.posterior, self.raters, self.smoothing
         )
         self.trace.append(self._expect(self.posterior))
 
@@ -193,7 +193,7 @@ class _Em:
         from heartfelt.stats import _kernels_aggregate as kernels
 
         s = self.s
-        likelihood = float(kernels.expect(s.starts, s.rater, s.category, self.shares, self.table, posterior))
+        likelihood = float(kernels.expect(s.starts, s.rater, s.value, self.shares, self.table, posterior))
         if self.smoothing:
             likelihood += self.smoothing * float(np.log(np.maximum(self.table, 1e-300)).sum())
         return likelihood

@@ -47,7 +47,6 @@ Biology 3 (2004).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -112,7 +111,10 @@ def p910(
     bias, quality = bias - shift, quality + shift
     standard_errors = np.full(quality.size, np.nan)
     if errors == "itu":
-        standard_errors = _itu_errors(s, s.value - centre - _spread_over(s, quality) - bias[s.rater])
+        residual = s.value - centre - quality[s.item] - bias[s.rater]
+        mean = np.bincount(s.item, residual) / s.counts
+        squares = np.bincount(s.item, (residual - mean[s.item]) ** 2)
+        standard_errors = np.where(s.counts > 1, np.sqrt(squares) / s.counts, np.nan)
     elif spread.max() > 0.0:
         standard_errors = 1.0 / np.sqrt(kernels.precision(s.starts, s.rater, weight))
     return Aggregate(
@@ -134,58 +136,62 @@ def p910(
     )
 
 
-def _spread_over(s: SortedRatings, quality: Floats) -> Floats:
-    """The quality of each rating's item."""
-    return np.repeat(quality, s.counts)
-
-
-def _itu_errors(s: SortedRatings, residual: Floats) -> Floats:
-    """Standard deviation of each item's residuals over the square root of their number."""
-    item = np.repeat(np.arange(s.counts.size), s.counts)
-    n = s.counts.astype(np.float64)
-    mean = np.bincount(item, residual) / n
-    squares = np.bincount(item, (residual - mean[item]) ** 2)
-    return np.where(n > 1, np.sqrt(squares) / n, np.nan)
-
-
 def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
-    """The model with inconsistencies shrunk towards the panel's."""
-    own = np.bincount(s.rater, minlength=len(s.raters))
-    several = own > 1
+    """The model with inconsistencies shrunk towards the panel's; raters with one rating get no bias of their own."""
+    from heartfelt.stats import _kernels_aggregate as kernels
+
+    raters, several = len(s.raters), np.bincount(s.rater, minlength=len(s.raters)) > 1
     method = "ITU-T P.910 model, inconsistencies shrunk towards the panel's"
-    if not _varies(s):
-        means = np.bincount(np.repeat(np.arange(s.counts.size), s.counts), s.value) / s.counts
+    means = np.bincount(s.item, s.value) / s.counts
+    if np.abs(s.value - means[s.item]).max() <= 1e-10 * max(float(np.abs(s.value).max()), 1e-300):
         none = np.full(means.size, np.nan)
         return Aggregate(
             s.items, means, none, s.counts, method, s.raters, left_out=s.left_out, why_no_error=NO_NOISE
         )
-    fit = shrunken_weights(s, s.value - centre, several)
+    value, variance = s.value - centre, np.ones(raters)
+    step = 1e-9 * max(float(np.ptp(value)), 1e-300)
+    converged, rounds = False, 0
+    while rounds < ROUNDS and not converged:
+        weight = 1.0 / variance
+        quality, bias, squares = kernels.weighted_two_way(
+            s.starts, s.rater, value, weight, ~several, step, 2000
+        )
+        covariance = _bias_covariance(s, weight, ~several)
+        errors, free = kernels.two_way_errors(s.starts, s.rater, weight, covariance)
+        updated, prior_freedom = _shrunk(squares, free, several, bias)
+        rounds += 1
+        converged = bool(np.abs(np.log(updated / variance)).max() < SETTLED)
+        variance = updated
+    total = float(free[several].sum())
+    own = free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
+    freedom = kernels.pooled_freedom(s.starts, s.rater, variance, np.maximum(own, 1.0))
+    # Raters differ in ways the model has no parameter for, such as gain: few raters mean few degrees of freedom.
+    most = min(max(total, 1.0), PER_RATER * max(raters - 1, 1))
+    shift = float(bias[several].mean()) if several.any() else 0.0
+    spread = covariance[:, 0] if covariance.shape[0] != covariance.shape[1] else np.diag(covariance)
+    why = None
+    if raters < LEAST_RATERS:
+        why = f"intervals need {LEAST_RATERS} raters or more; here are {raters}"
+    elif total < LEAST_OVERALL:
+        why = "too few ratings are left after items and raters are fitted to tell the noise"
     return Aggregate(
         s.items,
-        fit.quality + centre,
-        fit.errors,
+        quality + shift + centre,
+        np.sqrt(errors),
         s.counts,
         method,
         s.raters,
-        _own(fit.bias, several),
-        _own(fit.bias_errors, several),
-        _own(fit.inconsistency, several),
-        iterations=fit.rounds,
-        converged=fit.converged,
+        _own(bias - shift, several),
+        _own(np.sqrt(np.maximum(spread, 0.0)), several),
+        _own(np.sqrt(variance), several),
+        iterations=rounds,
+        converged=converged,
         left_out=s.left_out,
-        notes=_notes(s, several, fit.inconsistency, fit.converged, fit.rounds),
+        notes=_notes(s, several, np.sqrt(variance), converged, rounds),
         why_no_error=NO_NOISE,
-        degrees=fit.freedom,
-        why_no_interval=fit.why_no_interval,
+        degrees=np.minimum(freedom, most),
+        why_no_interval=why,
     )
-
-
-def _varies(s: SortedRatings) -> bool:
-    """Whether any rating differs from the others of its item."""
-    item = np.repeat(np.arange(s.counts.size), s.counts)
-    means = np.bincount(item, s.value) / s.counts
-    size = max(float(np.abs(s.value).max()), 1e-300)
-    return bool(np.abs(s.value - means[item]).max() > 1e-10 * size)
 
 
 def _own(parameter: Floats, several: Bools) -> Floats:
@@ -217,70 +223,6 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
     return tuple(notes)
 
 
-@dataclass(frozen=True, slots=True)
-class Shrunken:
-    """Quality with standard errors and degrees of freedom per item; bias and inconsistency per rater."""
-
-    quality: Floats
-    errors: Floats
-    freedom: Floats
-    bias: Floats
-    bias_errors: Floats
-    inconsistency: Floats
-    overall_freedom: float
-    rounds: int
-    converged: bool
-
-    @property
-    def why_no_interval(self) -> str | None:
-        """Why the intervals are not to be trusted, or None."""
-        if self.bias.size < LEAST_RATERS:
-            return f"intervals need {LEAST_RATERS} raters or more; here are {self.bias.size}"
-        if self.overall_freedom < LEAST_OVERALL:
-            return "too few ratings are left after items and raters are fitted to tell the noise"
-        return None
-
-
-def shrunken_weights(s: SortedRatings, value: Floats, several: Bools) -> Shrunken:
-    """Fit the model; raters without ``several`` ratings get no bias of their own."""
-    from heartfelt.stats import _kernels_aggregate as kernels
-
-    raters = len(s.raters)
-    variance = np.ones(raters)
-    held = ~several
-    converged = False
-    rounds = 0
-    while rounds < ROUNDS and not converged:
-        weight = 1.0 / variance
-        quality, bias, squares = kernels.weighted_two_way(
-            s.starts, s.rater, value, weight, held, 1e-9 * max(float(np.ptp(value)), 1e-300), 2000
-        )
-        covariance = _bias_covariance(s, weight, held)
-        errors, free = kernels.two_way_errors(s.starts, s.rater, weight, covariance)
-        updated, prior_freedom = _shrunk(squares, free, several, bias)
-        rounds += 1
-        converged = bool(np.abs(np.log(updated / variance)).max() < SETTLED)
-        variance = updated
-    total = float(free[several].sum())
-    own = free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
-    freedom = kernels.pooled_freedom(s.starts, s.rater, variance, np.maximum(own, 1.0))
-    # Raters differ in ways the model has no parameter for, such as gain: few raters mean few degrees of freedom.
-    most = min(max(total, 1.0), PER_RATER * max(raters - 1, 1))
-    shift = float(bias[several].mean()) if several.any() else 0.0
-    spread = covariance[:, 0] if covariance.shape[0] != covariance.shape[1] else np.diag(covariance)
-    return Shrunken(
-        quality + shift,
-        np.sqrt(errors),
-        np.minimum(freedom, most),
-        bias - shift,
-        np.sqrt(np.maximum(spread, 0.0)),
-        np.sqrt(variance),
-        total,
-        rounds,
-        converged,
-    )
-
-
 def _bias_covariance(s: SortedRatings, weight: Floats, held: Bools) -> Floats:
     """Covariance of the biases about their mean: dense for panels of a size, else variances in one column."""
     from heartfelt.stats import _kernels_aggregate as kernels
@@ -288,9 +230,9 @@ def _bias_covariance(s: SortedRatings, weight: Floats, held: Bools) -> Floats:
     raters = weight.size
     pairs = float((s.counts.astype(np.float64) ** 2).sum())
     if raters < 2 or raters > DENSE_RATERS or pairs > DENSE_PAIRS:
-        items = np.repeat(np.arange(s.counts.size), s.counts)
-        total = np.bincount(items, weight[s.rater])
-        own = np.bincount(s.rater, weight[s.rater] * (1.0 - weight[s.rater] / total[items]), minlength=raters)
+        each = weight[s.rater]
+        total = np.bincount(s.item, each)
+        own = np.bincount(s.rater, each * (1.0 - each / total[s.item]), minlength=raters)
         out = np.where(held, 0.0, 1.0 / np.maximum(own, 1e-300))
         return np.column_stack([out, np.zeros(raters)]) if raters == 1 else out[:, None]
     information = kernels.shared_information(s.starts, s.rater, weight, raters)

@@ -193,13 +193,13 @@ def _over_pairs(
 
     Where the pairs share fewer than ``shared_for_interval`` items at the median, the mean has no interval.
     """
-    from heartfelt.stats import _kernels_agreement as shared
+    from heartfelt.stats._kernels_reliability import group
     from heartfelt.stats.agreement import _kernels_pairs as kernels
 
     if at_least < 1:
         raise InputError(f"at_least must be at least 1; got {at_least}.", "Pass 1 or more.")
     item_of = np.repeat(np.arange(votes.start.size - 1), votes.sizes)
-    rater_start, order = shared.order_by(votes.rater, len(votes.raters))
+    rater_start, order = group(votes.rater, len(votes.raters))
     table, sums = _allocated(votes, plan is not None)
     cast = (votes.start, item_of, votes.rater, votes.value)
     count = kernels.pair_scores(cast, scores, rater_start, order, kind, at_least, table, sums)

@@ -103,14 +103,9 @@ class _Groups:
         value = float(self.means[i] - self.means[j])
         return self.names[i], self.names[j], Estimate(value, method="difference of means", counts=counts)
 
-    def untested(self, method: str, confidence: float, why: str, differences: bool = False) -> Pairwise:
-        """No comparison, or the differences alone, and why there is no test."""
-        wanted = combinations(range(len(self.names)), 2) if differences else ()
-        pairs = []
-        for i, j in wanted:
-            a, b, plain = self.difference(i, j)
-            pairs.append(Pair(a, b, plain.without_interval(why)))
-        return Pairwise(tuple(pairs), method, confidence, self.counts, why)
+    def untested(self, method: str, confidence: float, why: str) -> Pairwise:
+        """No comparison, and why."""
+        return Pairwise((), method, confidence, self.counts, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +149,10 @@ def tukey(
         return groups.untested(method, confidence, why)
     error = float(groups.squares.sum()) / free if mean_square is None else mean_square
     if not error > 0:
-        return groups.untested(method, confidence, "no variation within the groups", differences=True)
+        why = "no variation within the groups"
+        plain = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
+        pairs = [Pair(a, b, difference.without_interval(why)) for a, b, difference in plain]
+        return Pairwise(tuple(pairs), method, confidence, groups.counts, why)
     compare = Comparison(method, len(groups.names), confidence)
     pairs = []
     for i, j in combinations(range(len(groups.names)), 2):
