@@ -134,8 +134,8 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
-        " intervals over stimuli. Models next to one grey bar cannot be told apart (paired, corrected for their number); a"
-        " model that does not beat chance has no rank."
+        " intervals over stimuli. Models next to the same grey bar do not differ significantly (paired and corrected); a model"
+        " that does not beat chance has no rank."
     )
     why = f"No model has a score on {spaced(task.id)}."
     return made.chart(f"Leaderboard: {spaced(task.id)}", caption, why)

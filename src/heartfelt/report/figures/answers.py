@@ -182,7 +182,7 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
         made.add(question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in known}))
     caption = (
         "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
-        " next to one grey bar cannot be told apart."
+        " next to the same grey bar do not differ significantly."
     )
     return made.chart("System ranking", caption, "the stimuli have no systems to rank")
 
