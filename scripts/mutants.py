@@ -48,7 +48,7 @@ CORE: tuple[Core, ...] = (
         "stats/estimate.py", (f"{STATS}/test_confidence.py", f"{STATS}/test_ratio.py", "tests/test_base.py")
     ),
     Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_confidence.py")),
-    Core("stats/paired_metrics.py", (f"{STATS}/test_paired_metrics.py", f"{STATS}/test_interval_forms.py")),
+    Core("stats/association.py", (f"{STATS}/test_paired_metrics.py", f"{STATS}/test_interval_forms.py")),
     Core(
         "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
     ),
