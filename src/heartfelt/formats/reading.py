@@ -39,8 +39,8 @@ def read_with(
         return load(path)
     if format is None and is_study(path) and not candidates(path):
         return study_snapshot(path, progress)
-    chosen = FORMATS[format or guess(path)]
-    plain = flat_options(options)
+    chosen = FORMATS[format or _guess(path)]
+    plain = _flat_options(options)
     chosen.check_options(plain)
     return chosen.read(path, plain, progress)
 
@@ -60,7 +60,7 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
                 f"The {type(source).__name__} cannot be read: {error}.",
                 "Give every column one type, or save it as CSV.",
             ) from error
-    plain = flat_options(options)
+    plain = _flat_options(options)
     for option in ("media", "stimuli", "raters", "references"):
         if option in plain:
             plain[option] = str(Path(plain[option]).resolve())
@@ -78,8 +78,7 @@ def candidates(source: Path) -> list[str]:
     return [name for name in FORMATS.names() if FORMATS[name].recognises(source)]
 
 
-def guess(source: Path) -> str:
-    """The one format that recognises ``source``."""
+def _guess(source: Path) -> str:
     names = candidates(source)
     if len(names) == 1:
         return names[0]
@@ -91,12 +90,15 @@ def guess(source: Path) -> str:
     )
 
 
-def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
+def _flat_options(options: Mapping[str, Any]) -> dict[str, str]:
     """Options as plain text: a mapping becomes ``name.key``, a list is joined with commas, ``None`` is left out."""
     out: dict[str, str] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):
-            out.update({f"{name}.{key}": _keyed(part) for key, part in value.items()})
+            for key, part in value.items():
+                placed = isinstance(part, Mapping)
+                text = ",".join(f"{axis}:{place}" for axis, place in part.items()) if placed else str(part)
+                out[f"{name}.{key}"] = text
         elif isinstance(value, list | tuple):
             out[name] = ",".join(str(part) for part in value)
         elif isinstance(value, bool):
@@ -104,12 +106,6 @@ def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
         elif value is not None:
             out[name] = str(value)
     return out
-
-
-def _keyed(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ",".join(f"{key}:{part}" for key, part in value.items())
-    return str(value)
 
 
 def system_scores(path: Path) -> Mapping[str, Mapping[str, float]]:

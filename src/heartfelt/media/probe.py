@@ -48,11 +48,7 @@ class MediaFacts:
 FACTS: dict[str, type[pl.DataType]] = {
     "found": pl.Boolean,
     "duration": pl.Float64,
-    "rate": pl.Int64,
-    "channels": pl.Int64,
-    "width": pl.Int64,
-    "height": pl.Int64,
-    "bytes": pl.Int64,
+    **dict.fromkeys(("rate", "channels", "width", "height", "bytes"), pl.Int64),
     "media_problem": pl.String,
 }
 """The fields of :class:`MediaFacts` as columns of the stimuli."""
@@ -61,9 +57,7 @@ AT_HAND = ("path", *PROBED)
 """Columns that describe the files present when the data were read; they are no part of a snapshot's hash."""
 _KEYS: dict[str, type[pl.DataType]] = {
     "path": pl.String,
-    "size": pl.Int64,
-    "modified": pl.Int64,
-    "changed": pl.Int64,
+    **dict.fromkeys(("size", "modified", "changed"), pl.Int64),
     "hash": pl.String,
     "version": pl.Int64,
 }
@@ -80,32 +74,23 @@ def probe(path: Path) -> MediaFacts:
         return MediaFacts(found=False, media_problem="not a file")
     if size == 0:
         return MediaFacts(found=True, bytes=0, media_problem="the file is empty")
-    return _image(path, size) if path.suffix.lower() in IMAGES else _audio(path, size)
+    if path.suffix.lower() in IMAGES:
+        from PIL import Image, UnidentifiedImageError
 
+        try:
+            with Image.open(path) as image:
+                return MediaFacts(found=True, width=image.width, height=image.height, bytes=size)
+        except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+            problem = f"not readable as an image: {error}"
+    else:
+        import soundfile
 
-def _audio(path: Path, size: int) -> MediaFacts:
-    import soundfile
-
-    try:
-        info = soundfile.info(str(path))
-    except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
-        return MediaFacts(
-            found=True, bytes=size, media_problem=f"not readable as audio: {error}".splitlines()[0]
-        )
-    return MediaFacts(True, info.frames / info.samplerate, info.samplerate, info.channels, bytes=size)
-
-
-def _image(path: Path, size: int) -> MediaFacts:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as image:
-            width, height = image.size
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
-        return MediaFacts(
-            found=True, bytes=size, media_problem=f"not readable as an image: {error}".splitlines()[0]
-        )
-    return MediaFacts(found=True, width=width, height=height, bytes=size)
+        try:
+            info = soundfile.info(str(path))
+            return MediaFacts(True, info.frames / info.samplerate, info.samplerate, info.channels, bytes=size)
+        except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
+            problem = f"not readable as audio: {error}"
+    return MediaFacts(found=True, bytes=size, media_problem=problem.splitlines()[0])
 
 
 def probe_stimuli(
@@ -127,9 +112,7 @@ def probe_stimuli(
     probes.remember()
     probed = pl.DataFrame(rows, schema=FACTS, orient="row")
     known = [name for name in PROBED if probed[name].null_count() < probed.height]
-    return stimuli.drop([n for n in PROBED if n in stimuli.columns]).with_columns(
-        probed.select(known).get_columns()
-    )
+    return stimuli.drop(PROBED, strict=False).with_columns(probed.select(known).get_columns())
 
 
 def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
@@ -185,10 +168,7 @@ class _Probes:
         }
 
     def facts(
-        self,
-        paths: Sequence[str | None],
-        locate: Callable[[str], Path],
-        report: Progress | None,
+        self, paths: Sequence[str | None], locate: Callable[[str], Path], report: Progress | None
     ) -> list[_Row]:
         """The facts of every path in order; only those not known are located and probed, several at a time."""
         rows = [None if path is None else self._remembered(path) for path in paths]
