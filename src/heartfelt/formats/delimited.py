@@ -186,6 +186,15 @@ def read_bytes(path: Path, size: int = -1) -> bytes:
         ) from error
 
 
+def header_of(path: Path) -> set[str]:
+    """The names in a CSV's first line, to recognise a file by; none where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return {name.strip().strip('"') for name in file.readline(1 << 20).split(",")}
+    except OSError:
+        return set()
+
+
 def _bom(head: bytes) -> str | None:
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
