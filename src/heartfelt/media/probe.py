@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -130,15 +130,16 @@ def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGE
     return paths
 
 
-@dataclass(slots=True)
-class _Probe:
+class _Probe(NamedTuple):
     """One file as it was: size, times, the hash of a file changed just before, and its facts."""
 
-    size: int
-    modified: int
-    changed: int
+    stamp: tuple[int, int, int]
     hash: str | None
     facts: _Row
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class _Probes:
@@ -160,11 +161,9 @@ class _Probes:
             return {}
         if frame.schema != pl.Schema({**_KEYS, **FACTS}) or set(frame["version"]) - {_VERSION}:
             return {}
-        keys = frame.select("path", "size", "modified", "changed", "hash").iter_rows()
-        facts = frame.select(PROBED).iter_rows()
         return {
-            path: _Probe(size, modified, changed, digest, row)
-            for (path, size, modified, changed, digest), row in zip(keys, facts, strict=True)
+            path: _Probe((size, modified, changed), digest, tuple(facts))
+            for path, size, modified, changed, digest, _, *facts in frame.iter_rows()
         }
 
     def facts(
@@ -194,10 +193,8 @@ class _Probes:
             status = os.stat(f"{self._root}/{path}")  # noqa: PTH116 - a Path for each of 160,000 files takes seconds
         except OSError:
             return None
-        now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if now != (known.size, known.modified, known.changed):
-            return None
-        if known.hash is not None and known.hash != _hash(Path(self._root, path)):
+        unsure = known.hash is not None
+        if _stamp(status) != known.stamp or (unsure and known.hash != _hash(Path(self._root, path))):
             return None
         self._used[path] = known
         return known.facts
@@ -214,17 +211,14 @@ class _Probes:
         facts = astuple(probe(file))
         fresh = time.time_ns() - max(before.st_mtime_ns, before.st_ctime_ns) < _RESOLUTION_NS
         digest = _hash(file) if fresh else None
-        self._used[path] = _Probe(before.st_size, before.st_mtime_ns, before.st_ctime_ns, digest, facts)
+        self._used[path] = _Probe(_stamp(before), digest, facts)
         return facts
 
     def remember(self) -> None:
         """Write the file again if anything was probed. A folder that cannot be written to is left alone."""
         if self._file is None or (not self._probed and len(self._used) == len(self._known)):
             return
-        rows = [
-            (path, known.size, known.modified, known.changed, known.hash, _VERSION, *known.facts)
-            for path, known in self._used.items()
-        ]
+        rows = [(path, *p.stamp, p.hash, _VERSION, *p.facts) for path, p in self._used.items()]
         out = io.BytesIO()
         pl.DataFrame(rows, schema={**_KEYS, **FACTS}, orient="row").write_parquet(out, compression="zstd")
         try:
