@@ -242,7 +242,7 @@ def normalise_loudness(
 
 def is_silent(samples: Samples, rate: int, *, floor_db: float = -60.0) -> bool:
     """Whether no 20 ms of the clip, on any channel, rise above ``floor_db``."""
-    return trim_silence(samples, rate, floor_db=floor_db).shape[0] == 0
+    return len(trim_silence(samples, rate, floor_db=floor_db)) == 0
 
 
 def trim_silence(samples: Samples, rate: int, *, floor_db: float = -60.0) -> Samples:

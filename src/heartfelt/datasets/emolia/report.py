@@ -163,14 +163,14 @@ def _tables(summary: dict[str, Any]) -> Iterator[str]:
     head = f"with the prior as one more rater ({eligible:,} items with two or more people)"
     yield table((head, "binary"), [(words, estimates[name]) for words, name in _WITH_PRIOR.items()])
     for name, title in _SLICES.items():
-        rows = summary.get(name)
-        if rows:
-            shown = [key for key in rows[0] if not key.endswith(("_low", "_high", "_rate_items"))]
+        slices = summary.get(name)
+        if slices:
+            shown = [key for key in slices[0] if not key.endswith(("_low", "_high", "_rate_items"))]
             header = [key.replace("_", " ") for key in shown]
-            yield f"### By {title}\n\n" + table(header, ([row[key] for key in shown] for row in rows))
+            yield f"### By {title}\n\n" + table(header, ([row[key] for key in shown] for row in slices))
     flags = summary.get("flags")
     if flags:
         shown = [key for key in flags[0] if key not in ("flag_id", "created_at")]
         text = "Flagged items stay in `benchmark_labels.csv` and in all figures; leave them out by the column `flagged`."
-        rows = [[row.get(key) for key in shown] for row in flags]
-        yield f"### Flags\n\n{text}\n\n" + table(shown, rows)
+        cells = [[row.get(key) for key in shown] for row in flags]
+        yield f"### Flags\n\n{text}\n\n" + table(shown, cells)
