@@ -110,7 +110,7 @@ def actions_of(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> d
     return {rule: "drop" if rule in dropped else "flag" for rule in RULES if rule in dropped | shown}
 
 
-POLICIES: Registry[Policy] = Registry("policy", offered="policies")
+POLICIES: Registry[Policy] = Registry("policy", homes=("heartfelt.datasets.*.policy",))
 for _policy in (
     Policy("none", "apply no rule and keep everyone"),
     Policy("flag-only", "apply every rule and keep everyone", actions_of()),
