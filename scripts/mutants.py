@@ -48,7 +48,10 @@ CORE: tuple[Core, ...] = (
         "stats/estimate.py", (f"{STATS}/test_confidence.py", f"{STATS}/test_ratio.py", "tests/test_base.py")
     ),
     Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_ratio.py")),
-    Core("stats/association.py", (f"{STATS}/test_paired_metrics.py", f"{STATS}/test_interval_forms.py")),
+    Core(
+        "stats/association.py",
+        tuple(f"{STATS}/test_{name}.py" for name in ("association", "classify", "paired_metrics", "interval_forms")),
+    ),
     Core(
         "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
     ),
@@ -93,6 +96,7 @@ EQUIVALENT: dict[str, str] = {
     "snapshot/survey.py: self._pool.shutdown(cancel_futures=True) -> self._pool.shutdown()": "nothing is waiting then",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) <= 2 * WORKERS": "how many wait, only",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) >= 2 * WORKERS": "how many wait, only",
+    "stats/association.py: self.p.why_missing or 'no difference is known' -> self.p.why_missing": "always has a reason",
     "screening/rules/informativeness.py: new_share - share -> new_share + share": (
         "the loop runs to its last round, where nothing moves any more"
     ),

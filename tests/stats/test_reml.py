@@ -39,7 +39,7 @@ def dense(y: Floats, x: Floats, ratios: tuple[float, float], residual: float) ->
     parts = [np.equal.outer(ITEM, ITEM), np.equal.outer(RATER, RATER), np.eye(n)]
     whole = sum(v * part for v, part in zip((*(r * residual for r in ratios), residual), parts, strict=True))
     inverse = np.linalg.inv(whole)
-    covariance = np.linalg.inv(x.T @ inverse @ x)
+    covariance: Floats = np.linalg.inv(x.T @ inverse @ x).astype(np.float64)
     p = inverse - inverse @ x @ covariance @ x.T @ inverse
     py = p @ y
     deviance = np.linalg.slogdet(whole)[1] - np.linalg.slogdet(covariance)[1] + y @ py
