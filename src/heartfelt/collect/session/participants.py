@@ -10,7 +10,7 @@ from typing import Any, Literal
 from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
-from heartfelt.collect.session.transaction import Transaction, clean, plain_json
+from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study.design import Demographic
 
@@ -22,11 +22,6 @@ _PERSON_TABLES = ("consents", "participants")
 def person_hash(secret: bytes, *words: str) -> str:
     """What is stored of a recruiter's id: the same for the same id, and irreversible without the store's secret."""
     return hmac.digest(secret, "\0".join(("person", *words)).encode("utf-8", "replace"), "sha256").hex()
-
-
-def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
-    """Of a recruiter's hashed facts, those that only the person's own link carries."""
-    return frozenset(facts[name] for name in ("session", "assignment") if facts.get(name))
 
 
 def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
@@ -58,23 +53,20 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
             participant=clean(command.person, 200),
             facts=plain_json(plain),
         )
-    work.insert(
-        "raters",
-        number=number,
-        rater=name,
-        at=work.now,
-        recruiter=command.recruiter,
-        person=person,
-        facts=plain_json(facts),
-        language=clean(command.language, 40),
-        device=plain_json(dict(command.device)),
-        study_version=context.version,
-    )
+    row = {
+        "number": number,
+        "rater": name,
+        "at": work.now,
+        "recruiter": command.recruiter,
+        "person": person,
+        "facts": plain_json(facts),
+        "language": clean(command.language, 40),
+        "device": plain_json(dict(command.device)),
+        "study_version": context.version,
+    }
+    work.insert("raters", **row)
     work.record("arrived", number, words=name)
-    context.languages[name] = command.language
-    context.sessions[name] = session_keys(facts)
-    if person is not None:
-        context.persons[person] = name
+    context.recognize(row)
     return commands.Arrived(name, resumed=False)
 
 
@@ -287,9 +279,5 @@ def _forget(work: Transaction, rater: Rater, kind: Literal["erased", "declined"]
             {**values, "first": rater.first_seq, "seq": seq},
         )
     )
-    context = work.context
-    context.languages.pop(rater.id, None)
-    context.sessions.pop(rater.id, None)
-    for person in [person for person, name in context.persons.items() if name == rater.id]:
-        del context.persons[person]
+    work.context.forget(rater.id)
     return trials
