@@ -220,7 +220,7 @@ def _close_hashes(hashes: Sequence[Bits | None]) -> list[tuple[int, int]]:
     signs = np.unpackbits(np.stack([bits for _, bits in known]), axis=1).astype(np.float32) * 2 - 1
     # A bit that differs lowers the product of +1 and -1 by two.
     pairs = _close(signs, signs.shape[1] - 2 * HASH_BITS)
-    return [(known[one][0], known[other][0]) for one, other in pairs]
+    return [(known[first][0], known[other][0]) for first, other in pairs]
 
 
 def _close(rows: npt.NDArray[np.float32], least: float) -> list[tuple[int, int]]:
