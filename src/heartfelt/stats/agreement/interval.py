@@ -103,7 +103,7 @@ def leave_out(
 ) -> Spread | str:
     """Gather changes by item, rater and rating into a spread, or say why there can be none.
 
-    ``by_item`` and ``by_rater`` hold one change per unit that took part, NaN where leaving it out leaves
+    ``by_item`` and ``by_rater`` hold the value, or its change, for every unit that took part, NaN where leaving it out leaves
     nothing to compute from; ``cells`` is count, sum and sum of squares of the changes by single ratings.
     """
     if by_item.size < 2:
