@@ -239,7 +239,7 @@ def _range_tail(span: Floats, groups: int) -> Floats:
     below = ndtr(top)
     density = np.exp(-0.5 * top * top) / math.sqrt(2 * math.pi) * below ** (groups - 1) * groups * step
     share = np.minimum(ndtr(top - span[:, None]) / below, 1 - 1.2e-16)
-    return np.minimum(-np.expm1((groups - 1) * np.log1p(-share)) @ density, 1.0)
+    return np.asarray(np.minimum(-np.expm1((groups - 1) * np.log1p(-share)) @ density, 1.0))
 
 
 def upper_tail(q: float, groups: int, df: float) -> float:
