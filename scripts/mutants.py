@@ -47,7 +47,7 @@ CORE: tuple[Core, ...] = (
         "stats/estimate.py", (f"{STATS}/test_confidence.py", f"{STATS}/test_ratio.py", "tests/test_base.py")
     ),
     Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_confidence.py")),
-    Core("stats/paired_metrics.py", (f"{STATS}/test_paired_metrics.py", f"{STATS}/test_interval_forms.py")),
+    Core("stats/association.py", (f"{STATS}/test_paired_metrics.py", f"{STATS}/test_interval_forms.py")),
     Core(
         "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
     ),
@@ -84,10 +84,19 @@ CORE: tuple[Core, ...] = (
     Core("labels/labels.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
     Core("scoring/compare.py", ("tests/scoring/test_compare_exact.py", "tests/scoring/test_compare.py")),
     Core("collect/assign/*.py", ("tests/collect/test_bounds.py", "tests/collect/test_assignment.py")),
+    Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
+    Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
     Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
     Core("web/security/*.py", ("tests/web/security",)),
 )
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "collect/assign/state.py: trial.position > 0 -> trial.position >= 0": "a place is -1 or at least 1",
+    "snapshot/survey.py: facts.whole or continuous -> facts.whole and continuous": "only reads the rows once more",
+    "snapshot/survey.py: facts.whole or continuous -> continuous": "only reads the rows once more",
+    "snapshot/survey.py: self._pool.shutdown(cancel_futures=True) -> self._pool.shutdown()": "nothing is waiting then",
+    "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) <= 2 * WORKERS": "how many wait, only",
+    "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) >= 2 * WORKERS": "how many wait, only",
+}
 
 
 @dataclass(frozen=True, slots=True)

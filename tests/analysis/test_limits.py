@@ -125,7 +125,10 @@ def test_the_error_of_both_ways_by_hand() -> None:
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value
     assert [result.low, result.high] == pytest.approx([0.6 - reach, 0.6 + reach])
     assert result.to_json()["level"] == 0.95
-    assert p_value(0.6, error) == pytest.approx(2 * float(scipy_stats.t.sf(0.6 / error.value, error.df)))
+    for null, gap in ((0.0, 0.6), (1.0, 0.4)):
+        tail = float(scipy_stats.t.sf(gap / error.value, error.df))
+        assert p_value(changes(0.6, moves), null) == pytest.approx(2 * tail)
+    assert p_value("there are no such stimuli") is None
 
 
 def test_noise_above_the_raters_variance_counts_as_none() -> None:

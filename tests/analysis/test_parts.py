@@ -250,7 +250,7 @@ def test_covariates() -> None:
 
 
 def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
-    from heartfelt.analysis.covariates import covariate_columns
+    from heartfelt.analysis.effects import covariate_columns
     from heartfelt.media.audio import write_audio
     from heartfelt.snapshot.snapshot import Source
 

@@ -238,7 +238,7 @@ def test_the_published_sham_vector_comes_through(tmp_path: Path) -> None:
         for k, who in enumerate(("ann", "bea", "cem"))
     ]
     (folder / "annotations.csv").write_text("\n".join([ANNOTATIONS, *lines]) + "\n")
-    from heartfelt.datasets.emolia.formats import EmoliaEmo
+    from heartfelt.datasets.emolia.reader import EmoliaEmo
 
     target = bench(
         EmoliaEmo().read(folder, {}), tmp_path / "out", ScoreOptions(ceilings=False, resamples=200)

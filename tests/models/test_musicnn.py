@@ -12,7 +12,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.models import musicnn
-from heartfelt.models.conversion.inputs import sound
+from heartfelt.models.conversion import sound
 from heartfelt.models.musicnn import PARTS, PatchOptions, embed
 from tests.models.conftest import Pulled
 

@@ -15,7 +15,7 @@ import pytest
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
 from heartfelt.models import MODELS, load_model, musicnn, pull_model, resolve, verify_model
-from heartfelt.models.conversion.inputs import sound
+from heartfelt.models.conversion import sound
 from heartfelt.models.store import MANIFEST, PullError, cache_folder, folder_of, is_stored
 from tests.models.conftest import Pulled
 

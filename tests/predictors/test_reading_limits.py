@@ -23,8 +23,8 @@ from heartfelt.predictors.chat_form import allowed, completion_of, groups, read_
 from heartfelt.predictors.contrastive import temperature_of
 from heartfelt.predictors.endpoint import Endpoint
 from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, wait_of
-from heartfelt.predictors.predictor import number_option
 from heartfelt.predictors.server import RefusedRequest, ServerOptions, read_request
+from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.speech_mos import on_scale
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import Names, file_name_of, stem_of
@@ -269,7 +269,7 @@ def test_the_identity_of_an_endpoint_names_what_is_sent() -> None:
         ("http://host", {"names": "plain"}),
     ]
     assert len({Endpoint(url, options).identity for url, options in others}) == len(others)
-    assert Endpoint("http://host", {"timeout": "5"}).identity == Endpoint("http://host").identity
+    assert Endpoint.make("http://host", {"timeout": "5"}).identity == Endpoint.make("http://host").identity
 
 
 def test_a_name_is_matched_where_it_is_unmistakable() -> None:

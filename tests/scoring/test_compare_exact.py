@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.scores import Task
-from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.stats.association import metric_difference
 
 SOURCE = "the paired t test over stimuli by hand (differences of means have one); Holm's rule by hand"
 

@@ -13,7 +13,7 @@ from heartfelt.report.bench.sections import comparisons
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.scores import Task
-from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.stats.association import metric_difference
 from heartfelt.streams import stream
 from tests.scoring import made
 

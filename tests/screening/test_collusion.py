@@ -8,7 +8,7 @@ from heartfelt import simulate
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening import sequences as sequences_module
 from heartfelt.screening._kernels_alignment import align, path, surrogate_scores
-from heartfelt.screening.rules.collusion import Groups, ParallelPairs, parallel_pairs
+from heartfelt.screening.rules.collusion import ParallelPairs, parallel_pairs
 from heartfelt.screening.sequences import Sequences, comparable_sequences
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
@@ -227,14 +227,6 @@ def test_beyond_a_thousand_raters_shared_stretches_lead_to_the_copies(
     }
     assert len(joined(some) & planted_pairs) >= len(planted_pairs) - 1
     assert joined(some) <= joined(every)
-
-
-def test_groups_are_joined_through_others() -> None:
-    groups = Groups()
-    for pair in ((1, 2), (3, 4), (2, 3), (8, 9)):
-        groups.join(*pair)
-    assert sorted(sorted(group) for group in groups.groups()) == [[1, 2, 3, 4], [8, 9]]
-    assert groups.find(7) == 7
 
 
 @pytest.mark.slow

@@ -121,7 +121,12 @@ def test_degenerate_input_gives_a_reason(
 
 def test_perfect_and_tiny_samples_say_why_there_is_no_interval() -> None:
     assert association.pearson([1, 2, 3], [1, 3, 2]).why_no_interval is not None
-    for measure in (association.pearson, association.spearman, association.kendall, association.ccc):
+    for measure in (
+        association.pearson,
+        association.spearman,
+        association.kendall,
+        association.ccc,
+    ):
         result = measure([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
         assert result.value == pytest.approx(1.0)
         assert result.low is None

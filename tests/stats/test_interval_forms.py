@@ -11,10 +11,10 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds, bootstrap_metric, calibration, ellipse, jackknife_metric, overlap
 from heartfelt.stats._bounds import ratio
+from heartfelt.stats.association import metric_estimate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import cluster_df, spread_of
 from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.paired_metrics import metric_estimate
 from heartfelt.stats.resample import Sample, _choose, condense
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"

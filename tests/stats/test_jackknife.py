@@ -11,6 +11,7 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.stats import association
 from heartfelt.stats._paired import Units
+from heartfelt.stats.association import metric_difference
 from heartfelt.stats.jackknife import (
     Basis,
     Spread,
@@ -21,7 +22,6 @@ from heartfelt.stats.jackknife import (
     spread_of,
 )
 from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.paired_metrics import metric_difference
 from heartfelt.streams import stream
 
 SOURCE = (

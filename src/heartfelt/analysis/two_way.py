@@ -299,8 +299,11 @@ def estimate(changes: Changes | str, method: str, scale: Literal["plain", "share
     return plain.with_interval(low, high, f"{error.name}, logit scale")
 
 
-def p_value(value: float, error: Error) -> float:
-    """The two-sided p-value of a statistic being zero."""
+def p_value(changes: Changes | str, null: float = 0.0) -> float | None:
+    """The two-sided p-value of a statistic being ``null``; None where it has no standard error."""
+    error = changes if isinstance(changes, str) else error_of(changes)
+    if isinstance(changes, str) or isinstance(error, str):
+        return None
     from scipy.special import stdtr
 
-    return float(2 * stdtr(error.df, -abs(value) / error.value))
+    return float(2 * stdtr(error.df, -abs(changes.value - null) / error.value))

@@ -1,4 +1,9 @@
-"""What a collection shows: the study's units with their media, texts and machine-filled values."""
+"""What a collection shows: the study's units with their media, texts and machine-filled values.
+
+A unit is what one trial presents. That it is one stimulus is known only here (``Unit``), where a trial is presented
+(``session.steps``) and its listening judged (``session.answers``), and where its stimulus is stored with what was answered
+(``Transaction.stimulus_of``): assignment, leases, quotas and the journal deal in unit numbers.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +19,12 @@ import polars as pl
 
 from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.commands import CollectOptions
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import require
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
 from heartfelt.study.model import AnchorProbe, fill
+from heartfelt.tables import need_columns
 
 _PROBED_ONLY = frozenset(PROBED) - {"duration"}
 ALL_QUESTIONS = ""
@@ -122,25 +128,30 @@ def make_material(
             {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
             rows[stimulus].get("duration"),
         )
-    practice = _aside(study.design.practice_stimuli, units, gone, rows, "design.practice_stimuli")
-    anchors = {
-        probe.id: [
-            unit
-            for unit in _aside(probe.stimuli, units, gone, rows, f"probe {probe.id}")
-            if probe.question in units[unit].questions
-        ]
-        for probe in study.probes
-        if isinstance(probe, AnchorProbe)
-    }
-    apart = study.set_aside
-    ordinary = [n for n, unit in units.items() if unit.stimulus not in apart and unit.stimulus not in gone]
+    playable = frozenset(number for number, unit in units.items() if unit.stimulus not in gone)
+
+    def named(names: Sequence[str], where: str) -> list[int]:
+        for name in names:
+            require(
+                name in rows,
+                f"study.yaml, {where}: there is no stimulus '{name}' in the manifest.",
+                "Add it to the manifest, or name another.",
+            )
+        wanted = set(names)
+        return [n for n, unit in units.items() if n in playable and unit.stimulus in wanted]
+
+    practice = named(study.design.practice_stimuli, "design.practice_stimuli")
+    anchors: dict[str, list[int]] = {}
+    for probe in study.probes:
+        if isinstance(probe, AnchorProbe):
+            own = named(probe.stimuli, f"probe {probe.id}")
+            anchors[probe.id] = [number for number in own if probe.question in units[number].questions]
     others: dict[str, list[str]] = {}
     for (_, question), (value, _) in machine.items():
         others.setdefault(question, []).append(value)
-    layout = make_layout(
-        study, {n: units[n] for n in ordinary}, rows, max(numbers.values(), default=0) + 1, options
-    )
-    playable = frozenset(n for n, unit in units.items() if unit.stimulus not in gone)
+    apart = study.set_aside
+    ordinary = {n: unit for n, unit in units.items() if n in playable and unit.stimulus not in apart}
+    layout = make_layout(study, ordinary, rows, max(numbers.values(), default=0) + 1, options)
     return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
 
 
@@ -165,12 +176,8 @@ def make_layout(
     columns = set(next(iter(rows.values()), ()))
 
     def codes(names: Sequence[str], where: str) -> dict[int, int]:
-        for name in names:
-            if name != "question" and name not in columns:
-                raise InputError(
-                    f"study.yaml, design.{where}: the manifest has no column '{name}'.",
-                    suggestion(name, columns, "It has"),
-                )
+        of_manifest = [name for name in names if name != "question"]
+        need_columns(columns, of_manifest, f"study.yaml, design.{where}: the manifest")
         known: dict[tuple[object, ...], int] = {}
         out: dict[int, int] = {}
         for number, unit in units.items():
@@ -249,31 +256,12 @@ def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaF
     return out
 
 
-def _aside(
-    names: Sequence[str],
-    units: Mapping[int, Unit],
-    gone: set[str],
-    rows: Mapping[str, object],
-    where: str,
-) -> list[int]:
-    for name in names:
-        if name not in rows:
-            raise InputError(
-                f"study.yaml, {where}: there is no stimulus '{name}' in the manifest.",
-                "Add it to the manifest, or name another.",
-            )
-    wanted = set(names) - gone
-    return [number for number, unit in units.items() if unit.stimulus in wanted]
-
-
 def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
     given = row.get("prompt")
-    if given is None:
-        return None
     for prompt in study.prompts:
         if prompt.id == given:
             return fill(prompt.text, {"intent": str(row.get("intent") or "")})
-    return str(given)
+    return None if given is None else str(given)
 
 
 def _machine(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:

@@ -24,27 +24,8 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 import numpy as np
 import polars as pl
 
+from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection
-from heartfelt.collect.commands import (
-    Answer,
-    Arrive,
-    AskConsent,
-    AskDemographics,
-    AskHeadphones,
-    CollectOptions,
-    Command,
-    Consent,
-    Demographics,
-    Headphones,
-    Leave,
-    Next,
-    Ready,
-    Receipt,
-    SessionEnd,
-    ShowTrial,
-    Step,
-    TrialLog,
-)
 from heartfelt.collect.errors import StudyClosed
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
@@ -92,7 +73,7 @@ class SimulatedRater:
     """A rater to be."""
 
     name: str
-    answer: Callable[[ShowTrial], TrialReply | Departure]
+    answer: Callable[[commands.ShowTrial], TrialReply | Departure]
     about: Mapping[str, Any]
     """Answers to the study's demographic questions."""
     page_seconds: float = 20.0
@@ -113,10 +94,10 @@ class SessionClient(Protocol):
 
     rater: str
 
-    def arrive(self) -> Step:
+    def arrive(self) -> commands.Step:
         """Arrive, and return the first step; raises ``StudyClosed`` if the study admits nobody."""
 
-    def send(self, command: Command[Any]) -> Step:
+    def send(self, command: commands.Command[Any]) -> commands.Step:
         """Do a command of the rater, and return the next step."""
 
     def close(self) -> None:
@@ -131,15 +112,15 @@ class CollectionClient:
         self._collection = collection
         self._name = name
 
-    def arrive(self) -> Step:
+    def arrive(self) -> commands.Step:
         """Arrive under the simulated rater's name."""
-        self.rater = self._collection.do(Arrive(recruiter="simulated", person=self._name)).rater
-        return self.send(Next(self.rater))
+        self.rater = self._collection.do(commands.Arrive(recruiter="simulated", person=self._name)).rater
+        return self.send(commands.Next(self.rater))
 
-    def send(self, command: Command[Any]) -> Step:
+    def send(self, command: commands.Command[Any]) -> commands.Step:
         """Do a command."""
         result = self._collection.do(command)
-        return cast(Step, result.next_step if isinstance(result, Receipt) else result)
+        return cast(commands.Step, result.next_step if isinstance(result, commands.Receipt) else result)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -154,37 +135,37 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
         except StudyClosed:
             done(Visit(rater.name, 0, "turned away"))
             return
-        while not isinstance(step, SessionEnd):
-            if not isinstance(step, ShowTrial):
+        while not isinstance(step, commands.SessionEnd):
+            if not isinstance(step, commands.ShowTrial):
                 yield rater.page_seconds
                 step = client.send(page_reply(client.rater, step, rater.about))
                 continue
             reply = rater.answer(step)
             if not isinstance(reply, TrialReply):
                 if reply == "leave":
-                    client.send(Leave(client.rater))
+                    client.send(commands.Leave(client.rater))
                 done(Visit(rater.name, answers, None))
                 return
             yield reply.duration
-            log = TrialLog(seconds=reply.seconds, plays=1, device="computer")
+            log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer")
             key = f"{rater.name}-{step.trial}"
-            step = client.send(Answer(client.rater, step.trial, key, reply.values, log=log))
+            step = client.send(commands.Answer(client.rater, step.trial, key, reply.values, log=log))
             answers += 1
         done(Visit(rater.name, answers, step.ending))
     finally:
         client.close()
 
 
-def page_reply(rater: str, step: Step, about: Mapping[str, Any]) -> Command[Step]:
+def page_reply(rater: str, step: commands.Step, about: Mapping[str, Any]) -> commands.Command[commands.Step]:
     """How a cooperative rater continues from a page that is not a trial."""
-    if isinstance(step, AskConsent):
-        return Consent(rater, True)
-    if isinstance(step, AskDemographics):
-        return Demographics(rater, dict(about))
-    if isinstance(step, AskHeadphones):
+    if isinstance(step, commands.AskConsent):
+        return commands.Consent(rater, True)
+    if isinstance(step, commands.AskDemographics):
+        return commands.Demographics(rater, dict(about))
+    if isinstance(step, commands.AskHeadphones):
         right = [1] * step.trials
-        return Headphones(rater, step.probe, right, right)
-    return Ready(rater)
+        return commands.Headphones(rater, step.probe, right, right)
+    return commands.Ready(rater)
 
 
 def run_visits(
@@ -273,7 +254,7 @@ def simulate_collection(
             replace(opened, study=study, stimuli=bare),
             database=f"sqlite:///{temporary}/simulated.sqlite",
             clock=clock,
-            options=CollectOptions(seed=options.seed, durable=False),
+            options=commands.CollectOptions(seed=options.seed, durable=False),
         ) as collection,
     ):
         return _run(collection, options, clock, progress)
@@ -308,7 +289,7 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
     """A rater who gives random answers and leaves with a constant hazard."""
     rng = stream(seed, "collect", "person", number)
 
-    def answer(trial: ShowTrial) -> TrialReply | Departure:
+    def answer(trial: commands.ShowTrial) -> TrialReply | Departure:
         if rng.random() < hazard:
             return "leave" if rng.random() < 0.5 else "vanish"
         took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))

@@ -14,7 +14,6 @@ from sqlalchemy import Connection, text
 from heartfelt.collect.assign import Event, State
 from heartfelt.collect.commands import CollectOptions
 from heartfelt.collect.material import make_material, raised, unit_names, with_quota
-from heartfelt.collect.session.participants import session_keys
 from heartfelt.collect.session.researcher import RAISED_QUOTA, first_settings
 from heartfelt.collect.session.transaction import Context, Transaction
 from heartfelt.collect.store import Database
@@ -177,19 +176,9 @@ class StoreState:
         )
         for row in rows.mappings():
             self._last_rater = max(self._last_rater, row["number"])
-            self.recognize(dict(row))
+            self.context.recognize(dict(row))
         invited = connection.exec_driver_sql("SELECT invitation FROM invitations").scalars()
         self.context.invitations.update(invited)
-
-    def recognize(self, row: Mapping[str, Any]) -> None:
-        """Remember a row of the table of raters, to recognise the person by the hash of their recruiter's id."""
-        context, rater = self.context, row["rater"]
-        context.languages[rater] = row["language"]
-        keys = session_keys(json.loads(row["facts"]))
-        if keys:
-            context.sessions[rater] = keys
-        if row["person"] is not None:
-            context.persons[row["person"]] = rater
 
     def write(self, connection: Connection, work: Transaction) -> None:
         """Write all of a transaction's events and rows."""

@@ -179,7 +179,7 @@ class Writer:
         work.state = self._store.catch_up(connection, pending=work.events)
         for table, row in work.rows:
             if table == "raters":
-                self._store.recognize(row)
+                work.context.recognize(row)
 
     def _reset(self) -> None:
         """Drop everything the store may not have: the next transaction connects and reads again."""

@@ -89,4 +89,4 @@ class Format(ABC):
                 )
 
 
-FORMATS: Registry[Format] = Registry("format", offered="formats")
+FORMATS: Registry[Format] = Registry("format", homes=("heartfelt.datasets.*.reader",))

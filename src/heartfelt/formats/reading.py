@@ -51,7 +51,8 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
     if not isinstance(frame, pl.DataFrame):
         if not hasattr(frame, "__dataframe__") and not hasattr(frame, "to_dict"):
             raise InputError(
-                f"A {type(source).__name__} cannot be read.", "Give a path, or a Polars or pandas frame."
+                f"Cannot read data from an object of type '{type(source).__name__}'.",
+                "Give a path, or a Polars or pandas frame.",
             )
         try:
             frame = pl.from_pandas(frame)

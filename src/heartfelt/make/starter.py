@@ -91,7 +91,7 @@ class Sketch:
 
 Starter: TypeAlias = Callable[[int], Sketch]
 """Makes the sketch of a recipe with the given number of stimuli per cell."""
-STARTERS: Registry[Starter] = Registry("recipe", offered="starters")
+STARTERS: Registry[Starter] = Registry("recipe", homes=("heartfelt.datasets.*.starter",))
 
 
 # --- example clips ----------------------------------------------------------------------------------------------------

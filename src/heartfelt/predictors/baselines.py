@@ -10,7 +10,6 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import ClassVar
 
 import polars as pl
@@ -127,10 +126,7 @@ class FromLabels(Predictor):
     needs: ClassVar[str] = ""
     """The fact about a stimulus it cannot do without."""
     no_group: ClassVar[str] = "no other item has a label for this question"
-
-    def __init__(self, argument: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
-        super().__init__(argument, options)
-        self._labels: OtherLabels | None = None
+    _labels: OtherLabels | None = None
 
     @property
     def identity(self) -> str:
@@ -172,8 +168,8 @@ class Constant(FromLabels):
     argument = "the value or category; by default the mean or majority of the other half's labels"
     no_group = "no item in the other half of the stimuli has a label for this question"
 
-    def __init__(self, given: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
-        super().__init__(given, options)
+    def __init__(self, given: str, options: Mapping[str, str]) -> None:
+        del options
         self._given = given
 
     @property
@@ -260,8 +256,7 @@ class Human(Predictor):
     needs_media = False
     batch = 64
 
-    def __init__(self, rater: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
-        super().__init__(rater, options)
+    def __init__(self, rater: str, options: Mapping[str, str]) -> None:
         seed = options.get("seed", "0")
         try:
             self._seed = int(seed)

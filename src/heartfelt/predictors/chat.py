@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from heartfelt.errors import InputError
@@ -31,15 +30,8 @@ from heartfelt.predictors.chat_form import (
     schema,
 )
 from heartfelt.predictors.http import Connections, RemotePredictor, Response, checked_address, secret
-from heartfelt.predictors.predictor import (
-    PREDICTORS,
-    Ask,
-    Case,
-    Prediction,
-    PredictorInfo,
-    TransientError,
-    number_option,
-)
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
+from heartfelt.predictors.spec import number_option
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
 
 FORMS = ("json_schema", "json_object", "plain")
@@ -78,7 +70,7 @@ class Chat(RemotePredictor):
         "version": "the version of what answers, where the model's name does not say it",
     }
 
-    def __init__(self, argument: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         self.model, self._url = _parsed(argument)
         form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
         if form not in {"auto", *FORMS}:

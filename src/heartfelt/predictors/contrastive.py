@@ -26,7 +26,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -35,15 +34,8 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import decode
-from heartfelt.predictors.predictor import (
-    PREDICTORS,
-    Ask,
-    Case,
-    Prediction,
-    Predictor,
-    PredictorInfo,
-    number_option,
-)
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import answer_texts, general_text
 from heartfelt.study.scale import Categories, FreeText, Points, Tags
@@ -66,7 +58,7 @@ class Matcher(Predictor):
     model_class: ClassVar[str]
     """The model's class in the library."""
 
-    def __init__(self, where: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, where: str, options: Mapping[str, str]) -> None:
         where = where or self.default
         folder = Path(where).expanduser()
         # Other processes may work in another folder.

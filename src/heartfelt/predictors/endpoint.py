@@ -17,7 +17,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -31,25 +30,14 @@ from heartfelt.predictors.http import (
     refusal,
     secret,
 )
-from heartfelt.predictors.predictor import (
-    PREDICTORS,
-    Ask,
-    Case,
-    Prediction,
-    PredictorInfo,
-    TransientError,
-    number_option,
-)
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
+from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.texts import best_match, file_name_of, stem_of, texts_to_match
 
 KEYS = ("similarity", "score", "logit")
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
-_CHOICES = {
-    "audio": ("send", "stem"),
-    "names": ("unique", "plain"),
-    "batch": ("auto", "never"),
-}
+_CHOICES = {"audio": ("send", "stem"), "names": ("unique", "plain"), "batch": ("auto", "never")}
 
 
 @PREDICTORS.register("endpoint")
@@ -68,7 +56,7 @@ class Endpoint(RemotePredictor):
         "version": "the version of what answers; with it, answers may be cached between runs",
     }
 
-    def __init__(self, url: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
         given = {"audio": "send", "names": "unique", "batch": "auto", **options}
         for name, words in _CHOICES.items():
             if given[name] not in words:

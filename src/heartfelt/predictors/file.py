@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 import polars as pl
@@ -59,7 +58,7 @@ class File(Predictor):
     needs_media = False
     batch = 256
 
-    def __init__(self, path: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, path: str, options: Mapping[str, str]) -> None:
         if not path:
             raise InputError("The predictor 'file' has no file.", "Write file:predictions.csv.")
         self._path = Path(path).expanduser()

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
@@ -40,7 +39,7 @@ class Function(Predictor):
     }
     cacheable = False
 
-    def __init__(self, place: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, place: str, options: Mapping[str, str]) -> None:
         at_once = options.get("at_once", "1")
         if not at_once.isdecimal() or int(at_once) < 1:
             raise InputError(

@@ -216,10 +216,7 @@ class _DeadlineStream(httpcore.NetworkStream):
         self._plain.close()
 
     def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         del timeout
         secure = self._plain.start_tls(ssl_context, server_hostname, self._deadline.left())

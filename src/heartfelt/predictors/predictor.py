@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import polars as pl
@@ -243,7 +241,7 @@ class Predictor(ABC):
     label: str = ""
     """The name the user gave it, as in ``my model=file:predictions.csv``; predictions carry it."""
 
-    def __init__(self, argument: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, argument: str = "", options: Mapping[str, str] | None = None) -> None:
         del argument, options
 
     @classmethod
@@ -304,28 +302,6 @@ class Predictor(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def number_option(
-    options: Mapping[str, str],
-    name: str,
-    usual: float,
-    low: float,
-    high: float = math.inf,
-    *,
-    above: bool = False,
-) -> float:
-    """A number given as an option, from ``low`` to ``high``; with ``above`` it must be larger than ``low``."""
-    given = options.get(name, str(usual))
-    try:
-        value = float(given)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and low <= value <= high) or (above and value == low):
-        least = f"above {low:g}" if above else f"from {low:g}"
-        most = "" if high == math.inf else f" to {high:g}"
-        raise InputError(f"'{given}' is not a valid {name}.", f"Give a number {least}{most}.")
-    return value
 
 
 _HOMES = {

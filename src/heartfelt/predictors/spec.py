@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -85,3 +86,25 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
         ) from error
     made.spec, made.label = plain, asked.label
     return made
+
+
+def number_option(
+    options: Mapping[str, str],
+    name: str,
+    usual: float,
+    low: float,
+    high: float = math.inf,
+    *,
+    above: bool = False,
+) -> float:
+    """A number given as an option, from ``low`` to ``high``; with ``above`` it must be larger than ``low``."""
+    given = options.get(name, str(usual))
+    try:
+        value = float(given)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and low <= value <= high) or (above and value == low):
+        least = f"above {low:g}" if above else f"from {low:g}"
+        most = "" if high == math.inf else f" to {high:g}"
+        raise InputError(f"'{given}' is not a valid {name}.", f"Give a number {least}{most}.")
+    return value

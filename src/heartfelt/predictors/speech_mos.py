@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from types import MappingProxyType
 from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
@@ -33,8 +32,8 @@ class SpeechMos(Predictor):
     about = "how good speech sounds, by DistillMOS or DNSMOS"
     argument = f"which score: {', '.join(JUDGES)}; by default distillmos"
 
-    def __init__(self, judge: str = "", options: Mapping[str, str] = MappingProxyType({})) -> None:
-        super().__init__(judge, options)
+    def __init__(self, judge: str, options: Mapping[str, str]) -> None:
+        del options
         self.judge = judge or "distillmos"
         if self.judge not in JUDGES:
             raise InputError(

@@ -14,7 +14,7 @@ import numpy as np
 from heartfelt.scoring.measure import Marked, Measure, Pairing
 from heartfelt.scoring.scores import BinaryDetails, NoCalibration
 from heartfelt.scoring.sheet import Sheet
-from heartfelt.stats.classify import confusion
+from heartfelt.stats.association import confusion
 from heartfelt.stats.probability import Calibration, calibration
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream

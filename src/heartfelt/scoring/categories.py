@@ -10,7 +10,7 @@ from heartfelt.scoring.metrics import Chance
 from heartfelt.scoring.scores import CategoryDetails, OrdinalDetails
 from heartfelt.scoring.sheet import Sheet
 from heartfelt.scoring.truth import ITEM
-from heartfelt.stats.classify import confusion
+from heartfelt.stats.association import confusion
 from heartfelt.stats.probability import jensen_shannon, top_k
 
 _NO_SHARES = "the model gives no shares by category"

@@ -1,7 +1,7 @@
 """Which model is better, as far as the data can tell.
 
 Every pair of models is compared by the task's headline on the items both were asked about, failures counted. Interval and p
-come from one method (the jackknife, ``heartfelt.stats.paired_metrics``); p-values are corrected by Holm over all pairs of the
+come from one method (the jackknife, ``heartfelt.stats.association``); p-values are corrected by Holm over all pairs of the
 task. Leaving out stimuli generalises to other stimuli of the same systems; where the stimuli name systems, each pair is also
 compared by leaving out whole systems, which generalises to other systems, and by the means of systems.
 
@@ -33,9 +33,9 @@ from heartfelt.scoring.scores import (
     Task,
 )
 from heartfelt.scoring.truth import ITEM
+from heartfelt.stats.association import Difference, metric_difference
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import holm
-from heartfelt.stats.paired_metrics import Difference, metric_difference
 
 OTHER_LABELS = "it is scored against labels other than the items' own"
 _COUNTED = ("counted", "counted_other")

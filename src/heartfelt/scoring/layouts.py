@@ -53,4 +53,4 @@ class OutputLayout:
         return self.formats if set(candidates) == set(self.formats) else ()
 
 
-LAYOUTS: Registry[OutputLayout] = Registry("layout", offered="layouts")
+LAYOUTS: Registry[OutputLayout] = Registry("layout", homes=("heartfelt.datasets.*.layout",))

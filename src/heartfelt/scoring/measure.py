@@ -18,10 +18,10 @@ from heartfelt.scoring.scores import ModelDetails, Score, Task
 from heartfelt.scoring.sheet import Sheet, yes
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats._bounds import ratio
+from heartfelt.stats.association import metric_difference
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, Spread, spreads_over
 from heartfelt.stats.noise_ceiling import Ceiling, ceiling
-from heartfelt.stats.paired_metrics import metric_difference
 from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
 from heartfelt.stats.reliability.yardsticks import Metric
 from heartfelt.stats.triples import Floats

@@ -15,10 +15,10 @@ from heartfelt import __version__
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.stats.classify import Confusion
+from heartfelt.stats.association import Confusion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
-from heartfelt.stats.text.lexical import Lexical
+from heartfelt.stats.text import Lexical
 
 LAYOUT = 1
 NO_CHANCE_BEATEN = "it does not beat chance"

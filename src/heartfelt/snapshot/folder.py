@@ -60,7 +60,7 @@ def load(folder: Path | str) -> Snapshot:
         made["format"],
         made["name"],
         made.get("options", {}),
-        _media_root(folder),
+        media_root(folder),
         made.get("layout", {}),
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
@@ -113,10 +113,11 @@ def _parquet(path: Path) -> pl.DataFrame:
         raise DamagedError(f"{path.parent} is damaged: {path.name} cannot be read.", _RESTORE) from error
 
 
-def _media_root(folder: Path) -> Path | None:
+def media_root(folder: Path) -> Path | None:
+    """Where the media of a folder's stimuli are, as its ``media.json`` says; None where they are not at hand."""
     try:
         root = json.loads((folder / "media.json").read_text(encoding="utf-8"))["root"]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    path = (folder / root).resolve()
+    path = (folder / str(root)).resolve()
     return path if path.is_dir() else None

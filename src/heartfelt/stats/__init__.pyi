@@ -15,18 +15,25 @@ from .agreement import (
     prior_against_majority,
 )
 from .agreement.alpha import alpha
-from .association import ccc, kendall, mae, mse, pearson, rmse, spearman
-from .classify import (
+from .association import (
     accuracy,
     auroc,
     average_precision,
     balanced_accuracy,
+    ccc,
     confusion,
     f1,
+    kendall,
     macro_f1,
+    mae,
+    metric_difference,
+    mse,
+    pearson,
     precision,
     quadratic_kappa,
     recall,
+    rmse,
+    spearman,
 )
 from .estimate import Estimate
 from .geometry import ellipse, overlap
@@ -46,7 +53,6 @@ from .inference import (
 from .inference.anova import anova
 from .jackknife import jackknife_metric
 from .noise_ceiling import ceiling
-from .paired_metrics import metric_difference
 from .probability import brier, calibration, expected_calibration_error
 from .regression import shrinkage_slope
 from .reliability.components import variance_components

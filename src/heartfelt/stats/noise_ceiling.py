@@ -119,7 +119,7 @@ def _ratings(rater: Ids | Ratings, item: Ids, value: Values, metric: Metric) -> 
     """The ratings (of categories, as codes), and which rows of the columns were used if not all."""
     if isinstance(rater, Ratings):
         if metric in CATEGORY_METRICS:
-            return replace(rater, value=code(rater.value).codes.astype(np.float64), _shared={}), None
+            return replace(rater, value=code(rater.value).codes.astype(np.float64)), None
         return rater, None
     numbers = value
     if metric in CATEGORY_METRICS:

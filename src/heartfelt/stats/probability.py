@@ -24,9 +24,9 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column, Pairs, as_flags
+from heartfelt.stats.association import metric_estimate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.paired_metrics import metric_estimate
 from heartfelt.stats.resample import Sample, weight_batches
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed

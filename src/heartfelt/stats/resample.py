@@ -23,11 +23,12 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column, Pairs, Units, units_of
+from heartfelt.stats.association import common_rows
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import full_value
 from heartfelt.stats.metrics import METRICS, Metric, metric_called, rows
-from heartfelt.stats.paired_metrics import common_rows
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, code, triples
+from heartfelt.stats.ratings import triples
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, code
 from heartfelt.streams import derived_seed, stream
 
 Interval = Literal["auto", "percentile", "bca", "delta"]

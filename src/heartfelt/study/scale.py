@@ -31,13 +31,18 @@ class Scale(Part):
         """Return ``(value, answer)`` for what a rater gave, or raise with the allowed answers."""
         raise NotImplementedError
 
-    def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest value, where there are such."""
-        return None
+    def codes(self) -> dict[str, float]:
+        """The code of each category; empty for scales without categories."""
+        return {}
 
     def labels(self) -> dict[float, str]:
         """The category behind each code; empty for scales without categories."""
-        return {}
+        return {value: name for name, value in self.codes().items()}
+
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and highest value or code, where there are such."""
+        values = self.codes().values()
+        return (min(values), max(values)) if values else None
 
     def _off(self, answer: Any, allowed: str) -> InputError:
         return InputError(f"'{answer}' is not on the scale.", f"Allowed: {allowed}.")
@@ -159,23 +164,12 @@ class _Categories(Scale):
         return self
 
     def codes(self) -> dict[str, float]:
-        """The code of each category id."""
+        """The code of each category id: its own, or its place in the list."""
         out: dict[str, float] = {}
-        for place, category in enumerate(self.categories):
-            if isinstance(category, str):
-                out[category] = float(place)
-            else:
-                out[category.id] = float(place) if category.value is None else category.value
+        for place, each in enumerate(self.categories):
+            name, value = (each, None) if isinstance(each, str) else (each.id, each.value)
+            out[name] = float(place) if value is None else value
         return out
-
-    def labels(self) -> dict[float, str]:
-        """The category id behind each code."""
-        return {value: name for name, value in self.codes().items()}
-
-    def bounds(self) -> tuple[float, float]:
-        """Lowest and highest code."""
-        values = self.codes().values()
-        return min(values), max(values)
 
     def read(self, answer: Any) -> Coded:
         """Accept a category's id, or its code."""
@@ -215,13 +209,9 @@ class YesNo(Scale):
     yes: Text = "Yes"
     no: Text = "No"
 
-    def labels(self) -> dict[float, str]:
+    def codes(self) -> dict[str, float]:
         """``no`` is 0 and ``yes`` is 1."""
-        return {0.0: "no", 1.0: "yes"}
-
-    def bounds(self) -> tuple[float, float]:
-        """0 and 1."""
-        return 0.0, 1.0
+        return {"no": 0.0, "yes": 1.0}
 
     def read(self, answer: Any) -> Coded:
         """Accept yes, no, true, false, 1 and 0."""

@@ -23,6 +23,7 @@ from heartfelt.web.errors import Refused
 from heartfelt.web.metadata import Pieces, read_range, stripped
 from heartfelt.web.security.access import login_of
 from heartfelt.web.security.signing import rater_of
+from heartfelt.web.state import state_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -69,8 +70,8 @@ async def media(request: Request) -> Response:
             401, "Media are shown to raters and to the researcher.", "Open the link you were given."
         )
     name = request.path_params["opaque"]
-    collection = request.app.state.collection
-    blinded = request.app.state.blinding.media_of(name)
+    collection = state_of(request).collection
+    blinded = state_of(request).blinding.media_of(name)
     file: MediaFile | None = None if blinded is None else collection.media(blinded)
     if file is None and researcher:
         file = collection.media(name)
@@ -90,7 +91,7 @@ async def stripped_file(
     headers = {
         "cache-control": cache_control,
         "accept-ranges": "bytes",
-        "etag": _tag(request.app.state.options.secret, name, version),
+        "etag": _tag(state_of(request).options.secret, name, version),
         "content-type": content_type,
     }
     wanted = request.headers.get("if-none-match", "")

@@ -10,8 +10,8 @@ import polars as pl
 from sqlalchemy import Connection
 
 from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.session.steps import page_before_trials
 from heartfelt.study import Study
-from heartfelt.study.model import HeadphoneProbe
 from heartfelt.tables import MOMENT
 
 _KINDS = {
@@ -73,17 +73,10 @@ def progress_of(rater: Rater, study: Study) -> Progress:
 def _step(rater: Rater, study: Study) -> str:
     if rater.ended or rater.excluded:
         return "end"
-    if study.consent is not None and rater.consented is None:
-        return "consent"
-    if study.demographics and not rater.demographics_done:
-        return "demographics"
-    if not rater.headphones_done and any(isinstance(probe, HeadphoneProbe) for probe in study.probes):
-        return "headphones"
-    if not rater.instructed:
-        return "instructions"
-    if rater.queue:
-        return "practice" if rater.queue[0].kind == "practice" else "trial"
-    return "break" if rater.sessions else "trial"
+    earlier = page_before_trials(study, rater)
+    if earlier or not rater.queue:
+        return earlier or ("break" if rater.sessions else "trial")
+    return "practice" if rater.queue[0].kind == "practice" else "trial"
 
 
 def progress_in(connection: Connection) -> dict[int, Progress]:
@@ -105,6 +98,14 @@ def progress_in(connection: Connection) -> dict[int, Progress]:
         state = ended.get(row.rater) or ("under way" if row.rater in answered else "beginning")
         out[row.rater] = Progress(state, None, answered.get(row.rater, 0), 0, row.last_seen)
     return out
+
+
+def _standing(
+    progress: Mapping[int, Progress], excluded: Mapping[int, str], rater: int, at: float
+) -> Progress:
+    """How far a rater has come who arrived at that moment; that they are excluded goes before everything else."""
+    here = progress.get(rater, Progress("beginning", None, 0, 0, at))
+    return here._replace(state="excluded") if rater in excluded else here
 
 
 def exclusions(connection: Connection) -> dict[int, str]:
@@ -161,14 +162,12 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
     rows: list[dict[str, Any]] = []
     for row in map(dict, result.mappings()):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
-        here = progress.get(number, Progress("beginning", None, 0, 0, row["arrived"]))
+        here = _standing(progress, excluded, number, row["arrived"])
         for name in ("agreed", "headphones_passed"):
             row[name] = None if row[name] is None else bool(row[name])
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
         exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
         rows.append(row | here._asdict() | about | exclusion)
-        if number in excluded:
-            rows[-1]["state"] = "excluded"
     known = columns_of(_RATERS)
     extra = list(dict.fromkeys(key for row in rows for key in row if key not in known))
     frame = pl.DataFrame(rows, schema={**known, **dict.fromkeys(extra, pl.String)})
@@ -244,7 +243,7 @@ def participants(connection: Connection) -> pl.DataFrame:
         " JOIN raters r ON r.number = p.rater ORDER BY p.rater"
     ):
         facts = json.loads(row.facts)
-        here = progress.get(row.number, Progress("beginning", None, 0, 0, row.at))
+        here = _standing(progress, excluded, row.number, row.at)
         rows.append(
             {
                 "participant": row.participant,
@@ -253,7 +252,7 @@ def participants(connection: Connection) -> pl.DataFrame:
                 "session": facts.get("session"),
                 "assignment": facts.get("assignment"),
                 "recruiter_study": facts.get("study") or facts.get("hit"),
-                "ended": "excluded" if row.number in excluded else here.state,
+                "ended": here.state,
                 "trials": here.trials,
                 "arrived": row.at,
                 "last_seen": here.last_seen,

@@ -7,19 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
+from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Trial
 from heartfelt.collect.assign.state import LISTENED
-from heartfelt.collect.commands import (
-    Answer,
-    Flag,
-    Heartbeat,
-    MediaProblem,
-    Receipt,
-    Step,
-    TrialCommand,
-    TrialLog,
-    Verdict,
-)
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from heartfelt.collect.session.steps import (
     attention_probe,
@@ -52,11 +42,13 @@ class CheckedAnswer(NamedTuple):
     verdict: str | None = None
 
 
-def answer(work: Transaction, command: Answer) -> Receipt:
+def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
     """Store the answers to a trial. Nothing is changed before everything has been checked."""
     rater, trial = _trial(work, command)
     if trial is None:
-        return Receipt(command.trial, "already", next_step(work, rater) if command.wants_next else None)
+        return commands.Receipt(
+            command.trial, "already", next_step(work, rater) if command.wants_next else None
+        )
     if trial.closed:
         raise TrialClosed("This trial was given back and accepts no answer.", "Continue with the next trial.")
     if not trial.shown and trial in rater.queue[1:]:
@@ -87,14 +79,14 @@ def answer(work: Transaction, command: Answer) -> Receipt:
     words = json.dumps(steering) if steering else None
     work.record("answered", rater.number, trial.id, trial.unit, number=float(late), words=words)
     following = next_step(work, rater) if command.wants_next else None
-    return Receipt(command.trial, "late" if late else "stored", following)
+    return commands.Receipt(command.trial, "late" if late else "stored", following)
 
 
 def _not_found() -> TrialNotFound:
     return TrialNotFound("This trial is not yours to answer.", "Reload the page to get your own next trial.")
 
 
-def _trial(work: Transaction, command: TrialCommand[Any]) -> tuple[Rater, Trial | None]:
+def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rater, Trial | None]:
     """The rater and their trial that a command is about; no trial if it was answered already."""
     rater, name = work.rater(command.rater), command.trial
     number = int(name) if name.isascii() and name.isdecimal() and len(name) < 16 else -1
@@ -106,7 +98,7 @@ def _trial(work: Transaction, command: TrialCommand[Any]) -> tuple[Rater, Trial 
     return rater, trial
 
 
-def _check(work: Transaction, trial: Trial, command: Answer) -> list[CheckedAnswer]:
+def _check(work: Transaction, trial: Trial, command: commands.Answer) -> list[CheckedAnswer]:
     """Validate every answer against its question; the error names the first invalid one."""
     if trial.kind != "attention" and displayed_unit(work, trial) is None:
         raise TrialClosed("The stimulus of this trial has left the study.", "Continue with the next trial.")
@@ -121,7 +113,7 @@ def _check(work: Transaction, trial: Trial, command: Answer) -> list[CheckedAnsw
     missing: list[str] = []
     for question in asked:
         given, verdict = command.values.get(question), command.verdicts.get(question)
-        if verdict is not None and verdict not in get_args(Verdict):
+        if verdict is not None and verdict not in get_args(commands.Verdict):
             raise InvalidAnswer(
                 f"Question '{question}': '{clean(str(verdict), 100)}' is not a verdict.",
                 "Allowed: accepted, fixed, rejected.",
@@ -168,7 +160,7 @@ def _read(work: Transaction, question: str, given: Any) -> tuple[float | None, s
 
 
 def _store(
-    work: Transaction, rater: Rater, trial: Trial, command: Answer, late: bool, listening: Listened
+    work: Transaction, rater: Rater, trial: Trial, command: commands.Answer, late: bool, listening: Listened
 ) -> None:
     log = command.log
     work.insert_about(
@@ -214,7 +206,7 @@ class Listened(NamedTuple):
     """Time spent on it, which no other trial can claim."""
 
 
-def listened(work: Transaction, rater: Rater, trial: Trial, log: TrialLog) -> Listened:
+def listened(work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog) -> Listened:
     """Compare what was reported with what was possible."""
     unit = work.unit_of(trial)
     duration = None if unit is None else unit.duration
@@ -251,7 +243,7 @@ def played(intervals: Sequence[tuple[float, float]], duration: float) -> tuple[f
 # --- other messages about a trial -------------------------------------------------------------------------------------
 
 
-def heartbeat(work: Transaction, command: Heartbeat) -> float:
+def heartbeat(work: Transaction, command: commands.Heartbeat) -> float:
     """Renew the leases; a trial that was answered or given back has none."""
     rater, trial = _trial(work, command)
     if trial is None or trial not in rater.queue or rater.ended is not None or rater.excluded:
@@ -260,7 +252,7 @@ def heartbeat(work: Transaction, command: Heartbeat) -> float:
     return renew(work, rater) if trial in rater.queue else 0.0
 
 
-def flag(work: Transaction, command: Flag) -> Step:
+def flag(work: Transaction, command: commands.Flag) -> commands.Step:
     """Store a problem the rater reports with a stimulus; with ``skip`` the trial is given back."""
     rater, trial = _trial(work, command)
     number = int(command.trial)
@@ -283,7 +275,7 @@ def flag(work: Transaction, command: Flag) -> Step:
     return next_step(work, rater)
 
 
-def media_problem(work: Transaction, command: MediaProblem) -> Step:
+def media_problem(work: Transaction, command: commands.MediaProblem) -> commands.Step:
     """Give the trial back because its media would not play, and store the problem."""
     rater, trial = _trial(work, command)
     if trial is not None and trial in rater.queue:

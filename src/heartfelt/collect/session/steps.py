@@ -8,20 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
-from heartfelt.collect.commands import (
-    AskConsent,
-    AskDemographics,
-    AskHeadphones,
-    Ending,
-    SessionEnd,
-    ShowInstructions,
-    ShowTrial,
-    Step,
-    TakeBreak,
-)
 from heartfelt.collect.material import Unit
 from heartfelt.collect.session.transaction import Transaction
+from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 
 _RENEW_BELOW = 2 / 3
@@ -30,15 +21,20 @@ _AWAY_SECONDS = 1800.0
 """A rater who did nothing for so long no longer counts towards the cap."""
 RETRY_SECONDS = 20.0
 """How soon a rater who has to wait asks again."""
+_PAGES: Mapping[str, commands.Step] = {
+    "consent": commands.AskConsent(),
+    "demographics": commands.AskDemographics(),
+    "instructions": commands.ShowInstructions(),
+}
 
 
-def next_step(work: Transaction, rater: Rater) -> Step:
+def next_step(work: Transaction, rater: Rater) -> commands.Step:
     """The rater's next step. Asking twice returns the same one."""
     earlier = _before_trials(work, rater)
     if earlier is not None:
         return earlier
     if _wants_break(work, rater):
-        return TakeBreak(rater.answered, rater.of)
+        return commands.TakeBreak(rater.answered, rater.of)
     _fill_queue(work, rater)
     if not rater.queue:
         return _nothing_left(work, rater)
@@ -57,12 +53,12 @@ def show(work: Transaction, rater: Rater, trial: Trial) -> None:
     work.record("shown", rater.number, trial.id, number=float(place))
 
 
-def headphone_probe(work: Transaction) -> HeadphoneProbe | None:
+def headphone_probe(study: Study) -> HeadphoneProbe | None:
     """The study's headphone check."""
-    return next((p for p in work.study.probes if isinstance(p, HeadphoneProbe)), None)
+    return next((probe for probe in study.probes if isinstance(probe, HeadphoneProbe)), None)
 
 
-def _before_trials(work: Transaction, rater: Rater) -> Step | None:
+def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
     if rater.excluded:
         return session_end(work, "screened-out")
     waits = rater.exhausted and not rater.queue and not rater.answered and rater.ended is None
@@ -72,14 +68,20 @@ def _before_trials(work: Transaction, rater: Rater) -> Step | None:
         work.record("resumed", rater.number)
     if rater.ended is not None:
         return session_end(work, rater.ended)
-    if work.study.consent is not None and rater.consented is None:
-        return AskConsent()
-    if work.study.demographics and not rater.demographics_done:
-        return AskDemographics()
-    probe = headphone_probe(work)
-    if probe is not None and not rater.headphones_done:
-        return AskHeadphones(probe.id, probe.trials)
-    return None if rater.instructed else ShowInstructions()
+    page = page_before_trials(work.study, rater)
+    probe = headphone_probe(work.study) if page == "headphones" else None
+    return _PAGES.get(page) if probe is None else commands.AskHeadphones(probe.id, probe.trials)
+
+
+def page_before_trials(study: Study, rater: Rater) -> str:
+    """The page a rater has to pass before the next trial; empty if there is none."""
+    if study.consent is not None and rater.consented is None:
+        return "consent"
+    if study.demographics and not rater.demographics_done:
+        return "demographics"
+    if headphone_probe(study) is not None and not rater.headphones_done:
+        return "headphones"
+    return "" if rater.instructed else "instructions"
 
 
 def places(work: Transaction) -> Literal["free", "later", "none"]:
@@ -105,7 +107,7 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
     return "free" if work.state.open else "later"
 
 
-def _nothing_left(work: Transaction, rater: Rater) -> SessionEnd:
+def _nothing_left(work: Transaction, rater: Rater) -> commands.SessionEnd:
     """The end of a rater without a trial: the plan is done, or the stimuli ran out before that."""
     if rater.answered:
         enough = not rater.exhausted or rater.on_time >= _enough(work)
@@ -134,13 +136,13 @@ def renew(work: Transaction, rater: Rater) -> float:
     return max(0.0, rater.until - work.now)
 
 
-def end(work: Transaction, rater: Rater, ending: Ending) -> SessionEnd:
+def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
     """End the rater's session."""
     work.record("ended", rater.number, words=ending)
     return session_end(work, ending)
 
 
-def session_end(work: Transaction, ending: Ending) -> SessionEnd:
+def session_end(work: Transaction, ending: commands.Ending) -> commands.SessionEnd:
     """The end a rater sees, with the code that reports it to the recruiter."""
     settings = work.settings
     code = {
@@ -153,7 +155,7 @@ def session_end(work: Transaction, ending: Ending) -> SessionEnd:
         "partial": settings.code_partial,
     }.get(ending)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
-    return SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
+    return commands.SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
 
 
 # --- leasing ----------------------------------------------------------------------------------------------------------
@@ -304,7 +306,7 @@ def _machine_values(
 # --- presenting -------------------------------------------------------------------------------------------------------
 
 
-def _present(work: Transaction, rater: Rater, trial: Trial) -> ShowTrial:
+def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTrial:
     practice = trial.kind == "practice"
     alike = [reserved for reserved in rater.queue if (reserved.kind == "practice") == practice]
     done = rater.practised - len(alike) if practice else rater.answered
@@ -315,7 +317,7 @@ def _present(work: Transaction, rater: Rater, trial: Trial) -> ShowTrial:
         probe = attention_probe(work, trial.probe)
         language = work.context.languages.get(rater.id, "en")
         words = None if probe is None else say(probe.text, language)
-    return ShowTrial(
+    return commands.ShowTrial(
         trial=str(trial.id),
         kind="practice" if practice else "attention" if trial.kind == "attention" else "rating",
         media=None if unit is None else unit.media,

@@ -41,6 +41,21 @@ class Context:
     declined: dict[str, None] = field(default_factory=dict)
     """Random ids of the last people who declined, so that a reload shows them the same page. Never stored."""
 
+    def recognize(self, row: Mapping[str, Any]) -> None:
+        """Remember a row of the table of raters, to recognise the person by the hash of their recruiter's id."""
+        facts = json.loads(row["facts"])
+        self.languages[row["rater"]] = row["language"]
+        self.sessions[row["rater"]] = session_keys(facts)
+        if row["person"] is not None:
+            self.persons[row["person"]] = row["rater"]
+
+    def forget(self, rater: str) -> None:
+        """Forget everything that was remembered of a rater."""
+        self.languages.pop(rater, None)
+        self.sessions.pop(rater, None)
+        for person in [person for person, name in self.persons.items() if name == rater]:
+            del self.persons[person]
+
 
 @dataclass(slots=True)
 class Transaction:
@@ -126,6 +141,11 @@ class Transaction:
         effects: tuple[list[Any], ...] = (self.events, self.rows, self.before_rows, self.after_rows)
         for effect, length in zip(effects, mark, strict=True):
             del effect[length:]
+
+
+def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
+    """Of a recruiter's hashed facts, those that only the person's own link carries."""
+    return frozenset(facts[name] for name in ("session", "assignment") if facts.get(name))
 
 
 def settings_of(state: State) -> Settings:

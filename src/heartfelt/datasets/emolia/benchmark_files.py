@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.datasets.emolia.labels_table import gather, spelt
+from heartfelt.datasets.emolia.material import EmoliaOptions, Subset, gather, subsets_of
 from heartfelt.datasets.emolia.report import table as markdown
-from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, subsets_of
+from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.task import ask_of

@@ -31,7 +31,7 @@ from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
 from heartfelt.scoring.metrics import Kind
 from heartfelt.scoring.scores import BinaryDetails, CategoryDetails, Rank, Task
-from heartfelt.stats.classify import Confusion
+from heartfelt.stats.association import Confusion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
@@ -140,8 +140,8 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     panel = Intervals("", tuple(rows), value, lines=tuple(lines), ties=tied_runs(ties))
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
-        " intervals over stimuli. Models next to one grey bar cannot be told apart (paired, corrected for their number); a"
-        " model that does not beat chance has no rank."
+        " intervals over stimuli. Models next to the same grey bar do not differ significantly (paired and corrected); a model"
+        " that does not beat chance has no rank."
     )
     return Chart(f"Leaderboard: {spaced(task.id)}", caption, [panel], table)
 

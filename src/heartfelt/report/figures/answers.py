@@ -213,7 +213,7 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
         return Absent("the stimuli have no systems to rank")
     caption = (
         "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
-        " next to one grey bar cannot be told apart."
+        " next to the same grey bar do not differ significantly."
     )
     return Chart("System ranking", caption, panels, table)
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.stats.categories import categorise
-from heartfelt.stats.ratings import refuse_repeats
-from heartfelt.stats.triples import Ids, Ints, Values, as_array, triples
+from heartfelt.stats.ratings import refuse_repeats, triples
+from heartfelt.stats.triples import Ids, Ints, Values, as_array
 
 
 @dataclass(frozen=True, slots=True)

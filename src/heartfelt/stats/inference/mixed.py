@@ -44,7 +44,7 @@ from heartfelt.stats.inference.linear_model import (
     term_columns,
     why_no_columns,
 )
-from heartfelt.stats.ratings import coded_ratings
+from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, Fit, maximise
 from heartfelt.stats.triples import Floats, Ints, as_floats, id_array, text_array
@@ -404,7 +404,7 @@ def _jackknifed(
     rater = "rater" if "rater" in groups else list(groups)[1]
     item = next(name for name in groups if name != rater)
     (raters, n_raters), (items, n_items) = groups[rater], groups[item]
-    d = coded_ratings(raters, items, left, range(n_raters), range(n_items))
+    d = Ratings(raters, items, left, range(n_raters), range(n_items))
     places = {item: "item", rater: "rater", "residual": "residual"}
     values = np.array([float(variances[name]) for name in places])
     bounds = component_bounds(d, values, confidence)

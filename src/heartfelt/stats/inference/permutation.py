@@ -23,10 +23,9 @@ import numpy as np
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import check_confidence, clopper_pearson
 from heartfelt.stats._paired import Column, coded, mid_ranks, pairs, sort_rows
-from heartfelt.stats.association import Correlation
+from heartfelt.stats.association import Correlation, metric_estimate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.equivalence import independent, paired
-from heartfelt.stats.paired_metrics import metric_estimate
 from heartfelt.stats.triples import Floats, Ints, as_array
 from heartfelt.streams import derived_seed
 

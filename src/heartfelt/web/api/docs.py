@@ -9,6 +9,7 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ async def page(request: Request) -> Response:
         .render(
             title=whole["info"]["title"],
             about=whole["info"]["description"],
-            base=request.app.state.options.prefix,
+            base=state_of(request).options.prefix,
             parts=_parts(whole),
             models=whole["components"]["schemas"],
             type_of=type_of,

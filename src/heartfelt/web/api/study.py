@@ -34,8 +34,8 @@ from heartfelt.web.api.models import (
     VersionsInfo,
 )
 from heartfelt.web.security.access import Tokens
-from heartfelt.web.security.signing import INVITE_SECONDS, Signer
-from heartfelt.web.study.figures import CoverageView
+from heartfelt.web.security.signing import INVITE_SECONDS
+from heartfelt.web.state import state_of
 from heartfelt.web.study.routes import study_title
 
 router = APIRouter(tags=["study"])
@@ -63,7 +63,7 @@ def study(request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
         "ratings_per_item": here.design.ratings_per_item,
         "stimuli_per_rater": here.design.stimuli_per_rater,
         "links": {"open": f"{url}/", "prolific": f"{url}/?{prolific}", "mturk": f"{url}/?{mturk}"},
-        "refresh_seconds": request.app.state.options.refresh_seconds,
+        "refresh_seconds": state_of(request).options.refresh_seconds,
         "version": __version__,
     }
 
@@ -84,7 +84,7 @@ def _question(here: Study, question: Question) -> dict[str, Any]:
 @router.get("/coverage")
 def coverage(request: Request) -> CoverageInfo:
     """Ratings against the quota, what is being rated now, and when it will be complete at the recent rate."""
-    return cast(CoverageView, request.app.state.coverage).current()
+    return state_of(request).coverage.current()
 
 
 @router.get("/versions", response_model=VersionsInfo)
@@ -218,7 +218,7 @@ def invite(body: InvitationsRequest, request: Request, collection: CollectionDep
 
 
 def _signed_links(request: Request, url: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    signer: Signer = request.app.state.signer
+    signer = state_of(request).signer
     links = (f"{url}/i/{signer.sign('invite', row['invitation'], INVITE_SECONDS)}" for row in rows)
     return {"invitations": [row | {"link": link} for row, link in zip(rows, links, strict=True)]}
 

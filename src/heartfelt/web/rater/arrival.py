@@ -21,6 +21,7 @@ from heartfelt.web.security.signing import (
     rater_of,
     set_cookie,
 )
+from heartfelt.web.state import state_of
 
 LONGEST_ID = 200
 MOST_RATERS = 8
@@ -56,7 +57,7 @@ async def open_link(request: Request) -> Response:
         if query.get(person):
             passed = {name: query[key][:LONGEST_ID] for name, key in facts.items() if query.get(key)}
             return await _enter(request, recruiter, query[person][:LONGEST_ID], passed)
-    if not request.app.state.options.preview and await _is_known(request):
+    if not state_of(request).options.preview and await _is_known(request):
         return _to_the_page(request)
     return await _enter(request, "open", None, {})
 
@@ -75,7 +76,7 @@ async def resume_link(request: Request) -> Response:
 
 def _signed_for(request: Request, purpose: str) -> str:
     """What the address was signed for. Addresses that were not, and previews of links, get a page that says so."""
-    value: str | None = request.app.state.signer.read(purpose, request.path_params["signed"])
+    value = state_of(request).signer.read(purpose, request.path_params["signed"])
     if value is None:
         raise Notice("stranger", 404)
     if is_preview(request):
@@ -109,7 +110,7 @@ async def _enter(
         recruiter, person, facts, request_language(request), device_of(request), earlier_raters(request)
     )
     try:
-        arrived = await request.app.state.collection.ask(arrival)
+        arrived = await state_of(request).collection.ask(arrival)
     except StudyClosed as closed:
         raise Notice(closed.end, 503 if closed.ending == "wait" else 409) from closed
     except StartedElsewhere as error:
@@ -120,7 +121,7 @@ async def _enter(
 
 
 def _signed_in(request: Request, rater: str) -> Response:
-    state = request.app.state
+    state = state_of(request)
     response = _to_the_page(request)
     signed = state.signer.sign("rater", rater, RATER_SECONDS)
     set_cookie(response, state.options, RATER_COOKIE, signed, RATER_SECONDS)

@@ -33,6 +33,7 @@ from heartfelt.web.rater.presentation import (
 )
 from heartfelt.web.rater.texts import check_languages, texts_for
 from heartfelt.web.security.signing import rater_of, set_cookie
+from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Pages:
             language=language,
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
-            preview=request.app.state.options.preview,
+            preview=state_of(request).options.preview,
             title=say(study.title, language) or study.name,
             media=study.media,
             audio=study.media != "image",
@@ -115,7 +116,7 @@ class Pages:
         response = _compressed(request, html.encode(), "text/html", headers)
         response.status_code = status
         if request.query_params.get("lang") == language:
-            set_cookie(response, request.app.state.options, LANGUAGE_COOKIE, language, _YEAR)
+            set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
         return response
 
 
@@ -131,10 +132,9 @@ def routes() -> list[Route]:
 
 async def rate(request: Request) -> Response:
     """The page, at the step the rater is at."""
-    state, rater = request.app.state, rater_of(request)
+    state, rater = state_of(request), rater_of(request)
     step = step_json(await current_step(request, rater), state.blinding, request_language(request))
-    pages: Pages = state.rater_pages
-    return pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
+    return state.rater_pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
 
 
 async def current_step(request: Request, rater: str | None) -> Step:
@@ -142,17 +142,16 @@ async def current_step(request: Request, rater: str | None) -> Step:
     if rater is None:
         raise Notice("stranger", 401)
     try:
-        step: Step = await request.app.state.collection.ask(Next(rater))
+        return await state_of(request).collection.ask(Next(rater))
     except UnknownRater as error:
         raise Notice("stranger", 404) from error
-    return step
 
 
 async def picture(request: Request) -> Response:
     """A picture at a point of a scale, where the study brings its own."""
     if rater_of(request) is None:
         raise Refused(401, "This page does not know you.", "Open the link you were given.")
-    collection: Collection = request.app.state.collection
+    collection = state_of(request).collection
     scales, number = list(collection.study.scales.values()), request.path_params["scale"]
     scale = scales[number] if number < len(scales) else None
     name = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ from heartfelt.study.design import Demographic
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.web.rater.texts import Texts
+from heartfelt.web.state import state_of
 
 V = TypeVar("V")
 MOST_BUTTONS = 11
@@ -292,7 +293,7 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
 
 def request_language(request: Request) -> str:
     """The language chosen in the address, else the one chosen before, else what the browser asks for, else the first."""
-    offered: Sequence[str] = request.app.state.collection.study.languages
+    offered = state_of(request).collection.study.languages
     for wish in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
         if wish is not None and wish in offered:
             return wish

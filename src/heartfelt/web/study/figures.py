@@ -68,16 +68,16 @@ class Figures:
         self._lock = threading.Lock()
         self._last: Board | None = None
 
-    def board(self, *, fresh: bool = False) -> Board:
-        """The figures of now, or of a moment ago; ``fresh`` waits for those of now."""
+    def board(self) -> Board:
+        """The figures of now, or of a moment ago."""
         last = self._last
-        if last is not None and not self._due(last, fresh):
+        if last is not None and not self._due(last):
             return last
-        if not self._lock.acquire(blocking=last is None or fresh):
+        if not self._lock.acquire(blocking=last is None):
             assert last is not None
             return last
         try:
-            if self._last is None or self._due(self._last, fresh):
+            if self._last is None or self._due(self._last):
                 board = self._reader.call(make_board)
                 # The first time includes loading the libraries, which says nothing about the next.
                 took = 0.0 if self._last is None else board.took
@@ -86,8 +86,8 @@ class Figures:
         finally:
             self._lock.release()
 
-    def _due(self, last: Board, fresh: bool) -> bool:
-        rest = 0.0 if fresh else max(self._seconds, IDLE_SHARE * last.took)
+    def _due(self, last: Board) -> bool:
+        rest = max(self._seconds, IDLE_SHARE * last.took)
         return self._clock() - last.at >= rest and self._collection.change() != last.change
 
 

@@ -31,6 +31,7 @@ from heartfelt.web.security.access import (
     login_of,
 )
 from heartfelt.web.security.signing import STUDY_COOKIE, delete_cookie
+from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ async def logout(request: Request) -> Response:
         check_form_token(request, session, (await _fields(request)).get("page"))
         await log_out(request, session)
     response = _redirect(request, "/study/login")
-    delete_cookie(response, request.app.state.options, STUDY_COOKIE)
+    delete_cookie(response, state_of(request).options, STUDY_COOKIE)
     return response
 
 
@@ -112,12 +113,12 @@ def _form(
 
 
 def _redirect(request: Request, path: str) -> Response:
-    return RedirectResponse(request.app.state.options.prefix + path, 303)
+    return RedirectResponse(state_of(request).options.prefix + path, 303)
 
 
 def _rendered(request: Request, name: str, status: int = 200, /, **values: str) -> Response:
-    title = study_title(request.app.state.collection.study)
-    base = request.app.state.options.prefix
+    title = study_title(state_of(request).collection.study)
+    base = state_of(request).options.prefix
     return HTMLResponse(_environment().get_template(name).render(title=title, base=base, **values), status)
 
 
@@ -163,7 +164,7 @@ async def events(request: Request) -> Response:
 
 
 async def _stream(request: Request) -> AsyncIterator[str]:
-    counter: ChangeCounter = request.app.state.change_counter
+    counter = state_of(request).change_counter
     last: int | None = -1
     sent = time.monotonic()
     yield "retry: 2000\n\n"

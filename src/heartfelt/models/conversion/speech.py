@@ -1,4 +1,6 @@
-"""DistillMOS: six convolutions over a compressed spectrogram, seven transformer layers, attention pooling, one score.
+"""DNSMOS comes as ONNX already: its two networks are stored as they are.
+
+DistillMOS: six convolutions over a compressed spectrogram, seven transformer layers, attention pooling, one score.
 
 Source: B. Stahl and H. Gamper, Distillation and pruning for scalable self-supervised representation-based speech quality
 assessment (ICASSP 2025); ``sqa.py`` of the package, version 0.9.1.
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from heartfelt.models import speech
+from heartfelt.models.conversion import sound
 from heartfelt.models.conversion.graph import (
     Graph,
     Layer,
@@ -21,9 +24,8 @@ from heartfelt.models.conversion.graph import (
     linear,
     weight_and_bias,
 )
-from heartfelt.models.conversion.inputs import LONG, SHORT, sound
 from heartfelt.models.conversion.readers import read_torch
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 FRAMES = 768
 BINS = 161
@@ -35,18 +37,22 @@ _EPSILON = 1e-5
 
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The checkpoint as one ONNX model."""
-    weights = next(content for name, content in members.items() if name.endswith(".pt"))
+    """DistillMOS's checkpoint as one ONNX model; DNSMOS's network of the three scores and the one for P.808."""
+    named = {name.rpartition("/")[2]: content for name, content in members.items()}
+    if "sig_bak_ovr.onnx" in named:
+        return {"model.onnx": named["sig_bak_ovr.onnx"], "p808.onnx": named["model_v8.onnx"]}
+    weights = next(content for name, content in named.items() if name.endswith(".pt"))
     tensors = {name.removeprefix("model."): tensor for name, tensor in read_torch(weights).items()}
     return {"model.onnx": build(tensors)}
 
 
 def answers(model: Model) -> Tensors:
     """The synthetic sound, longer than a window and shorter."""
-    given = {"long": sound(LONG), "short": sound(LONG)[:SHORT]}
+    long = sound(170_000)
+    judge = speech.JUDGES[model.name]
     return {
-        name: np.array(list(speech.distillmos(samples, model=model).scores.values()))
-        for name, samples in given.items()
+        name: np.array(list(judge(samples, model=model).scores.values()))
+        for name, samples in (("long", long), ("short", long[:50_000]))
     }
 
 
@@ -56,23 +62,18 @@ def build(tensors: Tensors) -> bytes:
     value = graph.input("spectrograms", ["n", 2, BINS, FRAMES])
     for number in range(_CONVOLUTIONS):
         last = number == _CONVOLUTIONS - 1
-        value = graph(
-            "Conv",
-            value,
-            graph.constant(tensors[f"cnn.cnn.{2 * number}.weight"]),
-            graph.constant(tensors[f"cnn.cnn.{2 * number}.bias"]),
-            pads=[0, 1, 0, 1],
-            strides=[1 if number == 0 else 2, 2 if last else 1],
-        )
+        weights = weight_and_bias(tensors, f"cnn.cnn.{2 * number}")
+        strides = [1 if number == 0 else 2, 2 if last else 1]
+        value = graph("Conv", value, *weights, pads=[0, 1, 0, 1], strides=strides)
         value = graph("LeakyRelu", value, alpha=0.1)
-    value = graph("Reshape", value, graph.constant([0, -1, FRAMES // 2]))
+    value = graph("Reshape", value, [0, -1, FRAMES // 2])
     value = linear(graph, graph("Transpose", value, perm=[0, 2, 1]), _projection(tensors))
-    value = graph("Add", value, graph.constant(tensors[f"{_POOL}transformer.position_encoding.pe"]))
+    value = graph("Add", value, tensors[f"{_POOL}transformer.position_encoding.pe"])
     for number in range(_LAYERS):
         value = encoder_layer(graph, value, _layer(tensors, number))
     value = graph.affine(value, *batch_norm(tensors, f"{_POOL}norm_trans", _EPSILON))
     score = graph("Sigmoid", _pooled(graph, tensors, value))
-    graph.output(graph.affine(score, np.asarray(4.0), np.asarray(1.0)), "score", ["n"])
+    graph.output(graph.affine(score, 4.0, 1.0), "score", ["n"])
     return graph.content()
 
 
@@ -102,11 +103,7 @@ def _layer(tensors: Tensors, number: int) -> Layer:
 
 
 def _pooled(graph: Graph, tensors: Tensors, value: str) -> str:
-    hidden = graph("Relu", linear(graph, value, weight_and_bias(tensors, f"{_POOL}pool.linear1")))
-    weights = graph(
-        "Softmax", linear(graph, hidden, weight_and_bias(tensors, f"{_POOL}pool.linear2")), axis=1
-    )
-    mixed = graph("ReduceSum", graph("Mul", weights, value), graph.constant([1]), keepdims=0)
-    return graph(
-        "Squeeze", linear(graph, mixed, weight_and_bias(tensors, f"{_POOL}pool.linear3")), graph.constant([1])
-    )
+    first, second, third = (weight_and_bias(tensors, f"{_POOL}pool.linear{number}") for number in (1, 2, 3))
+    weights = graph("Softmax", linear(graph, graph("Relu", linear(graph, value, first)), second), axis=1)
+    mixed = graph("ReduceSum", graph("Mul", weights, value), [1], keepdims=0)
+    return graph("Squeeze", linear(graph, mixed, third), [1])

@@ -9,19 +9,19 @@ from heartfelt.stats.triples import Floats, Ints
 
 
 @compiled
-def common_lengths(answer: Ints, said_starts: Ints, heard: Ints, heard_starts: Ints, item: Ints) -> Ints:
+def common_lengths(own: Ints, own_starts: Ints, other: Ints, other_starts: Ints, item: Ints) -> Ints:
     """The longest common subsequence of each reference with its item's candidate."""
     out = np.zeros(item.size, np.int64)
     for r in range(item.size):
-        a0, a1 = said_starts[item[r]], said_starts[item[r] + 1]
-        b0, b1 = heard_starts[r], heard_starts[r + 1]
+        a0, a1 = own_starts[item[r]], own_starts[item[r] + 1]
+        b0, b1 = other_starts[r], other_starts[r + 1]
         row = np.zeros(b1 - b0 + 1, np.int64)
         for i in range(a0, a1):
             before = 0
             for j in range(b0, b1):
                 k = j - b0 + 1
                 held = row[k]
-                if answer[i] == heard[j]:
+                if own[i] == other[j]:
                     row[k] = before + 1
                 elif row[k - 1] > row[k]:
                     row[k] = row[k - 1]

@@ -1,4 +1,7 @@
-"""Captions against references: BLEU, ROUGE-L and CIDEr-D, as the COCO caption evaluation defines them.
+"""Texts: how close captions are to what raters wrote, and how rich their words are.
+
+The words of a text are in lower case, without punctuation. BLEU, ROUGE-L and CIDEr-D follow the definitions of the COCO caption
+evaluation, on these words. METEOR and SPICE need external word lists and a parser and are not included.
 
 *BLEU* (Papineni et al. 2002): how many n-grams of the candidates occur in a reference, over the whole corpus. Matches are
 clipped at the most often the n-gram occurs in one reference; the reference nearest in length (the shorter of two equally near)
@@ -15,27 +18,138 @@ one to four words are weighted by how few items' references contain them; candid
 their weighted counts, the candidate's counts clipped at the reference's, with a Gaussian penalty (sigma 6 words) for a
 difference in length; the mean over references and orders is multiplied by 10. A value belongs to its corpus: the same caption
 scores differently among other items. With a single item nothing tells its words from others, and all values are 0.
+
+*MTLD* (McCarthy and Jarvis 2010) is the mean number of words over which the share of different words stays above 0.72, reading
+forwards and backwards. *Distinct* is the share of n-grams that are different (Li et al. 2016), which falls as texts get longer,
+so compare it between sets of one size only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.text.corpus import Corpus, Grams, corpus
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 
-Table = npt.NDArray[np.float64]
-_BATCH = 200
 BETA = 1.2
 ORDERS = 4
 SIGMA = 6.0
+THRESHOLD = 0.72
+_BATCH = 200
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: lower case, no punctuation, apostrophes inside words stay."""
+    return [word.replace("\u2019", "'") for word in _WORD.findall(text.casefold())]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """Texts in one array; text ``i`` is ``tokens[starts[i]:starts[i + 1]]`` and belongs to item ``item[i]``."""
+
+    tokens: Ints
+    starts: Ints
+    item: Ints
+
+    @property
+    def lengths(self) -> Ints:
+        """Words in each text."""
+        return np.diff(self.starts)
+
+    @property
+    def size(self) -> int:
+        """How many texts there are."""
+        return int(self.item.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """One candidate and one or more references for each item, in one vocabulary."""
+
+    candidates: Texts
+    references: Texts
+    items: int
+    vocabulary: int
+
+    def grams(self, orders: int) -> Iterator[tuple[Grams, Grams]]:
+        """For n-grams of one word up to ``orders``: how often each occurs in each candidate and in each reference."""
+        sides = (self.candidates, self.references)
+        cut = self.candidates.tokens.size
+        tokens = np.concatenate([side.tokens for side in sides])
+        text = np.concatenate([np.repeat(np.arange(side.size), side.lengths) for side in sides])
+        last = np.concatenate([np.repeat(side.starts[1:], side.lengths) for side in sides])
+        last[cut:] += cut
+        first, codes = np.arange(tokens.size), tokens
+        for order in range(1, orders + 1):
+            if order > 1:
+                inside = first + order <= last[first]
+                first, codes = first[inside], codes[inside]
+                # An n-gram is the one before it and one more word.
+                codes = np.unique(codes * self.vocabulary + tokens[first + order - 1], return_inverse=True)[1]
+            kinds = int(codes.max()) + 1 if codes.size else 0
+            own = first < cut
+            yield (
+                _counted(codes[own], text[first[own]], kinds),
+                _counted(codes[~own], text[first[~own]], kinds),
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grams:
+    """Counts of n-grams by text, sorted by text and gram: ``times`` of ``gram`` in ``text``; ``kinds`` in all."""
+
+    text: Ints
+    gram: Ints
+    times: Ints
+    kinds: int
+
+
+def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Corpus:
+    """Number the words of the candidates and of their references."""
+    if len(candidates) != len(references):
+        raise InputError(
+            f"There are {len(candidates)} candidates and references for {len(references)}.",
+            "Pass one list of references per candidate.",
+        )
+    if any(not own for own in references):
+        raise InputError("A candidate has no reference.", "Leave out items without a text.")
+    known: dict[str, int] = {}
+    first = _texts(candidates, np.arange(len(candidates)), known)
+    flat = [text for own in references for text in own]
+    item = np.repeat(np.arange(len(references)), [len(own) for own in references])
+    return Corpus(first, _texts(flat, item, known), len(candidates), max(len(known), 1))
+
+
+def texts(sentences: Sequence[str]) -> tuple[Texts, int]:
+    """Texts without references, and how many words they use."""
+    known: dict[str, int] = {}
+    coded = _texts(sentences, np.arange(len(sentences)), known)
+    return coded, len(known)
+
+
+def _texts(sentences: Sequence[str], item: Ints, known: dict[str, int]) -> Texts:
+    tokens: list[int] = []
+    starts = [0]
+    for text in sentences:
+        tokens += [known.setdefault(word, len(known)) for word in words(text)]
+        starts.append(len(tokens))
+    return Texts(np.array(tokens, np.int64), np.array(starts, np.int64), np.asarray(item, np.int64))
+
+
+def _counted(codes: Ints, text: Ints, kinds: int) -> Grams:
+    if not codes.size:
+        nothing = np.zeros(0, np.int64)
+        return Grams(nothing, nothing, nothing, kinds)
+    keys, times = np.unique(text * kinds + codes, return_counts=True)
+    return Grams(keys // kinds, keys % kinds, times, kinds)
 
 
 def bleu(
@@ -63,7 +177,7 @@ def bleu(
     return _bounds.bounded(plain, bounds, "percentile bootstrap over items", confidence, why)
 
 
-def _resampled(table: Table, resamples: int, seed: int) -> Floats:
+def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
     """BLEU of resampled items, from their counts."""
     draw, n = stream(seed, "bootstrap", "bleu"), table.shape[0]
     out = []
@@ -73,7 +187,7 @@ def _resampled(table: Table, resamples: int, seed: int) -> Floats:
     return np.concatenate(out)
 
 
-def bleu_counts(texts: Corpus, order: int = 4) -> Table:
+def bleu_counts(texts: Corpus, order: int = 4) -> Floats:
     """For each item: matches by order, n-grams by order, words of the candidate, words of the nearest reference."""
     own = texts.candidates.lengths
     matches, totals = [], []
@@ -83,7 +197,7 @@ def bleu_counts(texts: Corpus, order: int = 4) -> Table:
     return np.column_stack([*matches, *totals, own, _nearest(texts)]).astype(np.float64)
 
 
-def bleu_value(sums: Table) -> Floats:
+def bleu_value(sums: Floats) -> Floats:
     """BLEU of each row of summed counts."""
     order = (sums.shape[1] - 2) // 2
     matches, totals = sums[:, :order], sums[:, order : 2 * order]
@@ -120,7 +234,7 @@ def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> F
     """The ROUGE-L of each item; their mean is the corpus's."""
     if not len(candidates):
         return np.zeros(0)
-    from heartfelt.stats.text._kernels_text import common_lengths
+    from heartfelt.stats._kernels_text import common_lengths
 
     texts = corpus(candidates, references)
     own, other = texts.candidates, texts.references
@@ -171,3 +285,63 @@ def _places(sorted_keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
         return np.zeros(wanted.size, np.int64), np.zeros(0, np.int64)
     place = np.minimum(np.searchsorted(sorted_keys, wanted), sorted_keys.size - 1)
     return place, np.flatnonzero(sorted_keys[place] == wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """Figures of one set of texts; None where there are no words."""
+
+    texts: int
+    words: int
+    kinds: int
+    words_per_text: float | None
+    type_token_ratio: float | None
+    mtld: float | None
+    distinct_1: float | None
+    distinct_2: float | None
+
+
+def mtld(sentences: Sequence[str], threshold: float = THRESHOLD) -> Floats:
+    """The MTLD of each text; NaN for a text without words, its length where no word comes twice."""
+    coded, kinds = texts(sentences)
+    return _mtld(coded, kinds, threshold)
+
+
+def distinct(sentences: Sequence[str], order: int = 1) -> float | None:
+    """The share of n-grams over all texts that are different."""
+    coded, kinds = texts(sentences)
+    none = Texts(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
+    whole = Corpus(coded, none, coded.size, max(kinds, 1))
+    *_, (grams, _) = whole.grams(order)
+    total = int(grams.times.sum())
+    return grams.kinds / total if total else None
+
+
+def lexical(sentences: Sequence[str]) -> Lexical:
+    """All figures; MTLD is that of the texts read one after the other."""
+    coded, kinds = texts(sentences)
+    total = int(coded.tokens.size)
+    if not total:
+        return Lexical(len(sentences), 0, 0, None, None, None, None, None)
+    whole = Texts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
+    return Lexical(
+        len(sentences),
+        total,
+        kinds,
+        total / len(sentences),
+        kinds / total,
+        float(_mtld(whole, kinds, THRESHOLD)[0]),
+        distinct(sentences, 1),
+        distinct(sentences, 2),
+    )
+
+
+def _mtld(coded: Texts, kinds: int, threshold: float) -> Floats:
+    from heartfelt.stats._kernels_text import factors
+
+    lengths = coded.lengths.astype(np.float64)
+    sides = [factors(coded.tokens, coded.starts, kinds, threshold, back) for back in (False, True)]
+    forwards, backwards = (
+        np.where(side > 0, lengths / np.where(side > 0, side, 1.0), lengths) for side in sides
+    )
+    return np.asarray(np.where(lengths > 0, (forwards + backwards) / 2, np.nan))
