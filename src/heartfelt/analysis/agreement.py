@@ -20,13 +20,7 @@ import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.quadrants import chance_of_hits, confusion
-from heartfelt.analysis.results import (
-    Agreement,
-    BreakdownRow,
-    IntentConfusion,
-    PriorAgreement,
-    Reliability,
-)
+from heartfelt.analysis.results import Agreement, BreakdownRow, IntentConfusion, PriorAgreement, Reliability
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.agreement import (
     alpha,

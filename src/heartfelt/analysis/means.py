@@ -88,7 +88,7 @@ class StimulusScores:
 
     def where(self, column: str, name: str) -> Bools:
         """The stimuli of one system, intent or quadrant."""
-        return np.array([value == name for value in self.question.items[column].to_list()], dtype=np.bool_)
+        return (self.question.items[column] == name).fill_null(False).to_numpy()
 
     def changes(self, chosen: Bools, outcome: Outcome) -> Changes | str:
         """The mean of an outcome over the chosen stimuli, or why there is none."""

@@ -74,7 +74,7 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
 
     everything = np.ones(len(system), dtype=np.bool_)
     of_system = {
-        name: np.array([own == name for own in system], dtype=np.bool_)
+        name: (items["system"] == name).fill_null(False).to_numpy()
         for name in sorted({name for name in system if name})
     }
     rows = _by_quadrant(scores, plane)

@@ -22,14 +22,7 @@ from heartfelt.analysis.means import NO_MEAN, StimulusScores, stimulus_scores
 from heartfelt.analysis.reliability import intraclass_correlations
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import GroupAlpha, GroupDifference, GroupFigures, GroupSize, RaterGroups
-from heartfelt.analysis.two_way import (
-    LEAST_RATERS,
-    Changes,
-    estimate,
-    mean_changes,
-    p_value,
-    stimuli_of,
-)
+from heartfelt.analysis.two_way import LEAST_RATERS, Changes, estimate, mean_changes, p_value, stimuli_of
 from heartfelt.errors import InputError, suggestion
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.agreement import alpha

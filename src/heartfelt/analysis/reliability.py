@@ -21,13 +21,7 @@ from heartfelt.analysis.results import Ceilings, Level, Reliability, VarianceSha
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.reliability import (
-    icc,
-    raters_needed,
-    reliability_with,
-    split_half,
-    variance_components,
-)
+from heartfelt.stats.reliability import icc, raters_needed, reliability_with, split_half, variance_components
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.stats.reliability.spearman_brown import stepped_up
 

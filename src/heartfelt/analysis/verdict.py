@@ -16,7 +16,6 @@ from heartfelt.analysis.highlights import (
     covered,
     covers_pools,
     differs,
-    hit_clause,
     information,
     main_effects,
     main_questions,
@@ -59,7 +58,13 @@ def bottom_line(summary: Summary) -> str:
     nothing = _no_information(summary)
     if nothing:
         return nothing
-    clauses = [*_systems(summary), *filter(None, [hit_clause(summary)]), *_trust(summary)]
+    clauses, hits = _systems(summary), summary.quadrants
+    if hits is not None and not hits.hit_rate.is_missing:
+        by_chance = hits.hit_rate_by_chance
+        chance = f" ({percent(by_chance.share)} would be by chance)" if by_chance else ""
+        rate = percent(hits.hit_rate.value)
+        clauses.append(f"{rate} of the stimuli are perceived in the quadrant they were meant for{chance}")
+    clauses += _trust(summary)
     if not clauses:
         clauses = ["the ratings are too few, or too much alike, to say what they are good for"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"

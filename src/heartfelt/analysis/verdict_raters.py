@@ -16,11 +16,12 @@ MOST_SHOWN = 4
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on raters."""
-    for part in (_counts, _policy, _flags, _constant, _crossfit, _groups):
+    for part in (_counts, _flags, _constant, _crossfit, _groups):
         yield from part(summary)
 
 
 def _counts(summary: Summary) -> Iterator[str]:
+    """Who answered, and who was left out under which policy."""
     c = summary.counts
     if not c.answers:
         if c.means:
@@ -40,13 +41,7 @@ def _counts(summary: Summary) -> Iterator[str]:
     text = f"{who} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if made else ''}{made}"
     none = c.raters_without_ratings
     yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
-
-
-def _policy(summary: Summary) -> Iterator[str]:
-    """Who was left out, under which policy."""
-    c, dropped = summary.counts, len(summary.screening.dropped)
-    lost = c.ratings - c.ratings_kept
-    name = summary.policy.name
+    dropped, lost, name = len(summary.screening.dropped), c.ratings - c.ratings_kept, summary.policy.name
     if dropped:
         yield (
             f"Under the policy '{name}', {dropped} of {plural(c.raters, 'rater')} were left out, with {lost:,} of"

@@ -15,30 +15,22 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.results import ALL, Chance, Effect
 from heartfelt.analysis.summary import Summary
-from heartfelt.wording import (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    share,
-)
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
 
 MOST_SHOWN = 4
 
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on systems and intents."""
-    for part in (_differences, _others, _mixed, _covariates, _distance, _shrinkage, _hits, _tests):
+    for part in (_differences, _models, _distance, _shrinkage, _hits, _tests):
         yield from part(summary)
 
 
 def _differences(summary: Summary) -> Iterator[str]:
     """Whether systems differ, with and without the raters the default policy would leave out."""
     effects = main_effects(summary)
-    for name in covered(summary)[0]:
+    chosen, other_questions = covered(summary)
+    for name in chosen:
         row = effects.get(name)
         if row is None:
             continue
@@ -51,21 +43,15 @@ def _differences(summary: Summary) -> Iterator[str]:
                 f"No difference between systems in {name} ({what}) was shown ({f_test(row)}); that is not evidence"
                 " that they are equal."
             )
-
-
-def _others(summary: Summary) -> Iterator[str]:
-    """The questions without a sentence of their own."""
-    effects = main_effects(summary)
-    rest = [effects[name] for name in covered(summary)[1] if name in effects]
-    if not rest:
-        return
-    differ = [row.outcome for row in rest if differs(row)]
-    sizes = [row.eta_squared for row in rest if row.eta_squared is not None]
-    text = f"Of the other {plural(len(rest), 'question')}, systems differ in {len(differ)} (p < .05 each, not corrected)"
-    text += f": {listed(differ, 6)}" if differ else ""
-    if sizes:
-        text += f"; eta squared runs from {share(min(sizes), 3)} to {share(max(sizes), 3)}"
-    yield f"{text}."
+    others = [effects[name] for name in other_questions if name in effects]
+    if others:
+        differ = [row.outcome for row in others if differs(row)]
+        sizes = [row.eta_squared for row in others if row.eta_squared is not None]
+        text = f"Of the other {plural(len(others), 'question')}, systems differ in {len(differ)}"
+        text += f" (p < .05 each, not corrected){': ' + listed(differ, 6) if differ else ''}"
+        if sizes:
+            text += f"; eta squared runs from {share(min(sizes), 3)} to {share(max(sizes), 3)}"
+        yield f"{text}."
 
 
 def _pairs(summary: Summary, row: Effect) -> str:
@@ -113,8 +99,8 @@ def _other_raters(summary: Summary, row: Effect) -> str:
     return f"{text}." if f is not None else ""
 
 
-def _mixed(summary: Summary) -> Iterator[str]:
-    """The test that takes raters as a sample too."""
+def _models(summary: Summary) -> Iterator[str]:
+    """Whether systems differ with raters taken as a sample too, and with covariates held constant."""
     chosen = set(covered(summary)[0])
     parts = [
         f"{row.outcome} ({'systems differ' if row.p < 0.05 else 'no difference shown'}, {p_value(row.p)})"
@@ -126,11 +112,6 @@ def _mixed(summary: Summary) -> Iterator[str]:
             f"With raters taken as a sample too (mixed model): {listed(parts)}; the analyses of variance are about these"
             " raters only."
         )
-
-
-def _covariates(summary: Summary) -> Iterator[str]:
-    """Whether systems still differ with covariates held constant."""
-    chosen = set(covered(summary)[0])
     for row in system_effects(summary, with_covariates=True):
         if row.outcome in chosen and row.without_covariates is not None:
             bare = share(row.without_covariates.eta_squared, 3)
