@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heartfelt.errors import InputError
 from heartfelt.stats import alpha, exact_agreement, leave_one_out
 from heartfelt.stats.agreement import Interval
 from heartfelt.stats.agreement.alpha import _quick
@@ -65,8 +66,6 @@ def test_leave_one_out_needs_three_votes() -> None:
 
 @pytest.mark.parametrize("given", [{"confidence": 0.0}, {"confidence": 1.0}, {"resamples": 99}])
 def test_an_interval_is_refused_outside_its_range(given: dict[str, float]) -> None:
-    from heartfelt.errors import InputError
-
     with pytest.raises(InputError):
         Interval(**given)  # type: ignore[arg-type]
 
@@ -166,3 +165,18 @@ def test_a_bootstrap_of_items_leaves_the_raters_as_they_are() -> None:
     assert interval(rater < 6, "items") == "bootstrap of items, percentile"
     assert interval(rater < 2, "both") == "bootstrap of items (only 2 raters), percentile"
     assert interval(rater < 6, "both", known=False) == "bootstrap of items (raters unknown), percentile"
+
+
+def test_many_values_do_not_run_over() -> None:
+    item = np.repeat(np.arange(2_000), 3)
+    assert short_way(None, item, (item * 9 + np.arange(6_000) % 7) % 20_000)
+    assert short_way(None, item, item % 256)
+    assert short_way(None, item, item % 257)
+
+
+def test_items_with_many_raters_take_the_long_way() -> None:
+    rater, item = np.tile(np.arange(1_000), 2), np.repeat([0, 1], 1_000)
+    value = (rater + item) % 3
+    assert not short_way(rater, item, value)
+    with pytest.raises(InputError, match="more than once"):
+        alpha(np.append(rater, 7), np.append(item, 0), np.append(value, 1), interval=None)

@@ -9,7 +9,12 @@ from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import icc, variance_components
 from heartfelt.stats.reliability.icc import NO_ITEMS, _clean
-from heartfelt.stats.reliability.number_ceiling import ceiling_from_means, gain_variance, perfect_agreement
+from heartfelt.stats.reliability.number_ceiling import (
+    NumberMetric,
+    ceiling_from_means,
+    gain_variance,
+    perfect_agreement,
+)
 from tests.stats.reliability.ratings import Triple, ragged
 
 SOURCE = "the definitions, by hand"
@@ -111,3 +116,50 @@ def test_published_means_need_five_items_for_an_interval(items: int, has: bool) 
     result = ceiling_from_means(mean, np.ones(items), np.full(items, 4.0))
     assert (result.low is not None) is has
     assert result.value == pytest.approx(np.sqrt(1 - 0.25 / mean.var(ddof=1)))
+
+
+def test_gains_allow_for_the_error_of_each_slope() -> None:
+    rng = np.random.default_rng(3)
+    table = TRUTH[:, None] * np.array([0.4, 1.0, 1.6, 1.2]) + rng.normal(size=(4, 4)) / 4
+    x = table.mean(axis=1) - table.mean()
+    slopes = x @ table / (x @ x)
+    left = ((table - table.mean(axis=0) - np.outer(x, slopes)) ** 2).sum(axis=0) / (4 - 2)
+    expected = (slopes.var(ddof=1) - np.mean(left / (x @ x))) * x.var()
+    assert expected > 0
+    assert gain_variance(as_ratings(*of_table(table.tolist()))) == pytest.approx(expected, rel=1e-9)
+
+
+def test_sums_of_effects_count_what_could_have_differed() -> None:
+    overall = ceiling(*of_table([[i + r for r in (0.0, 1.0, 3.0)] for i in (0.0, 2.0, 3.0, 7.0)])).overall
+    assert overall.value == 1.0
+    assert "rule of three over 6 ratings" in overall.interval
+
+
+def test_agreement_holds_up_to_rounding() -> None:
+    table = [[0.3, 0.1 + 0.2], [1.0, 1.0], [2.0, 2.0]]
+    assert perfect_agreement(as_ratings(*of_table(table)), 0.95) is not None
+    table[0][1] = 0.3001
+    assert perfect_agreement(as_ratings(*of_table(table)), 0.95) is None
+
+
+@pytest.mark.parametrize(("metric", "unit"), [("correlation", 1.0), ("rmse", 1e4), ("mae", 1e4)])
+def test_a_ceiling_of_published_means_knows_its_unit(metric: NumberMetric, unit: float) -> None:
+    mean, sd, n = np.array([1.0, 2, 2.5, 4, 5, 3]), np.array([1, 0.8, 1.2, 0.5, 0.9, 1]), np.full(6, 5.0)
+    plain, small = (
+        ceiling_from_means(mean, sd, n, metric),
+        ceiling_from_means(mean / 1e4, sd / 1e4, n, metric),
+    )
+    assert plain.method == f"published means, spreads and counts, {metric}"
+    assert plain.low is not None
+    assert plain.high is not None
+    ends = [end / unit for end in (float(plain), plain.low, plain.high)]
+    assert (small.value, small.low, small.high) == pytest.approx(ends, rel=1e-9)
+
+
+def test_the_method_names_the_effective_number_of_ratings_where_they_differ() -> None:
+    table = "ICC(1,1), one-way analysis of variance"
+    assert icc(*of_table([[1, 2], [3, 5], [2, 2]])).icc1.method == table
+    assert icc(np.arange(6), np.repeat([0, 1, 2], 2), [1, 2, 3, 5, 2, 2]).icc1.method == table
+    unequal = icc(np.arange(6), [0, 0, 1, 1, 1, 2], [1, 2, 3, 5, 2, 2]).icc1
+    # (6 - (4 + 9 + 1) / 6) / 2
+    assert unequal.method == f"{table}, n0 = 1.83333"
