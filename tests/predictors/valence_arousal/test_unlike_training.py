@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import soundfile
 
-from heartfelt.make.generators import VOICE_SYSTEMS, render_voice
+from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.media.sound import CANCELS, SoundFile, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.valence_arousal import predict, shipped

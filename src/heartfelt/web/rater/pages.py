@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -54,11 +53,6 @@ class Notice(Exception):
         self.status = status
 
 
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    return page_environment("heartfelt.web.rater").get_template("rate.html")
-
-
 class Pages:
     """Renders the pages of one study; what is the same for all raters is made once per language."""
 
@@ -93,7 +87,8 @@ class Pages:
             "texts": texts["live"],
         }
         known, digest = assets()
-        html = _template().render(
+        template = page_environment("heartfelt.web.rater").get_template("rate.html")
+        html = template.render(
             base=base,
             static=f"{base}/static/rater/{digest}",
             modules=[name for name in known if name.endswith(".js")],

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from jinja2 import Environment
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from heartfelt.collect import Collection
@@ -44,17 +42,14 @@ _BEFORE_LOGIN = "before login"
 
 def add_to(app: FastAPI) -> None:
     """Add the dashboard's routes."""
-    app.router.routes.extend(_routes())
-
-
-def _routes() -> list[BaseRoute]:
-    return [
+    static = StaticFiles(directory=Path(__file__).parent / "static")
+    app.router.routes += [
         Route("/study", page, methods=["GET"], name="study"),
         Route("/study/login", login_page, methods=["GET"]),
         Route("/study/login", login, methods=["POST"]),
         Route("/study/logout", logout, methods=["POST"]),
         Route("/study/events", events, methods=["GET"]),
-        Mount("/static/study", StaticFiles(directory=Path(__file__).parent / "static"), name="study-static"),
+        Mount("/static/study", static, name="study-static"),
     ]
 
 
@@ -119,17 +114,13 @@ def _redirect(request: Request, path: str) -> Response:
 def _rendered(request: Request, name: str, status: int = 200, /, **values: str) -> Response:
     title = study_title(state_of(request).collection.study)
     base = state_of(request).options.prefix
-    return HTMLResponse(_environment().get_template(name).render(title=title, base=base, **values), status)
+    template = page_environment("heartfelt.web.study").get_template(name)
+    return HTMLResponse(template.render(title=title, base=base, **values), status)
 
 
 def study_title(study: Study) -> str:
     """The study's title in its first language, or its name."""
     return say(study.title, study.languages[0]) or study.name
-
-
-@cache
-def _environment() -> Environment:
-    return page_environment("heartfelt.web.study")
 
 
 # --- server-sent events -----------------------------------------------------------------------------------------------
