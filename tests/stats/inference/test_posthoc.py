@@ -201,7 +201,7 @@ def test_one_group_has_nothing_to_compare_with() -> None:
 
 
 def test_the_confidence_is_written_as_level() -> None:
-    written = [
-        to_json(result) for result in (tukey(*_groups(), confidence=0.9), holm([0.01], confidence=0.9))
-    ]
-    assert [each["level"] for each in written] == [0.9, 0.9]
+    for result in (tukey(*_groups(), confidence=0.9), holm([0.01], confidence=0.9)):
+        written = to_json(result)
+        assert isinstance(written, dict)
+        assert written["level"] == 0.9

@@ -15,6 +15,7 @@ from heartfelt.stats.reliability.number_ceiling import (
     gain_variance,
     perfect_agreement,
 )
+from heartfelt.stats.triples import Floats
 from tests.stats.reliability.ratings import Triple, ragged
 
 SOURCE = "the definitions, by hand"
@@ -112,7 +113,7 @@ def test_agreed_ratings_bound_the_ceiling_by_the_rule_of_three() -> None:
 
 @pytest.mark.parametrize(("items", "has"), [(4, False), (5, True)])
 def test_published_means_need_five_items_for_an_interval(items: int, has: bool) -> None:
-    mean = np.arange(items) * 1.0
+    mean: Floats = np.arange(items, dtype=np.float64)
     result = ceiling_from_means(mean, np.ones(items), np.full(items, 4.0))
     assert (result.low is not None) is has
     assert result.value == pytest.approx(np.sqrt(1 - 0.25 / mean.var(ddof=1)))
