@@ -169,6 +169,9 @@ class TestContracts:
     def test_words_for_true_and_false_and_moments_without_a_zone(self) -> None:
         frame = pl.DataFrame({"stimulus": ["a", "b", "c"], "found": ["TRUE", "false", None]})
         assert STIMULI.check(frame, "x")["found"].to_list() == [True, False, None]
+        frame = pl.DataFrame({"stimulus": ["a", "b"], "found": [1, 0], "duration": ["2.5", None]})
+        checked = STIMULI.check(frame, "x")
+        assert (checked["found"].to_list(), checked["duration"].to_list()) == ([True, False], [2.5, None])
         at = datetime(2026, 1, 5, 10)
         stored = RATINGS.check(ratings(("a", "s", "q", 1.0)).with_columns(at=pl.lit(at)), "x")
         assert stored.schema["at"] == MOMENT

@@ -136,16 +136,15 @@ def _trust(summary: Summary) -> list[str]:
     """What the labels are good for, over the questions the verdict covers."""
     every = main_questions(summary)
     known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
-    shown = [mean_rating(trust) for trust in known.values() if information(trust) != "not shown"]
     parts = []
-    if shown:
-        kinds = {fitness(labels) for labels in shown}
-        between = f"reliability {_range(labels.value for labels in shown)}"
-        parts.append(
-            f"the labels are {kinds.pop()} ({between})"
-            if len(kinds) == 1
-            else f"how far the labels can be trusted depends on the question ({between})"
-        )
+    by_use: dict[str, dict[str, Reliability]] = {}
+    for name, trust in known.items():
+        if information(trust) != "not shown":
+            by_use.setdefault(fitness(mean_rating(trust)), {})[called(name, trust)] = trust
+    for use, questions in by_use.items():
+        of = f" of {_some(list(questions))}" if len(by_use) > 1 else ""
+        between = _range(mean_rating(trust).value for trust in questions.values())
+        parts.append(f"the labels{of} are {use} (reliability {between})")
     # For answers without an order: whether raters agree beyond chance.
     agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
     if not known and agree:

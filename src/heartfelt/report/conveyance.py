@@ -102,22 +102,15 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
         _by_system("Predicted deviation by system", result.deviation_by_system, "deviation"),
         folded(by_cell, table_of(by_cell, result.deviation_by_cell, columns)),
     )
-    slopes = _by_system("Predicted slopes", result.slopes, "slope")
+    slopes = joined(
+        figure_block("predicted-slopes", charts), _by_system("Predicted slopes", result.slopes, "slope")
+    )
+    how += flagged_words(conveyed)
     what = "At 1, differences between intents come across in full; at 0, intents make no difference."
     sections = [
         *_maps(conveyed, charts),
-        Section(
-            "deviation",
-            "Predicted deviation from the intents",
-            how + flagged_words(conveyed),
-            deviation,
-        ),
-        Section(
-            "slopes",
-            "Predicted slopes of perceived on intended",
-            what,
-            joined(figure_block("predicted-slopes", charts), slopes),
-        ),
+        Section("deviation", "Predicted deviation from the intents", how, deviation),
+        Section("slopes", "Predicted slopes of perceived on intended", what, slopes),
     ]
     if result.quadrants is not None:
         sections.append(_quadrants(result.quadrants))
@@ -161,15 +154,10 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
         if rated is not None:
             charts["map-rated"] = replace(rated, title="Rated", caption="People's ratings of the same clips.")
     names = [name for name in ("map-predicted", "map-rated") if name in charts]
-    return [
-        Section(
-            "map",
-            "Predicted next to rated" if len(names) == 2 else "Intended and predicted",
-            "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it.",
-            joined(*(figure_block(name, charts, files=False, numbers=False) for name in names)),
-            "Map",
-        )
-    ]
+    title = "Predicted next to rated" if len(names) == 2 else "Intended and predicted"
+    lead = "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it."
+    html = joined(*(figure_block(name, charts, files=False, numbers=False) for name in names))
+    return [Section("map", title, lead, html, "Map")]
 
 
 def _quadrants(quadrants: Quadrants) -> Section:

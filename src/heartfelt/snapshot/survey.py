@@ -185,7 +185,7 @@ def _look_at(batch: pl.DataFrame) -> _Part:
         {name: _distinct(batch[name], bits[name]) for name in IDS},
         answers.drop("bits"),
         unknown,
-        (gaps[0], int(batch[gaps[0]].is_null().arg_max() or 0)) if gaps else None,
+        (gaps[0], int(batch[gaps[0]].is_null().arg_true()[0])) if gaps else None,
     )
 
 

@@ -22,7 +22,6 @@ from heartfelt.report.charts import (
     Series,
     TableRow,
     axis,
-    bounds,
     extent,
     first_of,
     interval_row,
@@ -32,7 +31,7 @@ from heartfelt.report.figures.registry import figure
 from heartfelt.report.naming import Names, coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT, colour
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.spearman_brown import stepped_up
+from heartfelt.stats.reliability.spearman_brown import reliability_curve
 from heartfelt.wording import number, spaced
 
 TARGETS = (0.8, 0.9)
@@ -99,29 +98,14 @@ def _series(question: str, part: Reliability, shade: str, last: int) -> Series:
         for target, count in _needed(part)
         if count <= last
     ]
+    known = {int(raters): estimate for raters, estimate in part.reliability_with.items()}
     points = []
-    for raters, value, low, high in _curve(part.reliability_with, last):
+    for raters, estimate in reliability_curve(known, last).items():
+        value, low, high = float(estimate), estimate.low, estimate.high
         interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
         words = f"{question}\n{raters} raters: {number(value, 2)}{interval}"
         points.append(CurvePoint(raters, value, words, low, high))
     return Series(question, shade, tuple(points), tuple(needed))
-
-
-def _curve(
-    estimates: Mapping[str, Estimate], last: int
-) -> list[tuple[int, float, float | None, float | None]]:
-    """Reliability with its interval at every number of raters where the estimates lie on one curve; else as they are."""
-    given = {int(k): (float(e), *bounds(e)) for k, e in estimates.items() if e.value is not None}
-    single, *interval = given.get(1, (0.0, None, None))
-    if 0 < single < 1 and all(abs(stepped_up(single, k) - y) < 0.005 for k, (y, _, _) in given.items()):
-        ends = [None if bound is None or not 0 <= bound <= 1 else bound for bound in interval]
-
-        def at(k: int) -> tuple[int, float, float | None, float | None]:
-            low, high = (None if end is None else stepped_up(end, k) for end in ends)
-            return k, stepped_up(single, k), low, high
-
-        return [at(k) for k in range(1, last + 1)]
-    return [(k, *numbers) for k, numbers in sorted(given.items()) if k <= last]
 
 
 def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:

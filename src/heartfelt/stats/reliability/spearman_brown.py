@@ -9,6 +9,7 @@ r carry over. A number of raters is rounded up.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from heartfelt.errors import InputError
@@ -52,6 +53,24 @@ def reliability_with(single: Estimate | float, k: float) -> Estimate:
     start = _checked(single)
     method = f"{METHOD} to {k:g} raters, from {start.method or 'a given reliability'}"
     return replace(stepped(start, k, method), interval=_interval(start))
+
+
+def reliability_curve(known: Mapping[int, Estimate], last: int) -> dict[int, Estimate]:
+    """Reliability of the mean of 1 to ``last`` ratings where the known ones lie on one curve; else the known ones.
+
+    Bounds of a single rating outside 0 to 1 have no curve and are left out.
+    """
+    held = {k: estimate for k, estimate in sorted(known.items()) if estimate.value is not None}
+    single = held.get(1)
+    if (
+        single is None
+        or not 0 < float(single) < 1
+        or any(abs(stepped_up(float(single), k) - float(estimate)) >= 0.005 for k, estimate in held.items())
+    ):
+        return {k: estimate for k, estimate in held.items() if k <= last}
+    low, high = (None if b is None or not 0 <= b <= 1 else b for b in (single.low, single.high))
+    start = replace(single, low=low, high=high)
+    return {k: stepped(start, k, METHOD) for k in range(1, last + 1)}
 
 
 def raters_needed(single: Estimate | float, target: float) -> Estimate:
