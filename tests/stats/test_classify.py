@@ -10,6 +10,7 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import association
+from heartfelt.stats._bounds import wilson
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import brier
 
@@ -191,3 +192,63 @@ def test_misuse_is_refused_with_a_fix() -> None:
         association.auroc([1, 2, 3], [0.1, 0.2, 0.3])
     with pytest.raises(InputError, match="between 0 and 1"):
         brier([0, 1], [0.2, 1.4])
+
+
+NAMES = (
+    *(
+        "pearson",
+        "spearman",
+        "kendall",
+        "ccc",
+        "mse",
+        "mae",
+        "rmse",
+        "accuracy",
+        "balanced_accuracy",
+        "macro_f1",
+    ),
+    *("precision", "recall", "f1", "auroc", "average_precision", "quadratic_kappa"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_intervals_have_95_percent_unless_another_confidence_is_asked_for(name: str) -> None:
+    x, y = np.array([0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 1, 0]), np.array([0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1])
+    measure = getattr(association, name)
+    usual, narrow = measure(x, y), measure(x, y, confidence=0.8)
+    assert (usual.confidence, narrow.confidence) == (0.95, 0.8)
+    assert usual.low < narrow.low < narrow.high < usual.high
+
+
+def test_the_positive_category_may_be_named() -> None:
+    label, answer = ["yes", "no", "yes", "no"], ["yes", "yes", "yes", "no"]
+    assert association.precision(label, answer, positive="yes").value == pytest.approx(2 / 3)
+    assert association.recall(label, answer, positive="no").value == 0.5
+    assert association.f1(label, answer, positive="yes").value == pytest.approx(0.8)
+    assert association.auroc(label, [0.9, 0.2, 0.8, 0.1], positive="yes").value == 1.0
+    assert association.average_precision(label, [0.1, 0.8, 0.2, 0.9], positive="no").value == 1.0
+
+
+def test_the_recall_of_a_category_needs_a_label() -> None:
+    table = association.confusion(["a", "b", "b"], ["c", "b", "a"])
+    assert (table.recall("a").value, table.recall("b").value) == (0.0, 0.5)
+    assert table.recall("a").counts == {"pairs": 1}
+    assert table.recall("c").why_missing == "no label is 'c'"
+    assert table.recall("b").low == pytest.approx(wilson(1, 2, 0.95)[0])
+
+
+def test_a_class_without_labels_has_no_share_in_the_interval() -> None:
+    label, answer = [0, 0, 0, 1, 1, 1], [0, 0, 2, 1, 1, 1]
+    assert association.balanced_accuracy(label, answer).counts["classes"] == 2
+    ends = [wilson(2, 3, 0.95), wilson(3, 3, 0.95)]
+    low = 5 / 6 - np.hypot(2 / 3 - ends[0][0], 1 - ends[1][0]) / 2
+    assert association.balanced_accuracy(label, answer).low == pytest.approx(low)
+
+
+def test_units_needed_are_for_80_percent_power() -> None:
+    x = np.arange(12.0)
+    result = association.metric_difference(
+        "mae", x, x + np.tile([1.0, 2.0, 4.0], 4), x + np.tile([2.0, 1.5], 6)
+    )
+    assert result.needed().method == "units for 80% power at alpha 0.05"
+    assert result.needed() == result.needed(0.05, 0.8)

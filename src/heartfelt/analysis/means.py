@@ -116,7 +116,7 @@ class StimulusScores:
 
     def means(self, chosen: Bools) -> Means:
         """All figures over the chosen stimuli."""
-        ratings = int(np.count_nonzero(chosen[self.data.stimulus])) if self.data.stimulus.size else 0
+        ratings = int(np.count_nonzero(chosen[self.data.stimulus]))
         figures = (self.estimate(chosen, outcome) for outcome in METHODS)
         return Means(int(np.count_nonzero(chosen)), ratings, *figures)
 

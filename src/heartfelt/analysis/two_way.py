@@ -202,7 +202,7 @@ def _rows_of(data: Stimuli, at: Ints) -> tuple[Ints, Ints]:
     """The ratings of the stimuli ``at``, and each one's place among them."""
     place = np.full(len(data.names), -1, np.int64)
     place[at] = np.arange(at.size)
-    rows = np.flatnonzero(place[data.stimulus] >= 0) if data.stimulus.size else data.stimulus
+    rows = np.flatnonzero(place[data.stimulus] >= 0)
     return rows, place[data.stimulus[rows]]
 
 

@@ -195,19 +195,20 @@ def _ccc_influence(data: Pairs) -> Floats:
 # Ranks: Spearman's rho and Kendall's tau-b
 
 
-def _rank_kernel(name: Literal["spearman", "kendall"]) -> Callable[[Pairs], Kernel]:
+def _sorted_kernel(name: str, columns: Callable[[Pairs], tuple[Any, ...]]) -> Callable[[Pairs], Kernel]:
+    """The compiled kernel of that name, on columns that are sorted once."""
+
     def prepare(data: Pairs) -> Kernel:
         from heartfelt.stats import _kernels_resample as kernels
 
-        kernel = kernels.spearman if name == "spearman" else kernels.kendall
-        x, y = data.by_x, data.by_y
-        return lambda counts: kernel(_once(counts, data), x.order, x.starts, y.place, y.places)
+        kernel, sorted_columns = getattr(kernels, name), columns(data)
+        return lambda counts: kernel(np.ones((data.n, 1)) if counts is None else counts, *sorted_columns)
 
     return prepare
 
 
-def _once(counts: Counts | None, data: Pairs) -> Counts:
-    return np.ones((data.n, 1)) if counts is None else counts
+def _ranks(data: Pairs) -> tuple[Any, ...]:
+    return data.by_x.order, data.by_x.starts, data.by_y.place, data.by_y.places
 
 
 def _spearman_influence(data: Pairs) -> Floats:
@@ -344,15 +345,8 @@ def _ratio_influence(bottom: Callable[[Pairs], npt.NDArray[Any]], factor: float)
 # Scores against two classes: the area under the ROC curve and average precision
 
 
-def _score_kernel(name: Literal["auroc", "average_precision"]) -> Callable[[Pairs], Kernel]:
-    def prepare(data: Pairs) -> Kernel:
-        from heartfelt.stats import _kernels_resample as kernels
-
-        kernel = kernels.auroc if name == "auroc" else kernels.average_precision
-        by = data.by_y
-        return lambda counts: kernel(_once(counts, data), by.order, by.starts, data.x)
-
-    return prepare
+def _scores(data: Pairs) -> tuple[Any, ...]:
+    return data.by_y.order, data.by_y.starts, data.x
 
 
 def _auroc_influence(data: Pairs) -> Floats:
@@ -393,11 +387,11 @@ METRICS: dict[str, Metric] = {
         Metric("pearson", "Pearson r", "numbers", "fisher", _pearson_kernel, _pearson_influence, _CORRELATED),
         Metric(
             "spearman", "Spearman rho", "numbers", "fisher",
-            _rank_kernel("spearman"), _spearman_influence, _CORRELATED,
+            _sorted_kernel("spearman", _ranks), _spearman_influence, _CORRELATED,
         ),
         Metric(
             "kendall", "Kendall tau-b", "numbers", "fisher",
-            _rank_kernel("kendall"), _kendall_influence, _CORRELATED,
+            _sorted_kernel("kendall", _ranks), _kendall_influence, _CORRELATED,
         ),
         Metric("ccc", "Lin's concordance correlation", "numbers", "fisher", *_CONCORDANCE),
         Metric("quadratic_kappa", "quadratic-weighted kappa", "numbers", "fisher", *_CONCORDANCE),
@@ -442,11 +436,11 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "auroc", "area under the ROC curve", "scores", "logit",
-            _score_kernel("auroc"), _auroc_influence, _one_class,
+            _sorted_kernel("auroc", _scores), _auroc_influence, _one_class,
         ),
         Metric(
             "average_precision", "average precision", "scores", "logit",
-            _score_kernel("average_precision"), _average_precision_influence, _one_class,
+            _sorted_kernel("average_precision", _scores), _average_precision_influence, _one_class,
         ),
         Metric("brier", "Brier score", "probabilities", "log", *_SQUARED),
     )

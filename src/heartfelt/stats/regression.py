@@ -126,12 +126,10 @@ def _estimates(
         why = "the two-way clustered variance is not positive" if min(variances) <= 0 else None
     if why:
         return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
-    out = []
-    for estimate, variance, df in zip(plain, variances, dfs, strict=True):
-        half = _bounds.t_quantile(confidence, df) * math.sqrt(variance)
-        out.append(
-            estimate.with_interval(float(estimate) - half, float(estimate) + half, interval, confidence)
-        )
+    out = [
+        _bounds.with_t(estimate, math.sqrt(variance), df, interval, confidence)
+        for estimate, variance, df in zip(plain, variances, dfs, strict=True)
+    ]
     return out, math.sqrt(variances[1]), dfs[1]
 
 

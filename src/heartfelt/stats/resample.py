@@ -37,6 +37,7 @@ Resampled = Literal["both", "items", "raters"]
 PLAIN_LIMIT = 500_000_000
 # A multinomial draw costs about as much per cell as this many rows drawn one by one.
 _ROWS_PER_CELL = 40
+_ROWS = Units(0)
 # Sums of counts stay exact in single precision below 2**24; clusters can draw more rows than there are.
 _EXACT_ROWS = 2_000_000
 _NAMES = {
@@ -237,9 +238,9 @@ def _bounded_metric(
 ) -> Estimate:
     """Bounds by the delta method from influence values, or from replicates."""
     value, units = float(plain), sample.units
-    if units is not None and units.codes is not None and units.count < 2:
+    if units.codes is not None and units.count < 2:
         return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
-    label = _NAMES[how] + (units.over if units is not None else "")
+    label = _NAMES[how] + units.over
     if how == "delta":
         bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence, transform)
         return _bounds.bounded(plain, bounds, label, confidence, "the influence values do not vary")
@@ -301,7 +302,7 @@ class Sample:
     """
 
     rows: Pairs
-    units: Units | None = None
+    units: Units = _ROWS
     copies: Ints | None = None
 
     @property
@@ -345,10 +346,10 @@ def weight_batches(sample: Sample, batches: int, seed: int) -> Iterator[npt.NDAr
     kind = np.float32 if sample.rows.n < _EXACT_ROWS else np.float64
     counts = np.empty((sample.rows.n, LANES), kind)
     units = sample.units
-    drawn = counts if units is None or units.codes is None else np.empty((units.count, LANES), kind)
+    drawn = counts if units.codes is None else np.empty((units.count, LANES), kind)
     for _ in range(batches):
         state = np.uint64(draw(state, drawn))
-        if units is not None and units.codes is not None:
+        if units.codes is not None:
             spread(drawn, units.codes, counts)
         yield counts
 

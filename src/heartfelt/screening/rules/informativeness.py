@@ -133,7 +133,7 @@ class TwoKinds:
 
     def limit(self, weight: Floats, posterior: float) -> Floats:
         """The largest correlation, for each weight, with a chance of no information of ``posterior``; NaN if none."""
-        grid = np.round(np.linspace(0.0, 0.95, 191), 3)
+        grid = np.arange(191) / 200
         out = np.full(weight.shape, np.nan)
         places, inverse = np.unique(np.round(weight, 1), return_inverse=True)
         for index, w in enumerate(places.tolist()):
@@ -242,7 +242,7 @@ def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
             effect.r,
             limit,
             effect.p,
-            (posterior > 0) & (posterior >= needed) & (effect.p >= rescue),
+            (posterior >= needed) & (effect.p >= rescue),
             np.clip(odds, 0.0, MOST_EVIDENCE),
         )
     ]

@@ -53,7 +53,6 @@ def dawid_skene(
     limit: int = 3000,
 ) -> Consensus:
     """Most probable true category per item, with raters' confusion matrices and class shares."""
-    from heartfelt.stats import _kernels_aggregate as kernels
 
     if smoothing < 0 or tolerance < 0 or limit < 1:
         raise InputError(
@@ -72,7 +71,7 @@ def dawid_skene(
             f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too large.",
             "Use it for answers in a few categories; group the answers first.",
         )
-    em = _Em(s, raters, float(smoothing), kernels.vote_shares(s.starts, s.value, k), tolerance, limit)
+    em = _Em(s, raters, float(smoothing), _vote_shares(s, k), tolerance, limit)
     em.run()
     posterior, shares, table = em.posterior, em.shares, em.table
     best = posterior.argmax(axis=1)
@@ -105,6 +104,12 @@ def _overconfident(s: SortedRatings, k: int) -> tuple[str, ...]:
     return (
         f"raters gave {each:.1f} answers per category on average: below {CALIBRATED} posteriors are too high",
     )
+
+
+def _vote_shares(s: SortedRatings, k: int) -> Floats:
+    """Shares of each category among the item's ratings."""
+    votes = np.bincount(s.item * k + s.value, minlength=len(s.items) * k).reshape(-1, k)
+    return np.asarray(votes / s.counts[:, None])
 
 
 @dataclass(slots=True)
@@ -140,11 +145,10 @@ class _Em:
 
     def _nudged(self) -> bool:
         """Whether steps from slightly disturbed posteriors get higher than here: then this was a saddle."""
-        from heartfelt.stats import _kernels_aggregate as kernels
 
         if self.posterior.shape[1] < 2:
             return False
-        votes = kernels.vote_shares(self.s.starts, self.s.value, self.posterior.shape[1])
+        votes = _vote_shares(self.s, self.posterior.shape[1])
         tried = _Em(
             self.s,
             self.raters,

@@ -54,7 +54,8 @@ def p913(
 
     s = sorted_ratings(rater, item, value, repeats=True)
     quality, _ = kernels.item_means(s.starts, s.value)
-    bias, _ = kernels.rater_bias(s.starts, s.rater, s.value, quality, len(s.raters))
+    raters = len(s.raters)
+    bias = np.bincount(s.rater, s.value - quality[s.item], raters) / np.bincount(s.rater, minlength=raters)
     plain = _screened_means(s, s.value - bias[s.rater], sd, of, "ITU-T P.913", bias)
     assert plain.rejected is not None
     rejected = plain.rejected

@@ -116,7 +116,7 @@ def p910(
         squares = np.bincount(s.item, (residual - mean[s.item]) ** 2)
         standard_errors = np.where(s.counts > 1, np.sqrt(squares) / s.counts, np.nan)
     elif spread.max() > 0.0:
-        standard_errors = 1.0 / np.sqrt(kernels.precision(s.starts, s.rater, weight))
+        standard_errors = 1.0 / np.sqrt(np.bincount(s.item, weight[s.rater]))
     return Aggregate(
         s.items,
         quality + centre,
@@ -164,7 +164,10 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
         variance = updated
     total = float(free[several].sum())
     own = free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
-    freedom = kernels.pooled_freedom(s.starts, s.rater, variance, np.maximum(own, 1.0))
+    # Satterthwaite's degrees of freedom of each item's precision, from those of its raters' variances.
+    part = 1.0 / variance[s.rater]
+    precision = np.bincount(s.item, part)
+    freedom = precision**2 / np.bincount(s.item, part**2 / np.maximum(own, 1.0)[s.rater])
     # Raters differ in ways the model has no parameter for, such as gain: few raters mean few degrees of freedom.
     most = min(max(total, 1.0), PER_RATER * max(raters - 1, 1))
     shift = float(bias[several].mean()) if several.any() else 0.0
