@@ -30,7 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "heartfelt"
 AIM = 0.8
 QUICK = "not (slow or browser or server or data or peer)"
-QUICK_WEB = "not (slow or browser or data or peer)"  # every test of the web package counts as one with a server
+QUICK_WEB = (
+    "not (slow or browser or data or peer)"  # every test of the web package counts as one with a server
+)
 LONGEST = 120  # seconds a mutant's tests may take before they count as failed
 
 
