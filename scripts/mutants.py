@@ -30,7 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "heartfelt"
 AIM = 0.8
 QUICK = "not (slow or browser or server or data or peer)"
-QUICK_WEB = "not (slow or browser or data or peer)"  # every test of the web package counts as one with a server
+QUICK_WEB = (
+    "not (slow or browser or data or peer)"  # every test of the web package counts as one with a server
+)
 LONGEST = 120  # seconds a mutant's tests may take before they count as failed
 
 
@@ -57,11 +59,19 @@ CORE: tuple[Core, ...] = (
     ),
     Core(
         "stats/reliability/icc.py",
-        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/reliability/test_icc.py"),
+        (
+            f"{STATS}/reliability/test_limits.py",
+            f"{STATS}/reliability/test_bounds.py",
+            f"{STATS}/reliability/test_icc.py",
+        ),
     ),
     Core(
         "stats/reliability/number_ceiling.py",
-        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/test_noise_ceiling.py"),
+        (
+            f"{STATS}/reliability/test_limits.py",
+            f"{STATS}/reliability/test_bounds.py",
+            f"{STATS}/test_noise_ceiling.py",
+        ),
     ),
     Core("stats/reml.py", (f"{STATS}/test_reml.py", f"{STATS}/inference/test_bounds.py")),
     Core(

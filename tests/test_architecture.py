@@ -82,7 +82,7 @@ OPEN = {
     "collect/commands.py",
     "collect/simulation.py",
     "formats/json_files.py",
-    "formats/reading.py",
+    "formats/format.py",
     "models/store.py",
     "predictors/trained/domain.py",
     "predictors/trained/model.py",

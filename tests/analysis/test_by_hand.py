@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.analysis import rater_groups
+from heartfelt.analysis import rater_groups, sensitivity
 from heartfelt.analysis.counts import checks
 from heartfelt.analysis.effects import loudness_of, mixed_tables, model_pairs, pairwise, variance_tables
 from heartfelt.analysis.failures import Failures
@@ -158,6 +158,19 @@ def test_nobody_left_out_leaves_nothing_to_cross_fit() -> None:
     nobody = cast(Panel, SimpleNamespace(dropped=()))
     panel = cast(Panel, SimpleNamespace(source=None))
     assert crossfit(panel, nobody, 0) == "the default policy leaves nobody out"
+
+
+def test_a_cross_fit_needs_alpha_on_both_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = snapshot("opinion", TABLE, answers("opinion", TABLE))
+    someone = cast(Panel, SimpleNamespace(dropped=("r0",), source=made))
+    monkeypatch.setattr(sensitivity, "_halves", lambda *_: [made, made])
+    monkeypatch.setattr(sensitivity, "screen", lambda *_, **__: someone)
+    result = crossfit(someone, someone, 0)
+    assert not isinstance(result, str)
+    assert [row.question for row in result.questions] == ["quality", "alignment"]
+    assert result.left_out == (1, 1)
+    monkeypatch.setattr(sensitivity, "_held_out", lambda *_: None)
+    assert crossfit(someone, someone, 0) == "alpha cannot be computed on both halves"
 
 
 def test_no_media_have_no_loudness(material: Material) -> None:

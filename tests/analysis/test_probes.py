@@ -10,7 +10,7 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
-from heartfelt.formats.reading import read_with
+from heartfelt.formats.format import read_with
 from heartfelt.labels import first_answers, freeze, labels
 from heartfelt.predictors.task import cases
 from heartfelt.scoring.truth import truth_of

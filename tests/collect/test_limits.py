@@ -12,16 +12,21 @@ import pytest
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import (
+    Answer,
     Arrive,
     Change,
     Consent,
     Demographics,
     Headphones,
     Leave,
+    MediaProblem,
     Next,
+    Ready,
     SessionEnd,
     ShowInstructions,
+    ShowTrial,
 )
+from heartfelt.collect.errors import MissingAnswer
 from heartfelt.collect.session.transaction import clean, count, plain_json, seconds, session_keys
 from heartfelt.errors import InputError
 
@@ -176,3 +181,33 @@ def test_every_ending_has_its_code(make_study: Make, collect: Open) -> None:
     assert collection.do(Next(rater)) == SessionEnd("left", "P", "https://a/P")
     other = collection.do(Arrive()).rater
     assert collection.do(Consent(other, False)) == SessionEnd("no-consent", "D", "https://a/D")
+
+
+@pytest.mark.parametrize("nothing", [None, "", " ", []])
+def test_nothing_is_no_answer(make_study: Make, collect: Open, nothing: object) -> None:
+    collection = collect(make_study())
+    rater = collection.do(Arrive()).rater
+    trial = collection.do(Ready(rater))
+    assert isinstance(trial, ShowTrial)
+    with pytest.raises(MissingAnswer, match="Not answered: valence"):
+        collection.do(Answer(rater, trial.trial, "k", {"valence": nothing}))
+    assert collection.do(Answer(rater, trial.trial, "k", {"valence": 1})).status == "stored"
+
+
+def test_the_answers_of_another_check_are_refused(make_study: Make, collect: Open) -> None:
+    probe = {"id": "ears", "type": "headphones", "trials": 6, "pass_at": 4}
+    collection = collect(make_study(probes=[probe]))
+    rater = collection.do(Arrive()).rater
+    for name, given in (("tones", [1] * 6), ("ears", [1] * 5), ("ears", [1] * 7)):
+        with pytest.raises(InputError, match="'ears' has 6 trials"):
+            collection.do(Headphones(rater, name, given, [1] * 6))
+
+
+def test_a_media_problem_is_stored_with_its_stimulus(make_study: Make, collect: Open) -> None:
+    collection = collect(make_study(1))
+    rater = collection.do(Arrive()).rater
+    trial = collection.do(Ready(rater))
+    assert isinstance(trial, ShowTrial)
+    collection.do(MediaProblem(rater, trial.trial, "no sound"))
+    row = collection.problems().row(0, named=True)
+    assert (row["stimulus"], row["rater"], row["problem"]) == ("s0", rater, "no sound")

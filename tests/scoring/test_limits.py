@@ -91,6 +91,8 @@ def test_slices_have_two_to_sixty_values() -> None:
     task = tasks_of(truth.study, ["valence"])[0][0]
     assert columns_of(own, task, None) == []
     assert columns_of(own, task, ["own", "single"]) == ["own"]
+    two = replace(truth, items=alone.with_columns(half=pl.Series(["a", "b"] * 25)), facts=("half",))
+    assert columns_of(two, task, ["half"]) == columns_of(two, task, None)[-1:] == ["half"]
     wide = replace(truth, items=items, facts=(*truth.facts, "sixty", "more", "single"))
     task = tasks_of(truth.study, ["valence"])[0][0]
     columns = columns_of(wide, task, None)

@@ -97,7 +97,7 @@ def bench(
 ) -> None:
     """Ask predictors about everything that was rated, and score them against the labels and their ceiling."""
     from heartfelt.benchmark import BenchOptions
-    from heartfelt.formats.reading import system_scores
+    from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions, Selection

@@ -86,8 +86,8 @@ def read_source(
     progress: Progress | None = None,
 ) -> Snapshot:
     """Read ``source``. A study folder that ratings were collected for is read with its ratings."""
+    from heartfelt.formats.format import candidates, read_with
     from heartfelt.formats.manifest import is_study
-    from heartfelt.formats.reading import candidates, read_with
 
     if format is None and source.is_dir() and is_study(source) and not candidates(source):
         from heartfelt.collect.collection import collected_snapshot, has_collected
@@ -101,7 +101,7 @@ def read_parts(
     source: Path, format: str | None, given: list[str] | None, layout: str | None, progress: Progress
 ) -> list[Snapshot]:
     """Read ``source`` once, or once in each of the formats that a published layout is made of."""
-    from heartfelt.formats.reading import candidates
+    from heartfelt.formats.format import candidates
     from heartfelt.scoring.layouts import LAYOUTS
 
     formats = LAYOUTS[layout].formats_of(candidates(source)) if layout and format is None else ()

@@ -18,8 +18,8 @@ import polars as pl
 from heartfelt.conveyance.predicted import Conveyance, Evidence, KnownError, predicted_conveyance
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import number_expr, read_table
+from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
-from heartfelt.formats.reading import candidates, read_with
 from heartfelt.labels import first_answers
 from heartfelt.media.probe import AUDIO
 from heartfelt.predictors.running import Run, RunOptions, run

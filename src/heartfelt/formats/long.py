@@ -66,6 +66,7 @@ class Long(Format):
     """Any CSV, TSV, Parquet or JSON table of ratings."""
 
     name: ClassVar[str] = "long"
+    example_data: ClassVar[str] = "example/ratings.csv"
     about: ClassVar[str] = "any CSV, TSV, Parquet or JSON table with one answer per row"
     options: ClassVar[Mapping[str, str]] = {
         "rater": "column of the rater id; none if the table does not say who rated",
@@ -136,18 +137,6 @@ class Long(Format):
         write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
         write_text(target / "raters.csv", csv_text(snapshot.raters))
         write_text(target / STUDY_FILE, study_text(snapshot.study))
-
-    def example(self, folder: Path) -> Path:
-        """Three raters, four clips, two questions, and a column that plays no role."""
-        rows = [
-            f"{r + 1},clip{c},{q},{1 + (r * 3 + c * 2 + len(q)) % 9},{c + 1},phone"
-            for r in range(3)
-            for c in range(4)
-            for q in ("valence", "arousal")
-        ]
-        return self.example_file(
-            folder, "ratings.csv", "\n".join(["rater,stimulus,question,value,position,device", *rows, ""])
-        )
 
 
 def _study_next_to(table: Path, questions: set[str]) -> Study | None:

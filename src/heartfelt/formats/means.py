@@ -38,6 +38,7 @@ class Means(Format):
     """Published means, with spread and count where they are given."""
 
     name: ClassVar[str] = "means"
+    example_data: ClassVar[str] = "example/norms.csv"
     about: ClassVar[str] = "one row per stimulus with mean, spread and count; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id",
@@ -99,16 +100,6 @@ class Means(Format):
                 mine.select("stimulus", *figures), on="stimulus", how="left", maintain_order="left"
             )
         write_text(target / "means.csv", csv_text(wide))
-
-    def example(self, folder: Path) -> Path:
-        """Three photographs with norms."""
-        return self.example_file(
-            folder,
-            "norms.csv",
-            "file,category,valence_mean,valence_sd,valence_n,arousal_mean,arousal_sd,arousal_n\n"
-            "a.jpg,Object,4.7,0.95,102,2.3,1.6,101\nb.jpg,Person,6.1,1.2,99,4.4,1.5,100\n"
-            "c.jpg,Animal,2.25,1.3,101,5.0,1.7,98\n",
-        )
 
 
 def _questions(columns: list[str], options: Mapping[str, str], where: str) -> dict[str, dict[str, str]]:

@@ -8,7 +8,7 @@ columns) becomes a note of the snapshot's source. The table stays lazy: nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,7 +111,7 @@ class SourceTable:
         return [name.strip() for key in keys for name in self.options.get(key, "").split(",") if name.strip()]
 
 
-def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
+def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TABLES) -> Path:
     """The table to read: the file itself, or the one table of a folder."""
     if source.is_file():
         return source
@@ -120,11 +120,12 @@ def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
     for name in preferred:
         if (source / name).is_file():
             return source / name
-    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in TABLES and p.is_file())
+    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in suffixes and p.is_file())
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        raise InputError(f"{source} holds no CSV, TSV, Parquet or JSON table.", "Point to the table itself.")
+        kinds = "CSV, TSV, Parquet or JSON table" if suffixes == TABLES else " or ".join(sorted(suffixes))
+        raise InputError(f"{source} holds no {kinds}.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 

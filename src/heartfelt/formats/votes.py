@@ -33,6 +33,7 @@ class Votes(Format):
     """A count per category for each item."""
 
     name: ClassVar[str] = "votes"
+    example_data: ClassVar[str] = "example/votes.csv"
     about: ClassVar[str] = "one row per item with a count per category; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id; rows are numbered if there is none",
@@ -99,14 +100,6 @@ class Votes(Format):
         counts = [name for name in wide.columns if name in {*order, *ratings["answer"]}]
         whole = wide.with_columns(pl.col(counts).fill_null(0).cast(pl.Int64))
         write_text(target / "votes.csv", csv_text(whole))
-
-    def example(self, folder: Path) -> Path:
-        """Five images, three emotions, one image nobody agreed on, and a total."""
-        return self.example_file(
-            folder,
-            "votes.csv",
-            "image,awe,fear,sadness,total\na.png,5,0,1,6\nb.png,2,2,2,6\nc.png,0,6,0,6\nd.png,0,1,4,5\ne.png,0,0,0,0\n",
-        )
 
 
 def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str, str]:

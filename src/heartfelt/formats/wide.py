@@ -50,6 +50,7 @@ class Wide(Format):
     """One row per rater or stimulus, one column per item."""
 
     name: ClassVar[str] = "wide"
+    example_data: ClassVar[str] = "example/survey.csv"
     about: ClassVar[str] = "one row per rater (or stimulus), one column per item"
     options: ClassVar[Mapping[str, str]] = {
         "rows": "rater or stimulus: what a row is; rater if left out",
@@ -107,15 +108,6 @@ class Wide(Format):
         wide = tall.pivot("item", index="rater", values="cell", maintain_order=True)
         joined = snapshot.raters.join(wide, on="rater", how="left", maintain_order="left")
         write_text(target / "ratings.csv", csv_text(joined))
-
-    def example(self, folder: Path) -> Path:
-        """Four people, three photographs, valence and arousal, with gaps and their ages."""
-        return self.example_file(
-            folder,
-            "survey.csv",
-            "person,age,valence_1,valence_2,valence_3,arousal_1,arousal_2,arousal_3\n"
-            "p1,31,7,2,,4,6,\np2,24,6,,3,5,,5\np3,45,,1,4,,7,4\np4,52,7,3,4,3,6,5\n",
-        )
 
     def example_options(self) -> Mapping[str, str]:
         """The scale is stated."""

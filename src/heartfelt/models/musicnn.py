@@ -32,7 +32,6 @@ N_FFT = 512
 HOP = 256
 BANDS = 96
 PATCH = 187
-PATCH_SECONDS = PATCH * HOP / RATE
 
 LAYERS = {
     "timbral": slice(0, 408),

@@ -291,16 +291,13 @@ def _loaded(where: str, load: Callable[[str], T]) -> T:
             return load(str(folder))
     except Exception as error:  # the library raises errors of many kinds for a model it cannot load
         reason = str(error).strip().split("\n")[0][:300].rstrip(".")
+        problem = f"The model '{where}' is neither a folder here nor available from the hub: {reason}."
+        fix = "Check the name and the connection; or fetch it once where there is one"
+        fix += f" ('hf download {where} --local-dir DIR') and give the folder."
         if folder.is_dir():
-            raise InputError(
-                f"The model in {where} does not load: {reason}.",
-                "Check that the folder is complete and holds a model of this kind.",
-            ) from error
-        raise InputError(
-            f"The model '{where}' is neither a folder here nor available from the hub: {reason}.",
-            f"Check the name and the connection; or fetch it once where there is one ('hf download {where} "
-            "--local-dir DIR') and give the folder.",
-        ) from error
+            problem = f"The model in {where} does not load: {reason}."
+            fix = "Check that the folder is complete and holds a model of this kind."
+        raise InputError(problem, fix) from error
 
 
 def _model_of(where: str, kind: Any) -> Any:

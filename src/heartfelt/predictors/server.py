@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import json
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
@@ -62,7 +61,7 @@ class ServerOptions:
 class RefusedRequest(HeartfeltError):
     """A request that cannot be answered, with the HTTP status."""
 
-    def __init__(self, status: int, problem: str, fix: str) -> None:
+    def __init__(self, problem: str, fix: str, status: int = 422) -> None:
         super().__init__(problem, fix)
         self.status = status
 
@@ -98,7 +97,7 @@ class Batcher:
         try:
             self._queue.put_nowait((case, answer))
         except asyncio.QueueFull:
-            raise RefusedRequest(503, "Too many requests are waiting.", "Ask again in a moment.") from None
+            raise RefusedRequest("Too many requests are waiting.", "Ask again in a moment.", 503) from None
         return await answer
 
     async def _lane(self) -> None:
@@ -217,21 +216,19 @@ def read_request(body: bytes) -> Query:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
-        raise RefusedRequest(400, "The request is not JSON.", _EXAMPLE) from None
+        raise RefusedRequest("The request is not JSON.", _EXAMPLE, 400) from None
     if not isinstance(content, dict):
-        raise RefusedRequest(422, "The request is not a JSON object.", _EXAMPLE)
+        raise RefusedRequest("The request is not a JSON object.", _EXAMPLE)
     together = "texts" in content
     texts = content["texts"] if together else [content.get("text")]
     if not isinstance(texts, list) or not 1 <= len(texts) <= _MOST_TEXTS:
-        raise RefusedRequest(422, "'texts' is not a list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
+        raise RefusedRequest("'texts' is not a list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
     if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise RefusedRequest(
-            422, "A text is missing, empty or not a text.", "Send 'text', or a list 'texts'."
-        )
+        raise RefusedRequest("A text is missing, empty or not a text.", "Send 'text', or a list 'texts'.")
     name = content.get("audio_filename") or content.get("audio_stem")
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         raise RefusedRequest(
-            422, "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
+            "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
         )
     media = _decoded(content.get("audio_base64"))
     return Query(name, media, tuple(texts), together, _scale(content.get("scale")))
@@ -240,15 +237,11 @@ def read_request(body: bytes) -> Query:
 def _decoded(encoded: Any) -> bytes | None:
     if encoded is None:
         return None
-    try:
-        content = base64.b64decode(encoded, validate=True) if isinstance(encoded, str) else b""
-    except (binascii.Error, ValueError):
-        content = b""
-    if not content:
-        raise RefusedRequest(
-            422, "'audio_base64' is not base64, or empty.", "Encode the file's bytes as base64."
-        )
-    return content
+    if isinstance(encoded, str) and encoded:
+        with suppress(ValueError):
+            if content := base64.b64decode(encoded, validate=True):
+                return content
+    raise RefusedRequest("'audio_base64' is not base64, or empty.", "Encode the file's bytes as base64.")
 
 
 def _scale(given: Any) -> Scale:
@@ -261,7 +254,6 @@ def _scale(given: Any) -> Scale:
     except ValidationError as error:
         first = error.errors()[0]
         raise RefusedRequest(
-            422,
             f"'scale' is not a scale: {first['msg']} ({'.'.join(map(str, first['loc'])) or 'scale'}).",
             'Write it as in a study, such as {"type": "points", "points": 9}, or leave it out.',
         ) from None
@@ -301,7 +293,7 @@ def _answer(query: Query, outcome: Outcome) -> dict[str, Any]:
     problems = [each.problem for each in outcome.predictions]
     if None not in problems:
         fix = "Ask again in a moment." if outcome.lost else "Send what the predictor can answer."
-        raise RefusedRequest(503 if outcome.lost else 422, first.problem or "", fix)
+        raise RefusedRequest(first.problem or "", fix, 503 if outcome.lost else 422)
     if query.together:
         return {"similarities": numbers} | ({"problems": problems} if any(problems) else {})
     parts = ("value", "answer", "reason", "note", "shares")
@@ -320,6 +312,6 @@ async def _body(request: Request, limit: int) -> bytes:
             break
     if size > limit:
         raise RefusedRequest(
-            413, f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file."
+            f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file.", 413
         )
     return b"".join(parts)

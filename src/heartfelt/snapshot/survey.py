@@ -110,7 +110,8 @@ class Surveyor:
         facts = answers.agg(pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole"))
         with ThreadPoolExecutor(1) as pool:
             doubled = pool.submit(_any_twice, [part.keys for part in parts])
-            columns = sorted({name for part in parts for name in part.columns})
+            # No ratings have no columns either: snapshots of published means were stored under that hash.
+            columns = sorted({name for part in self._parts for name in part.columns})
             content = combine("ratings", columns, np.concatenate([part.rows for part in parts]))
         return Survey(
             ratings=self._ratings,

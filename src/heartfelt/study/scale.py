@@ -143,11 +143,16 @@ class Numeric(Scale):
         return number, None
 
 
-class Category(Part):
-    """One category: its id is what data files hold, its text is what raters read."""
+class Tag(Part):
+    """One tag: its id is what data files hold, its text is what raters read."""
 
     id: Id
     text: Text | None = None
+
+
+class Category(Tag):
+    """One category: its id is what data files hold, its text is what raters read."""
+
     value: Annotated[
         float | None, Field(description="the code to store; its place in the list if left out")
     ] = None
@@ -248,13 +253,6 @@ class FreeText(Scale):
         if words < self.min_words or (self.max_words is not None and words > self.max_words):
             raise self._off(text, f"{self.min_words} to {self.max_words or 'any number of'} words")
         return None, text
-
-
-class Tag(Part):
-    """One tag: its id is what data files hold, its text is what raters read."""
-
-    id: Id
-    text: Text | None = None
 
 
 class Tags(Scale):

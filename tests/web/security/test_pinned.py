@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 import pytest
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.collect import Collection
@@ -16,7 +18,14 @@ from heartfelt.web.errors import Refused
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.access import EndedLogins, Tokens
 from heartfelt.web.security.guard import Guard
-from heartfelt.web.security.signing import STUDY_SECONDS, Signer, load_keys
+from heartfelt.web.security.signing import (
+    STUDY_COOKIE,
+    STUDY_SECONDS,
+    Signer,
+    delete_cookie,
+    load_keys,
+    set_cookie,
+)
 from tests.web.security.test_cookies import SECRET, Clock
 
 OPTIONS = WebOptions(SECRET)
@@ -87,6 +96,15 @@ def test_keys_are_not_shown(collection: Collection) -> None:
     keys = load_keys(collection)
     assert keys.secret.decode() not in repr(keys)
     assert keys.password not in repr(keys)
+
+
+@pytest.mark.parametrize(("prefix", "path"), [("", "/"), ("/studies/a", "/studies/a")])
+def test_a_cookie_is_deleted_where_it_was_set(prefix: str, path: str) -> None:
+    options = WebOptions(SECRET, prefix=prefix)
+    for change in (partial(set_cookie, signed="x", seconds=60), delete_cookie):
+        response = Response()
+        change(response, options, name=STUDY_COOKIE)
+        assert f"; Path={path};" in response.headers["set-cookie"] + ";"
 
 
 def test_a_token_names_its_id(collection: Collection) -> None:

@@ -21,9 +21,10 @@ from heartfelt.datasets.aigiemo.records import EMOTIONS, EMPTY, FIELDS, Record, 
 from heartfelt.datasets.aigiemo.writer import write_records
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import moment_expr, read_table
-from heartfelt.formats.delimited import line_ends
-from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.delimited import header_of, line_ends
+from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.json_files import parse_json, read_jsonl
+from heartfelt.formats.source_table import locate
 from heartfelt.media.probe import IMAGES, PROBED, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -56,7 +57,7 @@ class AigiemoFormat(Format):
     def recognises(self, source: Path) -> bool:
         """A file with image, emotion, valence and arousal, and at least one of the machine's fields."""
         try:
-            path = _file(source)
+            path = locate(source, (JSONL, CSV), {*JSON, ".csv"})
             keys = _first_keys(path)
         except InputError:
             return False
@@ -65,7 +66,7 @@ class AigiemoFormat(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read every record and find the images."""
-        path = _file(source)
+        path = locate(source, (JSONL, CSV), {*JSON, ".csv"})
         bounds = _bounds(options)
         records = _records(path, bounds)
         of_image, of_record = _extras(records)
@@ -94,33 +95,16 @@ class AigiemoFormat(Format):
         write_records(snapshot, target, snapshot.source.layout if own else {})
 
 
-def _file(source: Path) -> Path:
-    if source.is_file():
-        return source
-    for name in (JSONL, CSV):
-        if (source / name).is_file():
-            return source / name
-    files = sorted(p for p in source.glob("*") if p.suffix.lower() in {*JSON, ".csv"})
-    if len(files) != 1:
-        raise InputError(
-            f"{source} holds {len(files)} files that could be the annotations"
-            + (f": {', '.join(p.name for p in files)}." if files else "."),
-            f"Point to the file, or call it {JSONL} or {CSV}.",
-        )
-    return files[0]
-
-
 def _first_keys(path: Path) -> set[str]:
     """The keys of a file's first record, from its first line alone."""
     kind = path.suffix.lower()
     if kind not in {*JSON, ".csv"}:
         return set()
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        line = file.readline(1 << 20)
     if kind == ".csv":
-        return {canonical(key.strip('"')) for key in line.split(",")}
+        return {canonical(key) for key in header_of(path)}
     try:
-        record = parse_json(line)
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            record = parse_json(file.readline(1 << 20))
     except ValueError:
         return set()
     return {canonical(key) for key in record} if isinstance(record, dict) else set()
@@ -217,15 +201,9 @@ def _stimuli(records: list[Record], extras: list[str], path: Path) -> pl.DataFra
 
 
 def _media_root(path: Path, options: Mapping[str, str], stimuli: pl.DataFrame) -> Path | None:
-    if "media" in options:
-        root = path.parent / options["media"]
-        if not root.is_dir():
-            raise InputError(
-                f"There is no folder {root} (option 'media').",
-                "Check the path; it is relative to the annotations.",
-            )
-        return root
-    images = path.parent / "images"
+    named, images = option_path(options, "media", path.parent), path.parent / "images"
+    if named is not None:
+        return named
     names = stimuli["path" if "path" in stimuli.columns else "stimulus"].drop_nulls().head(20)
     for root in (path.parent, images):
         if any((root / name).is_file() for name in names):

@@ -27,6 +27,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt.datasets.emolia.material import Material
+from heartfelt.stats._bounds import wilson
 from heartfelt.stats.agreement import (
     PairTable,
     cohen_kappa,
@@ -48,9 +49,8 @@ _ACCURACIES = {
     "pairwise_accuracy": pairwise_accuracy,
     "pairwise_balanced_accuracy": pairwise_balanced_accuracy,
 }
-_PAIRWISE = [*_ACCURACIES, *(f"{name}_pooled" for name in _ACCURACIES)]
+_PAIRWISE = [name + tail for name in _ACCURACIES for tail in ("", "_pooled")]
 _WITH_PRIOR = [*_PAIRWISE, "loo_accuracy", "loo_balanced_accuracy", "fleiss_kappa", "pairwise_kappa", "exact"]
-_Z = 1.959963984540054
 _RATES = {
     "emo": {
         "majority_present_rate": "_majority",
@@ -213,41 +213,38 @@ def slices(material: Material) -> dict[str, pl.DataFrame]:
 
 
 def _slice(material: Material, by: str, without: str) -> pl.DataFrame:
-    rates = {n: pl.col(c) for n, c in _RATES[material.subset.form.kind].items() if n != without}
-    columns = [pl.len().cast(pl.Int64).alias("items")]
-    if by == "task_type":
-        # Empty where the items of one task type were chosen to show different things.
-        intended = pl.col("intended_present")
-        columns.append(pl.when(intended.n_unique() == 1).then(intended.first()).alias("intended_present"))
-    columns += [rate.mean().alias(name) for name, rate in rates.items()]
-    if material.options.honest:
-        columns.append(pl.col("majority_present_tie").sum().cast(pl.Int64).alias("tied_items"))
-        for name, rate in rates.items():
-            low, high = _wilson(rate.drop_nulls())
-            counted = rate.count().cast(pl.Int64).alias(f"{name}_items")
-            columns += [counted, low.alias(f"{name}_low"), high.alias(f"{name}_high")]
-    return material.labels.group_by(by).agg(columns)
-
-
-def _wilson(known: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    n, share = known.len().cast(pl.Float64), known.mean()
-    centre = (share + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
-    half = _Z / (1 + _Z * _Z / n) * (share * (1 - share) / n + _Z * _Z / (4 * n * n)).sqrt()
-    there = pl.when(n > 0)
-    low, high = there.then((centre - half).clip(0, 1)), there.then((centre + half).clip(0, 1))
-    return low.alias("low"), high.alias("high")
+    rows: list[dict[str, Any]] = []
+    for (name,), part in material.labels.partition_by(by, as_dict=True).items():
+        rates = {rate: estimate for rate, estimate in _rates(material, part).items() if rate != without}
+        row: dict[str, Any] = {by: name, "items": part.height}
+        if by == "task_type":
+            # Empty where the items of one task type were chosen to show different things.
+            intended = part["intended_present"]
+            row["intended_present"] = intended[0] if intended.n_unique() == 1 else None
+        row |= {rate: estimate.value for rate, estimate in rates.items()}
+        if material.options.honest:
+            row["tied_items"] = int(part["majority_present_tie"].sum())
+            for rate, estimate in rates.items():
+                row[f"{rate}_items"] = estimate.counts["items"]
+                row |= {f"{rate}_low": estimate.low, f"{rate}_high": estimate.high}
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def overall(material: Material) -> dict[str, Estimate]:
     """The rates over all items of the subset, with Wilson's bounds."""
+    return _rates(material, material.labels)
+
+
+def _rates(material: Material, labels: pl.DataFrame) -> dict[str, Estimate]:
     out: dict[str, Estimate] = {}
     for name, column in _RATES[material.subset.form.kind].items():
-        known = material.labels[column].drop_nulls()
+        known = labels[column].drop_nulls()
         method, counts = f"{name.replace('_', ' ')} over items", {"items": known.len()}
-        if not known.len():
+        if known.len():
+            low, high = wilson(float(known.sum()), known.len(), 0.95)
+            share = Estimate(float(known.sum()) / known.len(), method=method, counts=counts)
+            out[name] = share.with_interval(low, high, "Wilson over items")
+        else:
             out[name] = Estimate.missing(_WHY_NONE[column], method, counts)
-            continue
-        low, high = known.to_frame().select(_wilson(pl.col(column))).row(0)
-        share = Estimate(float(known.cast(pl.Float64).sum()) / known.len(), method=method, counts=counts)
-        out[name] = share.with_interval(low, high, "Wilson over items")
     return out

@@ -16,7 +16,8 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import PARQUET, Sheet
-from heartfelt.formats.delimited import line_ends, open_delimited
+from heartfelt.formats.delimited import header_of, line_ends, open_delimited
+from heartfelt.formats.format import option_path
 from heartfelt.tables import RATINGS, lossless_types
 
 ANNOTATIONS, USERS, FLAGS, VARIABLES = "annotations.csv", "users.csv", "flags.csv", "variables.json"
@@ -85,13 +86,8 @@ def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> File
             f"{source} holds no {ANNOTATIONS} of {subset.name}.",
             f"Point to the repository's root (with annotations/{subset.name}/), to that folder, or to the CSV.",
         )
-    named: dict[str, Path] = {}
-    for option, value in options.items():
-        named[option] = path = (source if source.is_dir() else source.parent) / value
-        if not path.exists():
-            raise InputError(
-                f"There is no {path} (option '{option}').", "Check the path; it is relative to the source."
-            )
+    base = source if source.is_dir() else source.parent
+    variables, named = (option_path(options, option, base) for option in ("variables", "media"))
     folder = annotations.parent
     homes = [place / "dataset" / subset.name for place in (folder, *list(folder.resolve().parents)[:2])]
     media = [home / "data" for home in homes]
@@ -102,8 +98,8 @@ def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> File
         annotations,
         _first(folder / USERS),
         _first(folder / FLAGS),
-        named.get("variables") or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
-        named.get("media") or next((place for place in media if place.is_dir()), None),
+        variables or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
+        named or next((place for place in media if place.is_dir()), None),
     )
 
 
@@ -122,12 +118,7 @@ def find_annotations(source: Path, subset: Subset) -> Path | None:
 
 def is_subset(path: Path, subset: Subset) -> bool:
     """Whether the header of a file has the keys of this subset."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            header = {name.strip() for name in file.readline().split(",")}
-    except OSError:
-        return False
-    return {*subset.keys, "file_name", "rating"} <= header
+    return {*subset.keys, "file_name", "rating"} <= header_of(path)
 
 
 def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:

@@ -20,8 +20,8 @@ import polars as pl
 from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, unquoted, write_release
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import Sheet, stacked
-from heartfelt.formats.delimited import line_ends, open_delimited, read_delimited
-from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.delimited import header_of, line_ends, open_delimited, read_delimited
+from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.json_files import numbered_lines
 from heartfelt.media.probe import AUDIO, probe_stimuli
 from heartfelt.progress import Progress
@@ -53,10 +53,11 @@ class MusicEvalFormat(Format):
 
     def recognises(self, source: Path) -> bool:
         """A folder with MusicEval's lists, or one of them."""
+        columns = {"expert", "wavname", *QUESTIONS}
         if source.is_file():
-            return source.name.endswith((MEANS_END, PERSON_END)) or _is_ratings(source)
+            return source.name.endswith((MEANS_END, PERSON_END)) or columns <= header_of(source)
         lists = [*source.glob(f"sets/*{MEANS_END}"), *source.glob(f"person_mos/*{PERSON_END}")]
-        return bool(lists) or _is_ratings(source / RATINGS)
+        return bool(lists) or columns <= header_of(source / RATINGS)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read whatever of the release is there."""
@@ -75,12 +76,7 @@ class MusicEvalFormat(Format):
         systems = {path.stem: _systems(path) for path in release.systems}
         prompts, own = _prompts(release.root / PROMPTS), _prompts(release.root / DEMO_PROMPTS)
         stimuli = _stimuli(clips, prompts, own)
-        media = release.root / options.get("media", "wav")
-        if "media" in options and not media.is_dir():
-            raise InputError(
-                f"There is no folder {media} (option 'media').",
-                "Check the path; it is relative to the release.",
-            )
+        media = option_path(options, "media", release.root) or release.root / "wav"
         if media.is_dir():
             stimuli = probe_stimuli(stimuli, media, str(source), progress)
         names = {"expert": "rater", "wavname": "stimulus"}
@@ -153,15 +149,6 @@ def _find(source: Path) -> _Release:
             "Point to the folder of the release (with sets/ and wav/), or to one of its lists.",
         )
     return _Release(source, means, person, ratings, tuple(sorted(source.glob("system_mos/*.csv"))))
-
-
-def _is_ratings(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            header = {name.strip() for name in file.readline().split(",")}
-    except OSError:
-        return False
-    return {"expert", "wavname", *QUESTIONS} <= header
 
 
 def _add(clips: dict[str, str | None], names: pl.Series, split: str | None) -> None:

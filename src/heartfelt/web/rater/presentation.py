@@ -29,7 +29,7 @@ from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
 from heartfelt.study import Question, Scale, Study
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
-from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.web.rater.texts import Texts
 from heartfelt.web.state import state_of
 
@@ -148,7 +148,7 @@ def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
     return {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
 
 
-def _option(option: Category | Tag | str, language: str) -> list[str]:
+def _option(option: Tag | str, language: str) -> list[str]:
     """A category or tag: its value in data files, and what raters read."""
     if isinstance(option, str):
         return [option, option]
