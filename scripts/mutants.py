@@ -59,11 +59,19 @@ CORE: tuple[Core, ...] = (
     ),
     Core(
         "stats/reliability/icc.py",
-        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/reliability/test_icc.py"),
+        (
+            f"{STATS}/reliability/test_limits.py",
+            f"{STATS}/reliability/test_bounds.py",
+            f"{STATS}/reliability/test_icc.py",
+        ),
     ),
     Core(
         "stats/reliability/number_ceiling.py",
-        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/test_noise_ceiling.py"),
+        (
+            f"{STATS}/reliability/test_limits.py",
+            f"{STATS}/reliability/test_bounds.py",
+            f"{STATS}/test_noise_ceiling.py",
+        ),
     ),
     Core("stats/reml.py", (f"{STATS}/test_reml.py", f"{STATS}/inference/test_bounds.py")),
     Core(

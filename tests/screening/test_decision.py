@@ -62,6 +62,24 @@ def test_straight_liners_count_neither_as_dropped_nor_as_raters() -> None:
     assert "drop 3 of 4 raters, more than its limit of 50%, so none of them is dropped" in note
 
 
+def test_a_source_is_spared_for_its_copies_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heartfelt.screening.decision._sources", lambda *_: {"r0"})
+    policy = Policy("p", actions=actions_of(["collusion", "spread"]))
+    flags = pl.concat([flags_of({"r0": "collusion", "r1": "collusion"}), flags_of({"r0": "spread"})])
+    assert decide(view_of(6), flags, policy, 0, (), ()).raters == {"r1": ["collusion"], "r0": ["spread"]}
+    spared = decide(view_of(6), flags.head(2), policy, 0, (), ())
+    assert (list(spared.raters), [note[:10] for note in spared.notes]) == (["r1"], ["r0 is kept"])
+
+
+def test_who_is_restored_keeps_every_batch() -> None:
+    flags = flags_of({"r0": "spread", "r1": "spread"}).with_columns(batch=pl.lit("b1"))
+    policy = Policy("p", actions=actions_of(["spread"]))
+    assert list(decide(view_of(4), flags, policy, 0, (), ()).batches) == [("r0", "b1"), ("r1", "b1")]
+    assert list(decide(view_of(4), flags, policy, 0, (), ["r0"]).batches) == [("r1", "b1")]
+    excluded = decide(view_of(4), flags, policy, 0, ["r1"], ())
+    assert (list(excluded.raters), list(excluded.batches)) == (["r1"], [("r0", "b1")])
+
+
 @pytest.mark.parametrize(
     ("answers", "differ"), [([5, 5, 5, 1], False), ([5, 5, 1, 1], True), ([5, 5], False), ([5], False)]
 )

@@ -136,7 +136,8 @@ def test_a_perfect_fit_is_said_to_be_one() -> None:
     assert not fit.converged
     assert fit.exact
     # Where the likelihood has no curvature the ratio runs along its slope to the upper end.
-    only = maximise(CrossedSystem(np.arange(12.0)[ITEM], GROUPS), (0.5, 0.5))
+    item, rater = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
+    only = maximise(CrossedSystem(np.arange(6.0)[item], [(item, 6), (rater, 4)]), (0.5, 0.5))
     assert (only.exact, only.converged) == (True, False)
     assert only.step.ratios.tolist() == [1e8, 0.0]
     assert not maximise(CrossedSystem(DATA["y"], GROUPS), (0.5, 0.5)).exact

@@ -45,7 +45,6 @@ class Page:
     facts: Sequence[tuple[str, str]] = ()
     more: Mapping[str, object] = field(default_factory=dict)
     """What else the script reads."""
-    language: str = "en"
 
     @property
     def data(self) -> dict[str, object]:

@@ -45,7 +45,6 @@ ChartOf: TypeAlias = Callable[[Scores, Task], Chart | Absent]
 class BenchFigure:
     """A figure of one task of a bench, for tasks of some kinds."""
 
-    about: str
     chart: ChartOf
     kinds: tuple[Kind, ...]
 
@@ -270,11 +269,11 @@ def _calibration_points(held: Calibration) -> tuple[Point, ...]:
 
 EVERY: tuple[Kind, ...] = ("numbers", "binary", "categories", "ordinal", "text")
 BENCH_FIGURES: dict[str, BenchFigure] = {
-    "leaderboard": BenchFigure("models in order of the headline, below the ceiling", leaderboard, EVERY),
-    "shares": BenchFigure("how much of the way from chance to the ceiling each model covers", shares, EVERY),
-    "scatter": BenchFigure("label against prediction of every item", scatter, ("numbers",)),
-    "confusion": BenchFigure("each model's predictions by label", confusion, ("binary", "categories")),
-    "calibration": BenchFigure("probabilities against observed shares", calibration, ("binary",)),
+    "leaderboard": BenchFigure(leaderboard, EVERY),
+    "shares": BenchFigure(shares, EVERY),
+    "scatter": BenchFigure(scatter, ("numbers",)),
+    "confusion": BenchFigure(confusion, ("binary", "categories")),
+    "calibration": BenchFigure(calibration, ("binary",)),
 }
 
 

@@ -73,7 +73,13 @@ def dawid_skene(
         )
     em = _Em(s, raters, float(smoothing), _vote_shares(s, k), tolerance, limit)
     em.run()
-    posterior, shares, table = em.posterior, em.shares, em.table
+    posterior = em.posterior
+    notes = [] if em.converged else [em.unsettled]
+    each = s.value.size / raters / k
+    if k > 1 and each < CALIBRATED:
+        notes.append(
+            f"raters gave {each:.1f} answers per category on average: below {CALIBRATED} posteriors are too high"
+        )
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
     return Consensus(
@@ -86,23 +92,13 @@ def dawid_skene(
         posterior,
         METHOD + (f", smoothing {smoothing:g}" if smoothing else ""),
         s.raters,
-        np.ascontiguousarray(table.transpose(0, 2, 1)),
-        shares,
+        np.ascontiguousarray(em.table.transpose(0, 2, 1)),
+        em.shares,
         tuple(em.trace),
         len(em.trace),
         em.converged,
         s.left_out,
-        (*(() if em.converged else (em.unsettled,)), *_overconfident(s, k)),
-    )
-
-
-def _overconfident(s: SortedRatings, k: int) -> tuple[str, ...]:
-    """A note where posteriors are known to be too high."""
-    each = s.value.size / len(s.raters) / k
-    if k < 2 or each >= CALIBRATED:
-        return ()
-    return (
-        f"raters gave {each:.1f} answers per category on average: below {CALIBRATED} posteriors are too high",
+        tuple(notes),
     )
 
 
@@ -148,15 +144,8 @@ class _Em:
 
         if self.posterior.shape[1] < 2:
             return False
-        votes = _vote_shares(self.s, self.posterior.shape[1])
-        tried = _Em(
-            self.s,
-            self.raters,
-            self.smoothing,
-            (1.0 - NUDGE) * self.posterior + NUDGE * votes,
-            1e-9,
-            NUDGE_STEPS,
-        )
+        start = (1.0 - NUDGE) * self.posterior + NUDGE * _vote_shares(self.s, self.posterior.shape[1])
+        tried = _Em(self.s, self.raters, self.smoothing, start, 1e-9, NUDGE_STEPS)
         tried._step()
         tried._climb()
         if tried.trace[-1] <= self.trace[-1] + max(self.tolerance * abs(self.trace[-1]), 1e-6):

@@ -1,48 +1,31 @@
-"""Item quality by Recommendation ITU-T P.910, Annex E: quality, rater bias and rater inconsistency
-together.
+"""Item quality by Recommendation ITU-T P.910, Annex E: quality, rater bias and rater inconsistency together.
 
-Model: rating = quality of the item + bias of the rater + noise with the rater's own standard deviation
-(inconsistency). Alternating projection: inconsistency is the standard deviation (divisor n) of a rater's
-residuals, quality the mean of the ratings less bias with weights 1 / inconsistency squared, bias the mean
-of a rater's ratings less quality; until quality changes by less than 1e-8 (root of the sum of squares).
-Afterwards bias is shifted to mean zero and quality with it. Standard errors: 1 / sqrt(sum of weights).
-Source: the Recommendation; Li, Bampis, Krasula, Janowski & Katsavounidis (2020). Equals sureal's projection
-solver.
+Model: rating = quality of the item + bias of the rater + noise with the rater's own standard deviation (inconsistency).
+Alternating projection: inconsistency is the standard deviation (divisor n) of a rater's residuals, quality the mean of the
+ratings less bias with weights 1 / inconsistency squared, bias the mean of a rater's ratings less quality; until quality
+changes by less than 1e-8 (root of the sum of squares). Then bias is shifted to mean zero and quality with it.
 
-A rater with one rating has no inconsistency of their own and a bias that cannot be separated from the item; such
-raters enter with bias zero and the pooled standard deviation, and their own are NaN. Quality is comparable
-only among items that raters link; ``notes`` says when they fall apart. Repeats count as further ratings of
-the rater.
+A rater with one rating has no inconsistency of their own and a bias that cannot be separated from the item; such raters enter
+with bias zero and the pooled standard deviation, and their own are NaN. Quality is comparable only among items that raters
+link; ``notes`` says when they fall apart, and when a rater was fitted exactly and decides their items, which with few ratings
+per item happens to most data. ``leverage=True`` divides a rater's squared residuals by the sum of one minus leverage in place
+of n; ``floor`` keeps every inconsistency used as a weight at or above that many points of the scale.
 
-The likelihood has no maximum where a rater can be fitted exactly: their inconsistency falls, their weight
-grows, the items they rated follow them, and it falls further. The Recommendation was made for panels in
-which everyone rates everything; with few ratings per item this happens to most data, in sureal as here, and
-``notes`` says so. ``shrinkage=True`` fits the same model with inconsistencies shrunk towards the panel's, and with
-standard errors that include the uncertainty of the biases: use it for labels and intervals. ``leverage=True`` divides a
-rater's squared residuals by the sum of one minus leverage (the share of its item that a rating decides, and of its rater) in
-place of n; ``floor`` keeps every inconsistency used as a weight at or above that many points of the scale.
+Two standard errors are published: sureal's, 1 / sqrt(sum of the item's weights), and that of the Recommendation's reference
+code (``errors="itu"``), the standard deviation (divisor n) of the item's own residuals over the square root of their number.
+Both take biases and inconsistencies as known, and intervals from them covered 0 to 92% where 95% were meant: they are refused.
 
-Two standard errors are published. sureal's, the default here, is 1 / sqrt(sum of the item's weights). The
-reference code of the Recommendation (``errors="itu"``) has the standard deviation (divisor n) of the item's own
-residuals over the square root of their number. Both take biases and inconsistencies as known. Intervals from
-them covered 0 to 92% where 95% were meant, so without ``shrinkage`` standard errors are given and intervals
-refused.
+``shrinkage=True`` makes three changes, which the likelihood needs once items have few ratings; use it for labels:
 
-``shrinkage=True`` makes three changes, which the likelihood needs once items have few ratings:
+1. A rater's squared inconsistency is estimated with the degrees of freedom their ratings leave after items and raters are
+   fitted (exact leverage).
+2. It is shrunk towards the panel's: inconsistencies are draws from a scaled inverse chi-square distribution fitted to all
+   raters (Smyth 2004, as in limma). Below ``LEAST_FREEDOM`` degrees of freedom on average they share one inconsistency.
+3. Standard errors include the uncertainty of the biases (the inverse information of items and raters together), and
+   intervals are Student's t with Satterthwaite's degrees of freedom, at most four per further rater, from five raters.
 
-1. A rater's squared inconsistency is estimated with the degrees of freedom their ratings leave after items and
-   raters are fitted (exact leverage), not with their number.
-2. It is then shrunk towards the panel's: inconsistencies are taken as draws from a scaled inverse chi-square
-   distribution whose scale and degrees of freedom are fitted to all raters (Smyth 2004, as in limma). Raters who
-   left fewer than ``LEAST_FREEDOM`` degrees of freedom on average share one inconsistency.
-3. Standard errors of quality include the uncertainty of the biases (the inverse information of items and raters
-   together, biases with mean zero), and intervals are Student's t with Satterthwaite's degrees of freedom, at most
-   four per further rater. Below five raters there are none.
-
-No weight can diverge, since no inconsistency goes below its share of the panel's.
-
-Source: Smyth, Linear Models and Empirical Bayes Methods, Statistical Applications in Genetics and Molecular
-Biology 3 (2004).
+Source: the Recommendation; Li, Bampis, Krasula, Janowski & Katsavounidis (2020), equal to sureal's projection solver; Smyth,
+Linear Models and Empirical Bayes Methods, Statistical Applications in Genetics and Molecular Biology 3 (2004).
 """
 
 from __future__ import annotations

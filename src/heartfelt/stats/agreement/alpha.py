@@ -102,8 +102,8 @@ def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Int
     used = ratings.sizes >= 2
     there = taken > 0
     spread = leave_out(
-        by_item[used] - float(estimate),
-        by_rater[there] - float(estimate) if ratings.rater.size else None,
+        by_item[used],
+        by_rater[there] if ratings.rater.size else None,
         (cells, first, second),
         ratings.sizes[used],
         taken[there],
@@ -136,9 +136,9 @@ def _resampled(
     from heartfelt.stats import _kernels_agreement as shared
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    placed = place(ratings, level)
+    codes, scores = place(ratings, level)
     kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
-    scores = placed.scores - placed.scores.mean(axis=0)
+    scores = scores - scores.mean(axis=0)
     tiny = 1e-12 * (float(np.square(scores).max()) if kind == 1 else 1.0)
     rater = ratings.rater if ratings.rater.size else np.zeros(ratings.value.size, np.int32)
     people = shared.participants(ratings.start, rater, int(rater.max()) + 1, 2) > 0
@@ -155,9 +155,7 @@ def _resampled(
             weight = np.bincount(drawn, minlength=people.size).astype(np.float64)
             if ratings.prior >= 0:
                 weight[ratings.prior] = 1.0
-        out[at] = kernels.weighted_alpha(
-            ratings.start, rater, placed.codes, scores, kind, times, weight, tiny
-        )
+        out[at] = kernels.weighted_alpha(ratings.start, rater, codes, scores, kind, times, weight, tiny)
     return out
 
 

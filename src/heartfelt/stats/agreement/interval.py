@@ -38,6 +38,7 @@ from heartfelt.stats.two_way_jackknife import (
     half_width,
     jackknife_variance,
 )
+from heartfelt.wording import plural
 
 METHODS = ("jackknife", "bootstrap")
 RESAMPLES = ("both", "items")
@@ -82,70 +83,59 @@ def wanted(
     return plan
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Jackknife variances of one statistic; ``raters`` is None where raters cannot be left out, and why."""
-
-    items: float
-    raters: float | None
-    ratings: float
-    item_count: float
-    rater_count: float = 0.0
-    why_items_only: str = ""
-
-
 def leave_out(
     by_item: npt.NDArray[np.float64],
     by_rater: npt.NDArray[np.float64] | None,
     cells: tuple[int, float, float],
     item_sizes: npt.NDArray[Any],
     rater_sizes: npt.NDArray[Any] | None,
-) -> Spread | str:
-    """Gather changes by item, rater and rating into a spread, or say why there can be none.
+) -> tuple[TwoWaySpread, str] | str:
+    """Gather values by item, rater and rating into a spread, or say why there can be none.
 
-    ``by_item`` and ``by_rater`` hold one change per unit that took part, NaN where leaving it out leaves
-    nothing to compute from; ``cells`` is count, sum and sum of squares of the changes by single ratings.
+    ``by_item`` and ``by_rater`` hold the value, or its change, without each unit that took part, NaN where nothing is left to
+    compute from; ``cells`` is count, sum and sum of squares of the changes by single ratings. With the spread comes the reason
+    why raters are not part of it, "" where they are.
     """
     if by_item.size < 2:
         return "a single item says nothing about how items differ"
     if np.isnan(by_item).any():
         return "without one of the items nothing is left to compute from"
-    count, first, second = cells
-    ratings = second - first * first / count if count > 1 else 0.0
     why = ""
     if by_rater is None or rater_sizes is None:
         why = "raters unknown"
     elif by_rater.size < 3:
-        why = f"only {by_rater.size} rater{'s' if by_rater.size != 1 else ''}"
+        why = f"only {plural(by_rater.size, 'rater')}"
     elif np.isnan(by_rater).any():
         why = "without one of the raters nothing is left"
-    items = jackknife_variance(by_item)
+    items, item_count = jackknife_variance(by_item), effective(item_sizes)
     if why or by_rater is None or rater_sizes is None:
-        return Spread(items, None, ratings, effective(item_sizes), 0.0, why)
-    return Spread(
-        items, jackknife_variance(by_rater), max(ratings, 0.0), effective(item_sizes), effective(rater_sizes)
-    )
+        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0), why
+    count, first, second = cells
+    ratings = max(second - first * first / count, 0.0) if count > 1 else 0.0
+    raters = jackknife_variance(by_rater)
+    return TwoWaySpread(items, raters, ratings, item_count, effective(rater_sizes)), ""
 
 
 def with_bounds(
-    estimate: Estimate, spread: Spread | str, plan: Interval, scale: str = "coefficient"
+    estimate: Estimate, spread: tuple[TwoWaySpread, str] | str, plan: Interval, scale: str = "coefficient"
 ) -> Estimate:
     """Return the estimate with jackknife bounds, or with the reason why it has none."""
     if estimate.value is None:
         return estimate
     if isinstance(spread, str):
         return estimate.without_interval(spread)
-    both = plan.resample == "both" and spread.raters is not None
-    name = "two-way jackknife over items and raters" if both else "jackknife over items"
-    if plan.resample == "both" and not both:
-        name += f" ({spread.why_items_only})"
-    raters = (spread.raters or 0.0, spread.ratings, spread.rater_count) if both else (0.0, 0.0, 1.0)
-    two_way = TwoWaySpread(spread.items, raters[0], raters[1], spread.item_count, raters[2])
+    two_way, why_items_only = spread
+    name, attentive = "two-way jackknife over items and raters", 1.0
+    if plan.resample == "items":
+        name, two_way = "jackknife over items", TwoWaySpread(two_way.items, 0.0, 0.0, two_way.item_count, 1.0)
+    elif why_items_only:
+        name = f"jackknife over items ({why_items_only})"
+    elif scale == "coefficient":
+        attentive = attentive_pairs(two_way.rater_count)
     if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
         return estimate.without_interval(
             "leaving out any item or rater changes nothing, which would make an interval without width"
         )
-    attentive = attentive_pairs(spread.rater_count) if both and scale == "coefficient" else 1.0
     bounds = _bounds(estimate.value, two_way, plan.confidence, scale, attentive)
     if isinstance(bounds, str):
         return estimate.without_interval(bounds)

@@ -135,8 +135,7 @@ def pairwise_accuracy(
     prior: Prior = None,
 ) -> PairAgreement:
     """The share of shared items on which two raters agree, for every pair that shares any; their mean."""
-    votes = _pair_votes(rater, item, value, prior, None)
-    return _accuracy(votes, at_least, interval, balanced=False)
+    return _accuracy(_pair_votes(rater, item, value, prior), at_least, interval, balanced=False)
 
 
 def pairwise_balanced_accuracy(
@@ -149,8 +148,7 @@ def pairwise_balanced_accuracy(
     prior: Prior = None,
 ) -> PairAgreement:
     """Balanced accuracy of two raters, either taken as the truth, for every pair; their mean."""
-    votes = _pair_votes(rater, item, value, prior, None)
-    return _accuracy(votes, at_least, interval, balanced=True)
+    return _accuracy(_pair_votes(rater, item, value, prior), at_least, interval, balanced=True)
 
 
 def _accuracy(
@@ -169,7 +167,9 @@ def _accuracy(
     return replace(result, pooled=pooled)
 
 
-def _pair_votes(rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None) -> Grouped:
+def _pair_votes(
+    rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None = None
+) -> Grouped:
     """Votes with raters in order within each item."""
     if rater is None:
         raise InputError(
@@ -210,18 +210,18 @@ def _over_pairs(
     for column, how in ((0, "mean over pairs"), (2, "mean over pairs weighted by shared items")):
         method = f"{name}, {how}"
         if whole[1] == 0:
-            why = "no two raters share enough items" if not (pairs.why == 2).any() else _REASONS[2]
-            why = why if len(pairs) else "no two raters share an item"
-            means.append(Estimate.missing(why, method, counts))
+            why = _REASONS[2] if (pairs.why == 2).any() else "no two raters share enough items"
+            means.append(
+                Estimate.missing(why if len(pairs) else "no two raters share an item", method, counts)
+            )
             continue
         estimate = Estimate(whole[column] / whole[column + 1], method=method, counts=counts)
         typical = float(np.median(pairs.n_shared[pairs.why == 0]))
         if plan is not None and typical < shared_for_interval:
-            why = (
+            estimate = estimate.without_interval(
                 f"pairs share {typical:g} items at the median; below {shared_for_interval} the mean itself leans towards 0,"
                 " and an interval would not hold (Fleiss' kappa and alpha have one)"
             )
-            estimate = replace(estimate, why_no_interval=why)
         elif plan is not None:
             estimate = _bounded(estimate, votes, sums, column, plan, scale)
         means.append(estimate)

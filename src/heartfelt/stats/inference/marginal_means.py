@@ -94,8 +94,8 @@ class _Fit:
     ) -> None:
         names = ["", *(term.name for term in data.terms)]
         columns = model.stack(names)
-        self.lengths = np.sqrt(np.sum(columns * columns, axis=0))
-        self.lengths[self.lengths == 0] = 1.0
+        lengths = np.sqrt(np.sum(columns * columns, axis=0))
+        self.lengths = np.where(lengths > 0, lengths, 1.0)
         left, size, right = np.linalg.svd(columns / self.lengths, full_matrices=False)
         known = size > 1e-9 * size.max()
         self.right = right[known]

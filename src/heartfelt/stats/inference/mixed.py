@@ -23,7 +23,7 @@ Source: Bates et al. (2015); Patterson and Thompson (1971).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -179,27 +179,27 @@ def mixed_model(
     data, groups = _columns(outcome, fixed, random, interactions)
     why = _why_unfit(data, groups)
     if why:
-        return _nothing(data, list(random), why)
+        return _nothing(data, random, why)
     columns = _fixed_columns(data, coding)
     if data.rows - columns.matrix.shape[1] < 1:
-        return _nothing(data, list(random), "as many fixed coefficients as rows")
+        return _nothing(data, random, "as many fixed coefficients as rows")
     groups = dict(sorted(groups.items(), key=lambda group: -group[1][1]))
     first, *others = groups
     if sum(groups[name][1] for name in others) > MOST_LEVELS:
         why = f"{others[0]} has more than {MOST_LEVELS:,} levels, and so has {first}: too many to fit"
-        return _nothing(data, list(random), why)
+        return _nothing(data, random, why)
     system = CrossedSystem(data.outcome, list(groups.values()), columns=columns.matrix)
     try:
         fit = maximise(system, [0.3] * len(groups), precision=PRECISION)
     except np.linalg.LinAlgError:
         fit = None
     if fit is None or fit.exact or fit.step.residual <= 1e-12 * float(data.outcome.var()):
-        return _nothing(data, list(random), "no residual variation: the model fits perfectly")
+        return _nothing(data, random, "no residual variation: the model fits perfectly")
     if not fit.converged:
-        return _nothing(data, list(random), "no maximum of the likelihood was found")
+        return _nothing(data, random, "no maximum of the likelihood was found")
     for name, ratio, explained in zip(groups, fit.step.ratios, fit.step.explained, strict=True):
         if ratio > 0 and explained < 1e-9:
-            return _nothing(data, list(random), f"the fixed effects leave nothing of {name}")
+            return _nothing(data, random, f"the fixed effects leave nothing of {name}")
     return _report(data, columns, system, fit, groups, confidence)
 
 
@@ -439,7 +439,7 @@ def _effects(
     return tuple(out)
 
 
-def _nothing(data: ModelData, random: list[str], why: str) -> MixedResult:
+def _nothing(data: ModelData, random: Iterable[str], why: str) -> MixedResult:
     variances = {
         name: Estimate.missing(why, f"variance of {name}", data.counts) for name in [*random, "residual"]
     }

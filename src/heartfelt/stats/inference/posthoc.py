@@ -233,18 +233,13 @@ def _range_tail(span: Floats, groups: int) -> Floats:
     """Chance that the range of ``groups`` standard normals exceeds each span."""
     from scipy.special import ndtr
 
-    flat = span.ravel()
     step = 0.3 if groups < 10 else 0.15
-    far = _REACH + float(flat.max(initial=0.0)) / 2
+    far = _REACH + float(span.max()) / 2
     top = np.arange(-_REACH, far + step, step)
     below = ndtr(top)
     density = np.exp(-0.5 * top * top) / math.sqrt(2 * math.pi) * below ** (groups - 1) * groups * step
-    out = np.empty(flat.size)
-    for start in range(0, flat.size, 4096):
-        part = flat[start : start + 4096]
-        share = np.minimum(ndtr(top - part[:, None]) / below, 1 - 1.2e-16)
-        out[start : start + 4096] = -np.expm1((groups - 1) * np.log1p(-share)) @ density
-    return np.minimum(out, 1.0).reshape(span.shape)
+    share = np.minimum(ndtr(top - span[:, None]) / below, 1 - 1.2e-16)
+    return np.asarray(np.minimum(-np.expm1((groups - 1) * np.log1p(-share)) @ density, 1.0))
 
 
 def upper_tail(q: float, groups: int, df: float) -> float:

@@ -63,13 +63,8 @@ def prediction_powered_mean(
     rows = _rows(rated, None)
     more = as_floats(others, "others")
     more = more[np.isfinite(more)]
-    return _powered(
-        rows,
-        np.ones((rows.value.size, 1)),
-        np.ones((more.size, 1)),
-        more,
-        _Ask("mean", 0, tuning, confidence),
-    )
+    ask = _Ask("mean", 0, tuning, confidence)
+    return _powered(rows, np.ones((rows.value.size, 1)), np.ones((more.size, 1)), more, ask)
 
 
 def prediction_powered_slope(
@@ -137,15 +132,8 @@ def _rows(rated: Rated, x: Column | None) -> _Rows:
     per_item = np.bincount(item) if item.size else np.zeros(0)
     if rater is not None:
         rater = np.unique(rater[usable], return_inverse=True)[1].astype(np.int64)
-    return _Rows(
-        value[usable],
-        prediction[usable],
-        place[usable],
-        1.0 / per_item[item],
-        item,
-        rater,
-        int((~usable).sum()),
-    )
+    value, prediction, place = (column[usable] for column in (value, prediction, place))
+    return _Rows(value, prediction, place, 1.0 / per_item[item], item, rater, int((~usable).sum()))
 
 
 def _missing(why: str, ask: _Ask, counts: dict[str, int]) -> PredictionPowered:

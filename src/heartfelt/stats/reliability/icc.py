@@ -248,7 +248,7 @@ def _one_way_icc(t: OneWay, d: Ratings, confidence: float) -> Estimate:
     from scipy.special import fdtri
 
     method = "one-way analysis of variance"
-    if not d.complete and np.ptp(d.per_item):
+    if np.ptp(d.per_item):
         method += f", n0 = {t.n0:.6g}"
     below = t.between + (t.n0 - 1.0) * t.within
     if below <= 0:

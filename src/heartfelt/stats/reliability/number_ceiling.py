@@ -86,13 +86,14 @@ def number_ceiling(
     """Best expected correlation or error against mean labels, overall or (``cells``, one per item) within cells."""
     method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
     agreed = perfect_agreement(d, confidence)
-    fit = None if agreed else fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
-    if fit == EXACT and d.complete:
-        agreed = _agreed(d.value, d.size - len(d.items) - len(d.raters) + 1, confidence)
+    if agreed is None:
+        fit = fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
+        if fit == EXACT and d.complete:
+            agreed = _agreed(d.value, d.size - len(d.items) - len(d.raters) + 1, confidence)
     if agreed is not None:
         return _of_agreed(agreed, d, cells, metric, method)
-    if fit is None or isinstance(fit, str):
-        return Estimate.missing(fit or "", method, d.counts)
+    if isinstance(fit, str):
+        return Estimate.missing(fit, method, d.counts)
     noise = float(np.mean(1.0 / d.per_item))
     levels = noise if fit.merged == 1 else level_noise(d, cells)
     if metric == "correlation":
@@ -231,16 +232,20 @@ def ceiling_from_means(
 
 
 def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, Floats]:
-    """The variance of the means over the mean noise, or the error that the noise makes: with all items, and without each."""
+    """The variance of the means over the mean noise, or the error that the noise makes: with all items, and without each.
+
+    Those without an item lack a factor that is the same for all, which their logs leave out anyway.
+    """
     size = float(y.size)
     each = np.sqrt(2.0 / np.pi * noise) if metric == "mae" else noise
     total = float(each.sum())
-    left = np.maximum((total - each) / (size - 1.0), 1e-300)
-    if metric != "correlation":
-        root = np.sqrt if metric == "rmse" else lambda x: x
-        return float(root(total / size)), root(left)
+    left = np.maximum(total - each, 1e-300)
+    if metric == "mae":
+        return total / size, left
+    if metric == "rmse":
+        return math.sqrt(total / size), np.sqrt(left)
     centred = y - y.mean()
     squares = float(centred @ centred)
     # Without item i the sum of squares falls by n / (n - 1) times its squared deviation.
-    without = np.maximum(squares - size / (size - 1.0) * centred**2, 1e-300) / max(size - 2.0, 1.0)
+    without = np.maximum(squares - size / (size - 1.0) * centred**2, 1e-300)
     return max(squares / (size - 1.0), 1e-300) / (total / size), without / left
