@@ -168,7 +168,13 @@ def test_huge_and_tiny_numbers_do_not_overflow() -> None:
     assert association.pearson(x * 1e200, y * 1e-200).value == pytest.approx(association.pearson(x, y).value)
 
 
-def test_a_constant_prediction_has_no_concordance() -> None:
-    flat = association.ccc([1.0, 2.0, 3.0, 4.0, 5.3], [3.1] * 5)
-    assert flat.why_missing == "the second column does not vary"
+def test_the_concordance_of_a_constant_prediction_is_zero_without_an_interval() -> None:
+    for metric in (association.ccc, association.quadratic_kappa):
+        flat = metric([1.0, 2.0, 3.0, 4.0, 6.0], [3.0] * 5)
+        assert flat.value == pytest.approx(0, abs=1e-12)
+        assert flat.low is None
+        assert (
+            flat.why_no_interval
+            == "the second column does not vary, which makes it 0 whatever the other holds"
+        )
     assert association.ccc([3.1] * 5, [3.1] * 5).why_missing == "neither column varies"

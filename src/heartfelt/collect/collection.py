@@ -176,7 +176,8 @@ class Collection:
 
     def coverage(self) -> Coverage:
         """How far the study is."""
-        return self._read(measure_coverage, self._material, self._summary(), self._clock())
+        summary = self._summary()  # first: it may bring in a quota that was raised
+        return self._read(measure_coverage, self._material, summary, self._clock())
 
     def ratings(self) -> pl.DataFrame:
         """Every answer to every question, practice and probes included (``kind``)."""

@@ -35,7 +35,7 @@ from heartfelt.stats import _bounds
 from heartfelt.stats._bounds import SCALES, Transform
 from heartfelt.stats._paired import Column, Pairs, Units, units_of
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.metrics import Metric, metric_called, rows
+from heartfelt.stats.metrics import Metric, constant_sides, metric_called, rows
 from heartfelt.stats.triples import Floats, Ints
 
 EXACT_LIMIT = 4_000_000
@@ -264,6 +264,10 @@ def _why_no_spread(metric: Metric, data: Pairs, units: Units) -> str | None:
     few = too_few(units)
     if few:
         return f"{few} for an interval"
+    if metric.name in ("ccc", "quadratic_kappa") and constant_sides(data):
+        return (
+            f"the {constant_sides(data)[0]} column does not vary, which makes it 0 whatever the other holds"
+        )
     if metric.name in ("balanced_accuracy", "macro_f1"):
         times = np.bincount(
             data.x if units.codes is None else np.unique(data.x * units.count + units.codes) // units.count

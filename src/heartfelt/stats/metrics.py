@@ -104,19 +104,21 @@ def _at_least(least: int) -> Callable[[Pairs], str | None]:
     return check
 
 
-def _no_variation(least: int) -> Callable[[Pairs], str | None]:
-    """Why an association of these rows does not exist: too few of them, or a side that does not vary."""
+def constant_sides(data: Pairs) -> list[str]:
+    """Which columns do not vary."""
+    return [name for name, column in (("first", data.x), ("second", data.y)) if is_constant(column)]
 
-    def check(data: Pairs) -> str | None:
-        few = _at_least(least)(data)
-        if few:
-            return few
-        constant = [name for name, column in (("first", data.x), ("second", data.y)) if is_constant(column)]
-        if len(constant) == 2:
-            return "neither column varies"
-        return f"the {constant[0]} column does not vary" if constant else None
 
-    return check
+def _no_variation(data: Pairs) -> str | None:
+    """Why a correlation of these rows does not exist."""
+    few = _at_least(3)(data)
+    constant = [] if few else constant_sides(data)
+    return f"the {constant[0]} column does not vary" if constant else few
+
+
+def _both_constant(data: Pairs) -> str | None:
+    few = _at_least(2)(data)
+    return few or ("neither column varies" if len(constant_sides(data)) == 2 else None)
 
 
 def _one_class(data: Pairs) -> str | None:
@@ -378,20 +380,19 @@ def _average_precision_influence(data: Pairs) -> Floats:
     return np.asarray(pull * data.n / positives)
 
 
-_CORRELATED = _no_variation(3)
-_CONCORDANCE = (_ccc_kernel, _ccc_influence, _no_variation(2))
+_CONCORDANCE = (_ccc_kernel, _ccc_influence, _both_constant)
 _SQUARED = (_loss_kernel(squared_error), _loss_influence(squared_error), _at_least(2))
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("pearson", "Pearson r", "numbers", "fisher", _pearson_kernel, _pearson_influence, _CORRELATED),
+        Metric("pearson", "Pearson r", "numbers", "fisher", _pearson_kernel, _pearson_influence, _no_variation),
         Metric(
             "spearman", "Spearman rho", "numbers", "fisher",
-            _sorted_kernel("spearman", _ranks), _spearman_influence, _CORRELATED,
+            _sorted_kernel("spearman", _ranks), _spearman_influence, _no_variation,
         ),
         Metric(
             "kendall", "Kendall tau-b", "numbers", "fisher",
-            _sorted_kernel("kendall", _ranks), _kendall_influence, _CORRELATED,
+            _sorted_kernel("kendall", _ranks), _kendall_influence, _no_variation,
         ),
         Metric("ccc", "Lin's concordance correlation", "numbers", "fisher", *_CONCORDANCE),
         Metric("quadratic_kappa", "quadratic-weighted kappa", "numbers", "fisher", *_CONCORDANCE),
