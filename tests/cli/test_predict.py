@@ -14,6 +14,8 @@ from heartfelt.cli.app import app
 from heartfelt.models import load_model
 from heartfelt.models.store import PullError
 
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
+
 RATE = 16_000
 
 

@@ -52,23 +52,25 @@ def voice(at: int) -> Sound:
     return np.asarray(sound, np.float64)
 
 
-FOREIGN = {
-    "tone_220": tone(220),
-    "tone_3000": tone(3_000),
-    "two_tones": tone(330) + tone(495),
-    "white": noise(0),
-    "pink": noise(1),
-    "brown": noise(2),
-    "clicks": 0.8 * ((np.arange(TIME.size) % (RATE // 3)) < 30),
-    "beeps": tone(700) * ((TIME % 0.7) < 0.2),
-    **{f"voice_{at}": voice(at) for at in range(5)},
-}
+def foreign_sounds() -> dict[str, Sound]:
+    """Tones, noise, clicks and voices: nothing the head was trained on."""
+    return {
+        "tone_220": tone(220),
+        "tone_3000": tone(3_000),
+        "two_tones": tone(330) + tone(495),
+        "white": noise(0),
+        "pink": noise(1),
+        "brown": noise(2),
+        "clicks": np.where(np.arange(TIME.size) % (RATE // 3) < 30, 0.8, 0.0),
+        "beeps": tone(700) * ((TIME % 0.7) < 0.2),
+        **{f"voice_{at}": voice(at) for at in range(5)},
+    }
 
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("foreign")
-    for name, sound in FOREIGN.items():
+    for name, sound in foreign_sounds().items():
         soundfile.write(folder / f"{name}.wav", sound, RATE)
     return folder
 
