@@ -123,7 +123,9 @@ def intersection_area(first: Ellipse, second: Ellipse) -> float:
     points = np.column_stack([np.cos(turns), np.sin(turns)]) @ shape.T + centre
     around = np.sort(np.mod(np.arctan2(points[:, 1], points[:, 0]), 2 * math.pi))
     area = _ellipse_arcs(centre, shape, turns) + _circle_arcs(centre, shape, around)
-    return max(area, 0.0) * second.semi_axes[0] * second.semi_axes[1]
+    shared = max(area, 0.0) * second.semi_axes[0] * second.semi_axes[1]
+    # Where they touch, crossings are double roots, good to half the digits.
+    return float(min(shared, *(math.pi * each.semi_axes[0] * each.semi_axes[1] for each in (first, second))))
 
 
 def _crossings(centre: Floats, shape: Floats) -> Floats | None:
