@@ -1,0 +1,377 @@
+"""Strengths from paired comparisons: Bradley-Terry, Thurstone, Davidson, Rao-Kupper, and graded comparisons.
+
+Strengths are on the scale of the model (log odds, but for Thurstone and graded comparisons) with mean zero over the
+contestants that have one. A contestant that won or lost all its comparisons, or that no chain of comparisons links with the others,
+has no finite estimate: its strength is missing and says why. A ``penalty`` gives it a finite, shrunken one: that many ties of each
+contestant with an imaginary one of average strength. ``docs/stats/comparison.md`` has formulas, sources and coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats._bounds import check_confidence
+from heartfelt.stats.comparison.fit import Fit, Problem, border_columns, fit, information, laplacian
+from heartfelt.stats.comparison.links import (
+    BRADLEY_TERRY,
+    DAVIDSON,
+    GRADED,
+    RAO_KUPPER,
+    THURSTONE,
+    Link,
+    graded_columns,
+    outcome_columns,
+)
+from heartfelt.stats.comparison.pairs import (
+    Comparisons,
+    add_up,
+    as_comparisons,
+    check_choices,
+    connection,
+    listed,
+)
+from heartfelt.stats.comparison.spread import Covariance, Scores, covariance
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.streams import stream
+
+COVARIANCE_AT_MOST = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An effect with a test of the hypothesis that it is zero."""
+
+    estimate: Estimate
+    p_value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strengths:
+    """The strength of each contestant, on the scale of the model, mean zero."""
+
+    model: str
+    names: tuple[Any, ...]
+    strengths: tuple[Estimate, ...]
+    order_effect: Effect
+    """The advantage of being first, on the scale of the strengths."""
+    tie: Estimate
+    """Davidson's nu or Rao and Kupper's theta."""
+    log_likelihood: float | None
+    counts: dict[str, int]
+    penalty: float = 0.0
+    covariance: Covariance | None = field(default=None, repr=False)
+    core: tuple[int, ...] = field(default=(), repr=False)
+    """The places in ``names`` that the covariance is about."""
+
+    def strength(self, name: Any) -> Estimate:
+        """The strength of one contestant."""
+        return self.strengths[self._place(name)]
+
+    def _place(self, name: Any) -> int:
+        if name not in self.names:
+            raise InputError(
+                f"No contestant is called {name!r}.",
+                suggestion(str(name), [str(n) for n in self.names], "Names"),
+            )
+        return self.names.index(name)
+
+    def difference(self, first: Any, second: Any, confidence: float = 0.95) -> Effect:
+        """How much stronger one contestant is than another, with a test of equality."""
+        a, b = self._place(first), self._place(second)
+        for place in (a, b):
+            if self.strengths[place].is_missing:
+                why = self.strengths[place].why_missing or ""
+                return Effect(Estimate.missing(f"{self.names[place]}: {why}", self.model, self.counts))
+        value = float(self.strengths[a]) - float(self.strengths[b])
+        estimate = Estimate(value, method=f"{self.model}, difference of strengths", counts=self.counts)
+        if self.covariance is None:
+            return Effect(estimate.without_interval(self.strengths[a].why_no_interval or "no covariance"))
+        contrast = np.zeros(self.covariance.comparisons.shape[0])
+        contrast[self.core.index(a)], contrast[self.core.index(b)] = 1.0, -1.0
+        bounds = self.covariance.bounds(value, contrast, confidence)
+        if bounds is None:
+            return Effect(estimate.without_interval("nothing varies"))
+        with_bounds = estimate.with_interval(*bounds, _interval(self.covariance), confidence)
+        return Effect(with_bounds, self.covariance.p_value(value, contrast))
+
+    def rank_probabilities(self, draws: int = 10_000, seed: int = 0) -> Floats:
+        """The probability of each contestant (row) to have each rank (column, best first), by draws from the normal
+        approximation; rows of contestants without a strength are NaN.
+        """
+        size = len(self.names)
+        out = np.full((size, size), np.nan)
+        if self.covariance is None:
+            return out
+        places = np.array(self.core)
+        m = places.size
+        values = np.array([float(self.strengths[place]) for place in places])
+        eigenvalues, vectors = np.linalg.eigh(self.covariance.total[:m, :m])
+        root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+        drawn = values + stream(seed, "comparison", "ranks").standard_normal((draws, m)) @ root.T
+        ranks = np.argsort(np.argsort(-drawn, axis=1), axis=1)
+        out[places] = 0.0
+        for column, place in enumerate(places):
+            out[place, :m] = np.bincount(ranks[:, column], minlength=m) / draws
+        return out
+
+
+def _interval(spread: Covariance) -> str:
+    return f"jackknife over {spread.units}"
+
+
+def bradley_terry(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Bradley-Terry strengths: log odds of being chosen. A tie counts as half a win for each.
+
+    ``value`` is 1 where the first was chosen, 0 where the second was, 0.5 for a tie. Intervals are over raters, and over
+    stimuli as well if ``stimulus`` names what was presented (such as the prompt two systems were compared on); with neither,
+    over single comparisons. ``order_effect`` adds the advantage of being first to the model.
+    """
+    return _choices(BRADLEY_TERRY, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def davidson(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Strengths with ties as an outcome of their own, likelier between equals (Davidson 1970). Columns as in
+    :func:`bradley_terry`.
+    """
+    return _choices(DAVIDSON, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def rao_kupper(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Strengths with ties where the difference stays below a threshold (Rao and Kupper 1967). Columns as in
+    :func:`bradley_terry`.
+    """
+    return _choices(RAO_KUPPER, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def thurstone(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Thurstone's Case V: strengths in standard deviations of a difference. Columns as in :func:`bradley_terry`."""
+    return _choices(THURSTONE, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def cmos(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Graded comparisons, such as -3 to +3 in favour of the first: strengths on the scale of the grades by least squares."""
+    data = as_comparisons(rater, first, second, value, stimulus)
+    return _estimate(GRADED, data, order_effect, 0.0, confidence)
+
+
+def _choices(
+    link: Link,
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    stimulus: Ids | None,
+    order_effect: bool,
+    penalty: float,
+    confidence: float,
+) -> Strengths:
+    if penalty < 0:
+        raise InputError(f"penalty must be at least 0; got {penalty:g}.", "Use 1, or leave it out.")
+    data = as_comparisons(rater, first, second, value, stimulus)
+    check_choices(data.value)
+    return _estimate(link, data, order_effect, penalty, confidence)
+
+
+def _estimate(
+    link: Link, data: Comparisons, with_order: bool, penalty: float, confidence: float
+) -> Strengths:
+    check_confidence(confidence)
+    method = (
+        link.name
+        if not penalty
+        else f"{link.name}, {penalty:g} ties with an average contestant added to each"
+    )
+    if not data.size:
+        return _nothing(link, method, data, "there are no comparisons")
+    tied = data.value == 0.5
+    if link.ties and tied.all():
+        return _nothing(link, method, data, "every comparison was a tie")
+    cells = add_up(data, graded=link is GRADED, ordered=with_order)
+    # Any graded comparison links two contestants; of choices only a win or a tie does.
+    won, lost = (
+        cells.sums[:, 0] if link is GRADED else cells.sums[:, outcome] + cells.sums[:, 1]
+        for outcome in (0, 2)
+    )
+    linked = connection(cells.first, cells.second, won, lost, data.names)
+    core = np.arange(len(data.names)) if penalty else np.flatnonzero(linked.core)
+    if core.size < 2:
+        return _nothing(link, method, data, "", linked.why)
+    inner = data
+    if core.size < len(data.names):
+        inner = _within(data, core)
+        cells = add_up(inner, graded=link is GRADED, ordered=with_order)
+    with_tie = link.ties and bool((inner.value == 0.5).any())
+    problem = Problem(cells, link, core.size, with_order, with_tie, penalty)
+    result = fit(problem)
+    if not result.converged:
+        return _nothing(link, method, data, _divergence(result, [data.names[i] for i in core], with_order))
+    reasons = (None,) * len(data.names) if penalty else linked.why
+    return _result(problem, result, inner, data.names, core, reasons, method, confidence)
+
+
+def _within(data: Comparisons, core: Ints) -> Comparisons:
+    """The comparisons among some of the contestants, with ids coded afresh."""
+    place = np.full(len(data.names), -1)
+    place[core] = np.arange(core.size)
+    first, second = place[data.first], place[data.second]
+    keep = (first >= 0) & (second >= 0)
+    names = [data.names[i] for i in core]
+    rater = None if data.rater is None else data.rater[keep]
+    stimulus = None if data.stimulus is None else data.stimulus[keep]
+    inner = as_comparisons(rater, first[keep], second[keep], data.value[keep], stimulus)
+    return replace(inner, names=names, left_out=data.left_out + int(keep.size - keep.sum()))
+
+
+def _divergence(result: Fit, names: Sequence[Any], with_order: bool) -> str:
+    if with_order and abs(result.order) > np.abs(result.strengths).max():
+        side = "first" if result.order > 0 else "second"
+        return f"the {side} of two was chosen so consistently that the order effect has no finite estimate"
+    extreme = [str(names[i]) for i in np.argsort(-np.abs(result.strengths))[:2]]
+    return (
+        f"the search for the maximum does not end; the strengths of {listed(extreme)} have no finite estimate"
+    )
+
+
+def _nothing(
+    link: Link, method: str, data: Comparisons, why: str, reasons: Sequence[str | None] = ()
+) -> Strengths:
+    missing = [
+        Estimate.missing(reason or why or "fewer than two contestants are connected", method, data.counts)
+        for reason in (reasons or [why] * len(data.names))
+    ]
+    none = Estimate.missing(why or "there are no strengths", method, data.counts)
+    return Strengths(link.name, tuple(data.names), tuple(missing), Effect(none), none, None, data.counts)
+
+
+def _result(
+    problem: Problem,
+    result: Fit,
+    data: Comparisons,
+    names: Sequence[Any],
+    core: Ints,
+    reasons: Sequence[str | None],
+    method: str,
+    confidence: float,
+) -> Strengths:
+    spread = _covariance(problem, result, data) if core.size <= COVARIANCE_AT_MOST else None
+    counts = data.counts
+
+    def bounded(value: float, place: int) -> Estimate:
+        contrast = np.zeros(problem.size + problem.borders)
+        contrast[place] = 1.0
+        bounds = None if spread is None else spread.bounds(value, contrast, confidence)
+        if spread is None or bounds is None:
+            why = f"more than {COVARIANCE_AT_MOST:,} contestants" if spread is None else "nothing varies"
+            return Estimate(value, method=method, counts=counts, why_no_interval=why)
+        return Estimate(value, *bounds, method, _interval(spread), confidence, counts)
+
+    place = {contestant: number for number, contestant in enumerate(core.tolist())}
+    strengths = [
+        bounded(float(result.strengths[place[i]]), place[i])
+        if i in place
+        else Estimate.missing(reasons[i] or "", method, counts)
+        for i in range(len(names))
+    ]
+    order = Effect(Estimate.missing("no order effect was fitted", method, counts))
+    if problem.with_order:
+        contrast = np.eye(problem.size + problem.borders)[problem.size]
+        order = Effect(
+            bounded(result.order, problem.size),
+            None if spread is None else spread.p_value(result.order, contrast),
+        )
+    tie = Estimate.missing(f"{problem.link.name} has no tie parameter", method, counts)
+    if problem.with_tie:
+        log_tie = bounded(result.tie, problem.size + problem.borders - 1)
+        value, low, high = (
+            None if number is None else float(np.exp(number))
+            for number in (log_tie.value, log_tie.low, log_tie.high)
+        )
+        tie = replace(log_tie, value=value, low=low, high=high)
+    elif problem.link.ties:
+        none = 0.0 if problem.link is DAVIDSON else 1.0
+        tie = Estimate(none, method=method, counts=counts, why_no_interval="no comparison was a tie")
+    return Strengths(
+        problem.link.name,
+        tuple(names),
+        tuple(strengths),
+        order,
+        tie,
+        result.likelihood,
+        counts,
+        problem.penalty,
+        spread,
+        tuple(core.tolist()),
+    )
+
+
+def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
+    size, borders = problem.size, problem.borders
+    parts = problem.link.evaluate(
+        problem.differences(result.strengths, result.order), problem.cells.sums, result.tie
+    )
+    matrix = np.zeros((size + borders, size + borders))
+    matrix[:size, :size] = information(
+        problem, laplacian(problem.cells, parts.curvature, size), result.strengths
+    )
+    if borders:
+        _, crosses, own = border_columns(problem, parts)
+        matrix[size:, :size], matrix[:size, size:], matrix[size:, size:] = crosses, crosses.T, own
+    d = result.strengths[data.first] - result.strengths[data.second] + result.order
+    columns = graded_columns(data.value) if problem.link is GRADED else outcome_columns(data.value)
+    single = problem.link.evaluate(d, np.column_stack(columns), result.tie)
+    return covariance(Scores(data, size, single, problem.with_order, problem.with_tie), matrix)
