@@ -83,7 +83,7 @@ def scatter(problem: Problem, per_cell: Floats) -> Floats:
     """Add values of cells to the first contestant and take them from the second."""
     cells = problem.cells
     gained = np.bincount(cells.first, per_cell, minlength=problem.size)
-    return gained - np.bincount(cells.second, per_cell, minlength=problem.size)
+    return np.asarray(gained - np.bincount(cells.second, per_cell, minlength=problem.size), np.float64)
 
 
 def laplacian(cells: Cells, weights: Floats, size: int) -> Floats:
@@ -94,7 +94,7 @@ def laplacian(cells: Cells, weights: Floats, size: int) -> Floats:
     diagonal = matrix.sum(axis=1)
     np.negative(matrix, out=matrix)
     np.fill_diagonal(matrix, diagonal)
-    return matrix
+    return np.asarray(matrix, np.float64)
 
 
 def information(problem: Problem, matrix: Floats, strengths: Floats) -> Floats:
@@ -228,7 +228,7 @@ def _step(problem: Problem, point: _Point) -> tuple[Floats, Floats]:
     if not problem.borders:
         return solve(point.matrix, point.slope[:, None])[:, 0], np.zeros(0)
     solved = solve(point.matrix, np.column_stack([point.slope, point.crosses.T]))
-    border = np.linalg.solve(
+    border: Floats = np.linalg.solve(
         point.own - point.crosses @ solved[:, 1:], point.border_slopes - point.crosses @ solved[:, 0]
     )
     return solved[:, 0] - solved[:, 1:] @ border, border

@@ -145,15 +145,15 @@ def add_up(data: Comparisons, *, graded: bool = False, ordered: bool = False) ->
     pairs: Ints | None = None
     if size * size > max(4 * key.size, 1_000_000):
         pairs, key = np.unique(key, return_inverse=True)
-    total = np.bincount(key)
+    total = np.bincount(key).astype(np.float64)
     score = np.bincount(key, value)
     if graded:
         columns = [total, score, np.bincount(key, value * value)]
     else:
-        ties = np.bincount(key[value == 0.5], minlength=total.size)
+        ties = np.bincount(key[value == 0.5], minlength=total.size).astype(np.float64)
         columns = [score - ties / 2, ties, total - score - ties / 2]
     occurring = np.flatnonzero(total)
-    sums = np.column_stack([column[occurring] for column in columns]).astype(np.float64, copy=False)
+    sums = np.column_stack([column[occurring] for column in columns])
     pairs = occurring if pairs is None else pairs
     return Cells(pairs // size, pairs % size, sums)
 

@@ -10,12 +10,11 @@ Raters and stimuli are combined as in :mod:`heartfelt.stats.two_way_jackknife`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from heartfelt.stats import _bounds
-from heartfelt.stats.comparison.links import Derivatives
-from heartfelt.stats.comparison.pairs import Comparisons
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective
 
@@ -83,83 +82,54 @@ class Covariance:
         return None if variance <= 0 else float(2.0 * stdtr(df, -abs(value) / np.sqrt(variance)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """What each comparison adds to slope and information: by its difference of strengths, then by each border."""
-
-    data: Comparisons
-    size: int
-    """Contestants; the borders come after them."""
-    parts: Derivatives
-    with_order: bool
-    with_tie: bool
-
-    def directions(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Floats, Floats]:
-        """Columns touched, slopes there and information there, for some comparisons."""
-        first, second, parts = self.data.first[rows], self.data.second[rows], self.parts
-        columns = [first, second]
-        weights = [np.ones(first.size), -np.ones(first.size)]
-        if self.with_order:
-            columns.append(np.full(first.size, self.size))
-            weights.append(np.ones(first.size))
-        direction = np.column_stack(weights)
-        slopes = parts.slope[rows][:, None] * direction
-        information = parts.curvature[rows][:, None, None] * direction[:, :, None] * direction[:, None, :]
-        if self.with_tie and parts.tie_slope is not None:
-            columns.append(np.full(first.size, self.width - 1))
-            slopes = np.column_stack([slopes, parts.tie_slope[rows]])
-            cross = parts.tie_cross[rows][:, None] * direction  # type: ignore[index]  # comes with the slope
-            own = parts.tie_curvature[rows][:, None]  # type: ignore[index]  # comes with the slope
-            information = np.block([[information, cross[:, :, None]], [cross[:, None, :], own[:, :, None]]])
-        return np.column_stack(columns), slopes, information
+class Contributions(Protocol):
+    """What single answers (comparisons, rankings, choices) add to the slope and the information of a model."""
 
     @property
     def width(self) -> int:
         """Number of parameters."""
-        return self.size + int(self.with_order) + int(self.with_tie)
+
+    def squares(self) -> Floats:
+        """The sum over answers of the outer product of an answer's slope with itself."""
+
+    def by_unit(self, codes: Ints, units: int) -> Floats:
+        """The slope of each unit's answers."""
+
+    def part(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Slope and information of some answers."""
 
 
-def covariance(scores: Scores, information: Floats) -> Covariance:
-    """Covariance of the parameters from what each comparison contributes."""
-    inverse = np.linalg.inv(information)
-    data = scores.data
-    alone = inverse @ _single(scores) @ inverse * (data.size / max(data.size - 1.0, 1.0))
-    parts: list[Floats | float | None] = []
-    for codes, units in ((data.rater, data.raters), (data.stimulus, data.stimuli)):
-        if codes is None or units < 2:
-            parts += [None, 0.0]
-        else:
-            parts += [_by_unit(scores, information, inverse, codes, units), effective(np.bincount(codes))]
-    return Covariance(alone, data.size, *parts)  # type: ignore[arg-type]  # matrices and counts in turn
+def covariance(
+    answers: Contributions,
+    information: Floats,
+    count: int,
+    rater: tuple[Ints, int] | None,
+    stimulus: tuple[Ints, int] | None,
+) -> Covariance:
+    """Covariance of the parameters from what each of ``count`` answers contributes."""
+    inverse: Floats = np.linalg.inv(information)
+    alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
+    raters, stimuli = (_over(answers, information, inverse, unit) for unit in (rater, stimulus))
+    return Covariance(alone, count, *raters, *stimuli)
 
 
-def _single(scores: Scores) -> Floats:
-    """The sum of the squared scores of single comparisons, added up by the columns they touch."""
-    width = scores.width
-    out = np.zeros(width * width)
-    for start in range(0, scores.data.size, 100_000):
-        columns, slopes, _ = scores.directions(slice(start, start + 100_000))
-        for a in range(columns.shape[1]):
-            for b in range(columns.shape[1]):
-                key = columns[:, a] * width + columns[:, b]
-                out += np.bincount(key, slopes[:, a] * slopes[:, b], minlength=width * width)
-    return out.reshape(width, width)
-
-
-def _by_unit(scores: Scores, information: Floats, inverse: Floats, codes: Ints, units: int) -> Floats:
+def _over(
+    answers: Contributions, information: Floats, inverse: Floats, unit: tuple[Ints, int] | None
+) -> tuple[Floats | None, float]:
     """Jackknife covariance over units: exact steps where that is affordable, first-order moves otherwise."""
-    width = scores.width
+    if unit is None or unit[1] < 2:
+        return None, 0.0
+    codes, units = unit
+    count = effective(np.bincount(codes))
+    width = answers.width
     if units * width**3 / 3 > STEPS_AT_MOST:
-        summed = _unit_slopes(scores, codes, units)
-        return np.asarray(inverse @ (summed.T @ summed) @ inverse * (units / (units - 1.0)))
+        summed = answers.by_unit(codes, units)
+        return np.asarray(inverse @ (summed.T @ summed) @ inverse * (units / (units - 1.0))), count
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(units + 1))
     moves = np.empty((units, width))
     for number in range(units):
-        columns, slopes, part = scores.directions(order[starts[number] : starts[number + 1]])
-        own, slope = np.zeros((width, width)), np.zeros(width)
-        np.add.at(slope, columns, slopes)
-        np.add.at(own, (columns[:, :, None], columns[:, None, :]), part)
+        slope, own = answers.part(order[starts[number] : starts[number + 1]])
         try:
             factor = np.linalg.cholesky(information - own)
             moves[number] = np.linalg.solve(factor.T, np.linalg.solve(factor, slope))
@@ -167,13 +137,4 @@ def _by_unit(scores: Scores, information: Floats, inverse: Floats, codes: Ints, 
             # Without this unit some contestant is not connected; its own first-order move stands in.
             moves[number] = inverse @ slope
     moves -= moves.mean(axis=0)
-    return np.asarray(moves.T @ moves * ((units - 1.0) / units))
-
-
-def _unit_slopes(scores: Scores, codes: Ints, units: int) -> Floats:
-    from scipy.sparse import csr_array
-
-    columns, slopes, _ = scores.directions()
-    rows = np.repeat(codes, columns.shape[1])
-    shape = (units, scores.width)
-    return np.asarray(csr_array((slopes.ravel(), (rows, columns.ravel())), shape=shape).toarray())
+    return np.asarray(moves.T @ moves * ((units - 1.0) / units)), count

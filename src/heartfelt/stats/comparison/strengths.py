@@ -23,6 +23,7 @@ from heartfelt.stats.comparison.links import (
     GRADED,
     RAO_KUPPER,
     THURSTONE,
+    Derivatives,
     Link,
     graded_columns,
     outcome_columns,
@@ -35,12 +36,13 @@ from heartfelt.stats.comparison.pairs import (
     connection,
     listed,
 )
-from heartfelt.stats.comparison.spread import Covariance, Scores, covariance
+from heartfelt.stats.comparison.spread import Covariance, covariance
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.streams import stream
 
-COVARIANCE_AT_MOST = 5_000
+COVARIANCE_AT_MOST = 3_000
+BLOCK = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +239,10 @@ def _estimate(
         else f"{link.name}, {penalty:g} ties with an average contestant added to each"
     )
     if not data.size:
-        return _nothing(link, method, data, "there are no comparisons")
+        return no_strengths(link.name, method, data.names, data.counts, "there are no comparisons")
     tied = data.value == 0.5
     if link.ties and tied.all():
-        return _nothing(link, method, data, "every comparison was a tie")
+        return no_strengths(link.name, method, data.names, data.counts, "every comparison was a tie")
     cells = add_up(data, graded=link is GRADED, ordered=with_order)
     # Any graded comparison links two contestants; of choices only a win or a tie does.
     won, lost = (
@@ -250,7 +252,7 @@ def _estimate(
     linked = connection(cells.first, cells.second, won, lost, data.names)
     core = np.arange(len(data.names)) if penalty else np.flatnonzero(linked.core)
     if core.size < 2:
-        return _nothing(link, method, data, "", linked.why)
+        return no_strengths(link.name, method, data.names, data.counts, "", linked.why)
     inner = data
     if core.size < len(data.names):
         inner = _within(data, core)
@@ -259,7 +261,8 @@ def _estimate(
     problem = Problem(cells, link, core.size, with_order, with_tie, penalty)
     result = fit(problem)
     if not result.converged:
-        return _nothing(link, method, data, _divergence(result, [data.names[i] for i in core], with_order))
+        why = _divergence(result, [data.names[i] for i in core], with_order)
+        return no_strengths(link.name, method, data.names, data.counts, why)
     reasons = (None,) * len(data.names) if penalty else linked.why
     return _result(problem, result, inner, data.names, core, reasons, method, confidence)
 
@@ -281,21 +284,76 @@ def _divergence(result: Fit, names: Sequence[Any], with_order: bool) -> str:
     if with_order and abs(result.order) > np.abs(result.strengths).max():
         side = "first" if result.order > 0 else "second"
         return f"the {side} of two was chosen so consistently that the order effect has no finite estimate"
-    extreme = [str(names[i]) for i in np.argsort(-np.abs(result.strengths))[:2]]
+    extreme = [str(names[i]) for i in np.argsort(-np.abs(result.strengths))[:2].tolist()]
     return (
         f"the search for the maximum does not end; the strengths of {listed(extreme)} have no finite estimate"
     )
 
 
-def _nothing(
-    link: Link, method: str, data: Comparisons, why: str, reasons: Sequence[str | None] = ()
+def no_strengths(
+    model: str,
+    method: str,
+    names: Sequence[Any],
+    counts: dict[str, int],
+    why: str,
+    reasons: Sequence[str | None] = (),
 ) -> Strengths:
+    """The result where no contestant has a strength."""
     missing = [
-        Estimate.missing(reason or why or "fewer than two contestants are connected", method, data.counts)
-        for reason in (reasons or [why] * len(data.names))
+        Estimate.missing(reason or why or "fewer than two contestants are connected", method, counts)
+        for reason in (reasons or [why] * len(names))
     ]
-    none = Estimate.missing(why or "there are no strengths", method, data.counts)
-    return Strengths(link.name, tuple(data.names), tuple(missing), Effect(none), none, None, data.counts)
+    none = Estimate.missing(why or "there are no strengths", method, counts)
+    return Strengths(model, tuple(names), tuple(missing), Effect(none), none, None, counts)
+
+
+def gather(
+    model: str,
+    method: str,
+    names: Sequence[Any],
+    values: Floats,
+    core: Ints,
+    reasons: Sequence[str | None],
+    spread: Covariance | None,
+    counts: dict[str, int],
+    likelihood: float,
+    penalty: float,
+    confidence: float,
+) -> Strengths:
+    """The result for contestants in the ``core``, and the reasons why the others have no strength."""
+    place = {contestant: number for number, contestant in enumerate(core.tolist())}
+    strengths = [
+        bounded(float(values[place[i]]), place[i], spread, method, counts, confidence)
+        if i in place
+        else Estimate.missing(reasons[i] or "", method, counts)
+        for i in range(len(names))
+    ]
+    order = Effect(Estimate.missing("no order effect was fitted", method, counts))
+    tie = Estimate.missing(f"{model} has no tie parameter", method, counts)
+    where = tuple(core.tolist())
+    return Strengths(
+        model, tuple(names), tuple(strengths), order, tie, likelihood, counts, penalty, spread, where
+    )
+
+
+def bounded(
+    value: float,
+    place: int,
+    spread: Covariance | None,
+    method: str,
+    counts: dict[str, int],
+    confidence: float,
+) -> Estimate:
+    """The estimate of one parameter with its interval."""
+    if spread is None:
+        why = f"more than {COVARIANCE_AT_MOST:,} contestants"
+        return Estimate(value, method=method, counts=counts, why_no_interval=why)
+    contrast = np.zeros(spread.comparisons.shape[0])
+    contrast[place] = 1.0
+    bounds = spread.bounds(value, contrast, confidence)
+    if bounds is None:
+        return Estimate(value, method=method, counts=counts, why_no_interval="nothing varies")
+    return Estimate(value, *bounds, method, _interval(spread), confidence, counts)
 
 
 def _result(
@@ -309,54 +367,38 @@ def _result(
     confidence: float,
 ) -> Strengths:
     spread = _covariance(problem, result, data) if core.size <= COVARIANCE_AT_MOST else None
-    counts = data.counts
-
-    def bounded(value: float, place: int) -> Estimate:
-        contrast = np.zeros(problem.size + problem.borders)
-        contrast[place] = 1.0
-        bounds = None if spread is None else spread.bounds(value, contrast, confidence)
-        if spread is None or bounds is None:
-            why = f"more than {COVARIANCE_AT_MOST:,} contestants" if spread is None else "nothing varies"
-            return Estimate(value, method=method, counts=counts, why_no_interval=why)
-        return Estimate(value, *bounds, method, _interval(spread), confidence, counts)
-
-    place = {contestant: number for number, contestant in enumerate(core.tolist())}
-    strengths = [
-        bounded(float(result.strengths[place[i]]), place[i])
-        if i in place
-        else Estimate.missing(reasons[i] or "", method, counts)
-        for i in range(len(names))
-    ]
-    order = Effect(Estimate.missing("no order effect was fitted", method, counts))
+    counts, size = data.counts, problem.size
+    out = gather(
+        problem.link.name,
+        method,
+        names,
+        result.strengths,
+        core,
+        reasons,
+        spread,
+        counts,
+        result.likelihood,
+        problem.penalty,
+        confidence,
+    )
     if problem.with_order:
-        contrast = np.eye(problem.size + problem.borders)[problem.size]
-        order = Effect(
-            bounded(result.order, problem.size),
-            None if spread is None else spread.p_value(result.order, contrast),
+        contrast = np.eye(size + problem.borders)[size]
+        p_value = None if spread is None else spread.p_value(result.order, contrast)
+        out = replace(
+            out, order_effect=Effect(bounded(result.order, size, spread, method, counts, confidence), p_value)
         )
-    tie = Estimate.missing(f"{problem.link.name} has no tie parameter", method, counts)
     if problem.with_tie:
-        log_tie = bounded(result.tie, problem.size + problem.borders - 1)
+        log_tie = bounded(result.tie, size + problem.borders - 1, spread, method, counts, confidence)
         value, low, high = (
             None if number is None else float(np.exp(number))
             for number in (log_tie.value, log_tie.low, log_tie.high)
         )
-        tie = replace(log_tie, value=value, low=low, high=high)
+        out = replace(out, tie=replace(log_tie, value=value, low=low, high=high))
     elif problem.link.ties:
         none = 0.0 if problem.link is DAVIDSON else 1.0
         tie = Estimate(none, method=method, counts=counts, why_no_interval="no comparison was a tie")
-    return Strengths(
-        problem.link.name,
-        tuple(names),
-        tuple(strengths),
-        order,
-        tie,
-        result.likelihood,
-        counts,
-        problem.penalty,
-        spread,
-        tuple(core.tolist()),
-    )
+        out = replace(out, tie=tie)
+    return out
 
 
 def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
@@ -374,4 +416,71 @@ def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
     d = result.strengths[data.first] - result.strengths[data.second] + result.order
     columns = graded_columns(data.value) if problem.link is GRADED else outcome_columns(data.value)
     single = problem.link.evaluate(d, np.column_stack(columns), result.tie)
-    return covariance(Scores(data, size, single, problem.with_order, problem.with_tie), matrix)
+    scores = Scores(data, size, single, problem.with_order, problem.with_tie)
+    rater = None if data.rater is None else (data.rater, data.raters)
+    stimulus = None if data.stimulus is None else (data.stimulus, data.stimuli)
+    return covariance(scores, matrix, data.size, rater, stimulus)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What each comparison adds to slope and information: by its difference of strengths, then by each border."""
+
+    data: Comparisons
+    size: int
+    """Contestants; the borders come after them."""
+    parts: Derivatives
+    with_order: bool
+    with_tie: bool
+
+    def directions(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Floats, Floats]:
+        """Columns touched, slopes there and information there, for some comparisons."""
+        first, second, parts = self.data.first[rows], self.data.second[rows], self.parts
+        columns = [first, second]
+        weights = [np.ones(first.size), -np.ones(first.size)]
+        if self.with_order:
+            columns.append(np.full(first.size, self.size))
+            weights.append(np.ones(first.size))
+        direction = np.column_stack(weights)
+        slopes = parts.slope[rows][:, None] * direction
+        information = parts.curvature[rows][:, None, None] * direction[:, :, None] * direction[:, None, :]
+        if self.with_tie and parts.tie_slope is not None:
+            columns.append(np.full(first.size, self.width - 1))
+            slopes = np.column_stack([slopes, parts.tie_slope[rows]])
+            cross = parts.tie_cross[rows][:, None] * direction  # type: ignore[index]  # comes with the slope
+            own = parts.tie_curvature[rows][:, None]  # type: ignore[index]  # comes with the slope
+            information = np.block([[information, cross[:, :, None]], [cross[:, None, :], own[:, :, None]]])
+        return np.column_stack(columns), slopes, information
+
+    @property
+    def width(self) -> int:
+        """Number of parameters."""
+        return self.size + int(self.with_order) + int(self.with_tie)
+
+    def squares(self) -> Floats:
+        """The sum of the squared scores of single comparisons, added up by the columns they touch."""
+        width = self.width
+        out = np.zeros(width * width)
+        for start in range(0, self.data.size, BLOCK):
+            columns, slopes, _ = self.directions(slice(start, start + BLOCK))
+            for a in range(columns.shape[1]):
+                for b in range(columns.shape[1]):
+                    key = columns[:, a] * width + columns[:, b]
+                    out += np.bincount(key, slopes[:, a] * slopes[:, b], minlength=width * width)
+        return out.reshape(width, width)
+
+    def by_unit(self, codes: Ints, units: int) -> Floats:
+        """The slope of each unit's comparisons."""
+        width = self.width
+        columns, slopes, _ = self.directions()
+        key = codes[:, None] * width + columns
+        summed = np.bincount(key.ravel(), slopes.ravel(), minlength=units * width)
+        return np.asarray(summed.reshape(units, width), np.float64)
+
+    def part(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Slope and information of some comparisons."""
+        columns, slopes, information = self.directions(rows)
+        slope, own = np.zeros(self.width), np.zeros((self.width, self.width))
+        np.add.at(slope, columns, slopes)
+        np.add.at(own, (columns[:, :, None], columns[:, None, :]), information)
+        return slope, own
