@@ -348,6 +348,8 @@ class _Parts:
     def width(self) -> int:
         return int(self.strengths.size)
 
+    contestants = width
+
     def by_unit(self, codes: Ints, units: int) -> Floats:
         from heartfelt.stats._kernels_comparison import choice_slopes
 

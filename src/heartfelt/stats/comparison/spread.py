@@ -18,34 +18,41 @@ from heartfelt.stats import _bounds
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective
 
+MANY = 1e12
+"""Degrees of freedom that make Student's t a normal distribution."""
 STEPS_AT_MOST = 2e9
 """Floating-point steps that may go into leaving units out one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariance:
-    """Covariances by what is resampled; None where that is not known. ``comparisons`` takes each for itself."""
+    """Covariances by what is a sample; None where that is not known.
 
-    comparisons: Floats
-    comparison_count: int
+    ``model`` is what the model itself says of independent answers, on which intervals rest where neither raters nor stimuli
+    are known; ``answers`` is its counterpart from the answers' own spread.
+    """
+
+    model: Floats
+    df: float
+    answers: Floats
     raters: Floats | None = None
     rater_count: float = 0.0
     stimuli: Floats | None = None
     stimulus_count: float = 0.0
 
     @property
-    def units(self) -> str:
-        """What the intervals are over, in words."""
+    def interval(self) -> str:
+        """How intervals are made, in words."""
         known = [
             name for name, part in (("raters", self.raters), ("stimuli", self.stimuli)) if part is not None
         ]
-        return " and ".join(known) or "comparisons"
+        return f"jackknife over {' and '.join(known)}" if known else "information of the model"
 
     def variance(self, contrast: Floats) -> tuple[float, float]:
         """Variance of a linear combination of the parameters, and its degrees of freedom."""
         alone, raters, stimuli = (
             0.0 if part is None else float(contrast @ part @ contrast)
-            for part in (self.comparisons, self.raters, self.stimuli)
+            for part in (self.answers, self.raters, self.stimuli)
         )
         if self.raters is not None and self.stimuli is not None:
             spread = TwoWaySpread(stimuli, raters, alone, self.stimulus_count, self.rater_count)
@@ -54,15 +61,15 @@ class Covariance:
             return raters, max(self.rater_count - 1.0, 1.0)
         if self.stimuli is not None:
             return stimuli, max(self.stimulus_count - 1.0, 1.0)
-        return alone, max(self.comparison_count - 1.0, 1.0)
+        return float(contrast @ self.model @ contrast), self.df
 
     @property
     def total(self) -> Floats:
         """One covariance matrix for drawing parameters, positive semi-definite."""
         if self.raters is None or self.stimuli is None:
             known = self.raters if self.raters is not None else self.stimuli
-            return self.comparisons if known is None else known
-        values, vectors = np.linalg.eigh(self.raters - self.comparisons)
+            return self.model if known is None else known
+        values, vectors = np.linalg.eigh(self.raters - self.answers)
         beyond = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return np.asarray(self.stimuli + (1.0 + 4.0 / max(self.rater_count, 1.0)) * beyond)
 
@@ -71,7 +78,8 @@ class Covariance:
         variance, df = self.variance(contrast)
         if variance <= 0:
             return None
-        half = _bounds.t_quantile(confidence, df) * float(np.sqrt(variance))
+        quantile = _bounds.normal_quantile(confidence) if df >= MANY else _bounds.t_quantile(confidence, df)
+        half = quantile * float(np.sqrt(variance))
         return value - half, value + half
 
     def p_value(self, value: float, contrast: Floats) -> float | None:
@@ -89,6 +97,10 @@ class Contributions(Protocol):
     def width(self) -> int:
         """Number of parameters."""
 
+    @property
+    def contestants(self) -> int:
+        """Parameters that are strengths; they come first."""
+
     def squares(self) -> Floats:
         """The sum over answers of the outer product of an answer's slope with itself."""
 
@@ -105,12 +117,25 @@ def covariance(
     count: int,
     rater: tuple[Ints, int] | None,
     stimulus: tuple[Ints, int] | None,
+    dispersion: float = 1.0,
+    df: float = MANY,
 ) -> Covariance:
-    """Covariance of the parameters from what each of ``count`` answers contributes."""
+    """Covariance of the parameters from what each of ``count`` answers contributes.
+
+    ``dispersion`` is the variance of an answer where the model leaves it open, estimated with ``df`` degrees of freedom.
+    """
     inverse: Floats = np.linalg.inv(information)
     alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
     raters, stimuli = (_over(answers, information, inverse, unit) for unit in (rater, stimulus))
-    return Covariance(alone, count, *raters, *stimuli)
+    return Covariance(dispersion * _centred(inverse, answers), df, alone, *raters, *stimuli)
+
+
+def _centred(inverse: Floats, answers: Contributions) -> Floats:
+    """The inverse without the constant that made the information invertible: strengths are known relative to their mean."""
+    size = answers.contestants
+    project = np.eye(answers.width)
+    project[:size, :size] -= 1.0 / size
+    return np.asarray(project @ inverse @ project)
 
 
 def _over(

@@ -94,12 +94,12 @@ class Strengths:
         estimate = Estimate(value, method=f"{self.model}, difference of strengths", counts=self.counts)
         if self.covariance is None:
             return Effect(estimate.without_interval(self.strengths[a].why_no_interval or "no covariance"))
-        contrast = np.zeros(self.covariance.comparisons.shape[0])
+        contrast = np.zeros(self.covariance.model.shape[0])
         contrast[self.core.index(a)], contrast[self.core.index(b)] = 1.0, -1.0
         bounds = self.covariance.bounds(value, contrast, confidence)
         if bounds is None:
             return Effect(estimate.without_interval("nothing varies"))
-        with_bounds = estimate.with_interval(*bounds, _interval(self.covariance), confidence)
+        with_bounds = estimate.with_interval(*bounds, self.covariance.interval, confidence)
         return Effect(with_bounds, self.covariance.p_value(value, contrast))
 
     def rank_probabilities(self, draws: int = 10_000, seed: int = 0) -> Floats:
@@ -121,10 +121,6 @@ class Strengths:
         for column, place in enumerate(places):
             out[place, :m] = np.bincount(ranks[:, column], minlength=m) / draws
         return out
-
-
-def _interval(spread: Covariance) -> str:
-    return f"jackknife over {spread.units}"
 
 
 def bradley_terry(
@@ -348,12 +344,12 @@ def bounded(
     if spread is None:
         why = f"more than {COVARIANCE_AT_MOST:,} contestants"
         return Estimate(value, method=method, counts=counts, why_no_interval=why)
-    contrast = np.zeros(spread.comparisons.shape[0])
+    contrast = np.zeros(spread.model.shape[0])
     contrast[place] = 1.0
     bounds = spread.bounds(value, contrast, confidence)
     if bounds is None:
         return Estimate(value, method=method, counts=counts, why_no_interval="nothing varies")
-    return Estimate(value, *bounds, method, _interval(spread), confidence, counts)
+    return Estimate(value, *bounds, method, spread.interval, confidence, counts)
 
 
 def _result(
@@ -419,7 +415,11 @@ def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
     scores = Scores(data, size, single, problem.with_order, problem.with_tie)
     rater = None if data.rater is None else (data.rater, data.raters)
     stimulus = None if data.stimulus is None else (data.stimulus, data.stimuli)
-    return covariance(scores, matrix, data.size, rater, stimulus)
+    if problem.link is not GRADED:
+        return covariance(scores, matrix, data.size, rater, stimulus)
+    df = max(data.size - problem.size - problem.borders + 1, 1)
+    residual = float(np.sum((data.value - d) ** 2)) / df
+    return covariance(scores, matrix, data.size, rater, stimulus, residual, df)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -451,6 +451,11 @@ class Scores:
             own = parts.tie_curvature[rows][:, None]  # type: ignore[index]  # comes with the slope
             information = np.block([[information, cross[:, :, None]], [cross[:, None, :], own[:, :, None]]])
         return np.column_stack(columns), slopes, information
+
+    @property
+    def contestants(self) -> int:
+        """Number of contestants."""
+        return self.size
 
     @property
     def width(self) -> int:
