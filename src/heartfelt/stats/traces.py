@@ -191,9 +191,11 @@ def _band(values: Floats, weights: Floats, confidence: float, seed: int) -> Floa
     steady = error > 1e-9 * max(float(error.max()), 1e-300)
     rng = stream(seed, "traces", "band")
     signs = rng.choice(np.array([-1.0, 1.0]), (RESAMPLES, raters))
-    # Signs by rater (the wild bootstrap) keep each rater's course whole.
-    ratios = np.abs(signs @ moves[:, steady]) / error[steady]
-    largest = np.quantile(ratios.max(axis=1), confidence) if steady.any() else 0.0
+    # Signs by rater (the wild bootstrap) keep each rater's course whole; each resample has its own standard error.
+    flipped = signs @ moves[:, steady]
+    squares = (moves[:, steady] ** 2).sum(axis=0)
+    own = np.sqrt(np.maximum(squares - flipped**2 / raters, 1e-12 * squares) * raters / (raters - 1))
+    largest = np.quantile((np.abs(flipped) / own).max(axis=1), confidence) if steady.any() else 0.0
     factor = max(float(largest), t_quantile(confidence, raters - 1))
     return np.asarray(factor * error)
 
