@@ -88,7 +88,9 @@ def choice_slopes(starts: Any, items: Any, sign: Any, unit: Any, units: int, str
 
 
 @compiled
-def _pair_slopes(first: Any, second: Any, sums: Any, ties: bool, at: Any, size: int, slope: Any, matrix: Any) -> None:
+def _pair_slopes(
+    first: Any, second: Any, sums: Any, ties: bool, at: Any, size: int, slope: Any, matrix: Any
+) -> None:
     """Slope and information of strengths (and, with ``ties``, of Davidson's log nu in the last place) at a point."""
     slope[:] = 0.0
     matrix[:] = 0.0

@@ -69,7 +69,9 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
     if not (math.isfinite(rate) and rate > 0):
         raise InputError(f"rate must be above 0; got {rate}.", "Pass samples per second, such as 10.")
     if len(set(raters)) < len(raters):
-        raise InputError("A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus.")
+        raise InputError(
+            "A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus."
+        )
     arrays = [np.asarray([math.nan if v is None else v for v in each], np.float64) for each in samples]
     longest = max((array.size for array in arrays), default=0)
     kept: list[Any] = []
@@ -125,7 +127,11 @@ def _correlation(x: Floats, y: Floats) -> float:
     """Pearson's correlation, 0 where one of the two does not vary."""
     a, b = x - x.mean(), y - y.mean()
     spread = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / spread if spread > 1e-12 * max(float(np.abs(x).max()), float(np.abs(y).max()), 1e-300) ** 2 else 0.0
+    return (
+        float(a @ b) / spread
+        if spread > 1e-12 * max(float(np.abs(x).max()), float(np.abs(y).max()), 1e-300) ** 2
+        else 0.0
+    )
 
 
 # --- consensus --------------------------------------------------------------------------------------------------------
@@ -219,14 +225,23 @@ class TraceAgreement:
 
 def trace_agreement(data: Traces, *, confidence: float = 0.95) -> TraceAgreement:
     """Agreement of the traces of one stimulus, with jackknife intervals over raters."""
-    methods = ("mean pairwise CCC", "mean CCC with the others", "CCC ceiling of the consensus", "CCC ceiling of one rater")
+    methods = (
+        "mean pairwise CCC",
+        "mean CCC with the others",
+        "CCC ceiling of the consensus",
+        "CCC ceiling of one rater",
+    )
     why = _why_not(data)
     if why:
         missing = [Estimate.missing(why, method, data.counts) for method in methods]
         return TraceAgreement(*missing)
     values = data.values
     whole = _figures(values)
-    without = [_figures(np.delete(values, r, axis=0)) for r in range(values.shape[0])] if values.shape[0] > 3 else []
+    without = (
+        [_figures(np.delete(values, r, axis=0)) for r in range(values.shape[0])]
+        if values.shape[0] > 3
+        else []
+    )
     # The mean of R raters is judged by R raters also when one is left out.
     out = []
     for place, method in enumerate(methods):
@@ -280,7 +295,11 @@ def course_ceiling(course: float, rest: float, raters: float) -> float | None:
 
 
 def _jackknifed(
-    value: float | None, without: Sequence[float | None], method: str, counts: Mapping[str, int], confidence: float
+    value: float | None,
+    without: Sequence[float | None],
+    method: str,
+    counts: Mapping[str, int],
+    confidence: float,
 ) -> Estimate:
     if value is None:
         return Estimate.missing("no trace varies", method, counts)

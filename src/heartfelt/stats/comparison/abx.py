@@ -45,9 +45,7 @@ class Abx:
     """The share of each rater, with its exact interval."""
 
 
-def abx(
-    rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: float = 0.95
-) -> Abx:
+def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: float = 0.95) -> Abx:
     """Test whether the answers (1 correct, 0 not) are better than guessing."""
     check_confidence(confidence)
     if not 0 < margin < GUESSING:
@@ -56,7 +54,9 @@ def abx(
     data = triples(np.arange(len(correct)) if alone else rater, np.zeros(len(correct), np.int64), correct)
     odd = data.value[(data.value != 0) & (data.value != 1)]
     if odd.size:
-        raise InputError(f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0.")
+        raise InputError(
+            f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0."
+        )
     trials, right = int(data.value.size), int(data.value.sum())
     counts = {"answers": trials} | ({} if alone else {"raters": len(data.raters)})
     if data.left_out:
@@ -72,7 +72,8 @@ def abx(
     names = {} if alone else {name: number for number, name in enumerate(data.raters)}
     rights = np.bincount(data.rater, data.value)
     single = {
-        name: _share(int(rights[number]), int(per_rater[number]), confidence) for name, number in names.items()
+        name: _share(int(rights[number]), int(per_rater[number]), confidence)
+        for name, number in names.items()
     }
     return Abx(
         share,

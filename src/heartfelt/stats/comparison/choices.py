@@ -90,7 +90,8 @@ def _answers(rater: Ids, trial: Ids, item: Ids, value: Values, name: str) -> _An
     if twice.size:
         row = place[twice[0]]
         raise InputError(
-            f"{columns[2][row]!r} appears twice in trial {columns[1][row]!r} of rater {columns[0][row]!r}.",
+            f"{items.names[items.codes[row]]!r} appears twice in trial {trials.names[trials.codes[row]]!r} of rater"
+            f" {raters.names[raters.codes[row]]!r}.",
             "Give each item of a set one row.",
         )
     return _Answers(

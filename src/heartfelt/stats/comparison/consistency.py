@@ -136,7 +136,10 @@ def _triads(pairs: Sequence[tuple[int, int]], size: int) -> Ints:
 def zeta(data: Comparisons, rows: Ints, circular: int) -> float | None:
     """Kendall's coefficient of consistence, where every pair of the contestants met was decided exactly once."""
     size = np.unique(np.concatenate([data.first[rows], data.second[rows]])).size
-    low, high = np.minimum(data.first[rows], data.second[rows]), np.maximum(data.first[rows], data.second[rows])
+    low, high = (
+        np.minimum(data.first[rows], data.second[rows]),
+        np.maximum(data.first[rows], data.second[rows]),
+    )
     once = np.unique(low * len(data.names) + high).size == rows.size
     if size < 3 or not once or rows.size != size * (size - 1) // 2:
         return None
@@ -209,7 +212,9 @@ def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, se
     for _ in range(draws):
         drawn = rng.binomial(np.rint(total).astype(np.int64), probability).astype(np.float64)
         sums = np.column_stack([drawn, np.zeros_like(drawn), np.rint(total) - drawn])
-        again = Problem(type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6)
+        again = Problem(
+            type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
+        )
         refit = fit(again)
         fitted = 1.0 / (1.0 + np.exp(-again.differences(refit.strengths, 0.0)))
         larger += _deviance(drawn, np.rint(total), fitted) >= observed - 1e-9

@@ -80,7 +80,9 @@ def _grades(rater: Ids, item: Ids, condition: Ids, grade: Values) -> _Grades:
     grades = as_floats(grade, "grade")
     columns = [as_array(column) for column in (rater, item, condition)]
     if any(column.size != grades.size for column in columns):
-        raise InputError("The columns differ in length.", "Pass parallel arrays: one entry per grade in each.")
+        raise InputError(
+            "The columns differ in length.", "Pass parallel arrays: one entry per grade in each."
+        )
     keep = np.isfinite(grades)
     grades = grades[keep]
     off = grades[(grades < LOWEST) | (grades > HIGHEST)]
@@ -107,7 +109,9 @@ def _grades(rater: Ids, item: Ids, condition: Ids, grade: Values) -> _Grades:
 def _number(data: _Grades, name: Any, role: str) -> int:
     if name not in data.conditions:
         known = [str(condition) for condition in data.conditions]
-        raise InputError(f"No condition is called {name!r}, the {role}.", suggestion(str(name), known, "Conditions"))
+        raise InputError(
+            f"No condition is called {name!r}, the {role}.", suggestion(str(name), known, "Conditions")
+        )
     return list(data.conditions).index(name)
 
 
@@ -171,7 +175,9 @@ def _condition(data: _Grades, number: int, hidden: int, used: Any, confidence: f
     rows = np.flatnonzero(used & (data.condition == number))
     grades = data.grade[rows]
     quarter, middle, three = (float(q) for q in np.quantile(grades, [0.25, 0.5, 0.75]))
-    mean = crossed_mean(data.listener[rows], data.item[rows], grades, "mean grade", confidence, (LOWEST, HIGHEST))
+    mean = crossed_mean(
+        data.listener[rows], data.item[rows], grades, "mean grade", confidence, (LOWEST, HIGHEST)
+    )
     references = {
         (int(data.listener[row]), int(data.item[row])): float(data.grade[row])
         for row in np.flatnonzero(used & (data.condition == hidden))

@@ -254,13 +254,15 @@ def _estimate(
         inner = _within(data, core)
         cells = add_up(inner, graded=link is GRADED, ordered=with_order)
     with_tie = link.ties and bool((inner.value == 0.5).any())
-    problem = Problem(cells, link, core.size, with_order, with_tie, penalty)
+    # Without ties both models of ties are Bradley and Terry's.
+    used = BRADLEY_TERRY if link.ties and not with_tie else link
+    problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
     result = fit(problem)
     if not result.converged:
         why = _divergence(result, [data.names[i] for i in core], with_order)
         return no_strengths(link.name, method, data.names, data.counts, why)
     reasons = (None,) * len(data.names) if penalty else linked.why
-    return _result(problem, result, inner, data.names, core, reasons, method, confidence)
+    return _result(link, problem, result, inner, data.names, core, reasons, method, confidence)
 
 
 def _within(data: Comparisons, core: Ints) -> Comparisons:
@@ -353,6 +355,7 @@ def bounded(
 
 
 def _result(
+    link: Link,
     problem: Problem,
     result: Fit,
     data: Comparisons,
@@ -365,7 +368,7 @@ def _result(
     spread = _covariance(problem, result, data) if core.size <= COVARIANCE_AT_MOST else None
     counts, size = data.counts, problem.size
     out = gather(
-        problem.link.name,
+        link.name,
         method,
         names,
         result.strengths,
@@ -390,8 +393,8 @@ def _result(
             for number in (log_tie.value, log_tie.low, log_tie.high)
         )
         out = replace(out, tie=replace(log_tie, value=value, low=low, high=high))
-    elif problem.link.ties:
-        none = 0.0 if problem.link is DAVIDSON else 1.0
+    elif link.ties:
+        none = 0.0 if link is DAVIDSON else 1.0
         tie = Estimate(none, method=method, counts=counts, why_no_interval="no comparison was a tie")
         out = replace(out, tie=tie)
     return out
