@@ -39,7 +39,8 @@ def logistic_pass(first: Any, second: Any, won: Any, total: Any, strengths: Any,
 def choice_pass(starts: Any, items: Any, sign: Any, stages: Any, strengths: Any, size: int) -> Any:
     """Log-likelihood, slope and information of choices from sets; the chosen item stands first in its set.
 
-    An item's weight in its set is exp(sign * strength): sign 1 chooses the best, -1 the worst. Only the listed ``stages`` are added.
+    An item's weight in its set is exp(sign * strength): sign 1 chooses the best, -1 the worst. Only the listed
+    ``stages`` are added.
     """
     slope = np.zeros(size)
     matrix = np.zeros((size, size))

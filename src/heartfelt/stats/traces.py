@@ -4,7 +4,8 @@ A trace is a list of samples at a constant rate; a missing sample (NaN) is a gap
 moments that all of its raters cover; gaps of up to a second are bridged by a straight line, and a rater who covers less than half
 of the longest trace is left out and named. Traces of one moment, or of one rater, say why they have no agreement.
 
-Raters follow the sound with a delay. Between raters only differences of delay can be seen: each rater's lag is the shift, in seconds, at which
+Raters follow the sound with a delay. Between raters only differences of delay can be seen: each rater's lag is the
+shift, in seconds, at which
 the trace correlates best with the mean of the others (positive: later than the others). Against something that is not
 delayed, such as a predicted trace, the same search gives the delay of the people.
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -99,7 +101,7 @@ def _bridge(values: Floats, most: int) -> Floats:
     if known.size < 2:
         return values
     out = values.copy()
-    for begin, end in zip(known[:-1], known[1:], strict=True):
+    for begin, end in pairwise(known.tolist()):
         if 1 < end - begin <= most + 1:
             out[begin : end + 1] = np.linspace(values[begin], values[end], end - begin + 1)
     return out
@@ -320,7 +322,7 @@ def _jackknifed(
 
 def agreement_over_time(data: Traces, window: float = 10.0) -> tuple[Floats, Floats]:
     """The middle of each window, in seconds, and the raters' standard deviation there: how far apart they are, moment by moment."""
-    size = max(int(round(window * data.rate)), 1)
+    size = max(round(window * data.rate), 1)
     if len(data.raters) < 2 or data.values.shape[1] < size:
         return np.zeros(0), np.zeros(0)
     spread = data.values.var(axis=0, ddof=1)
@@ -335,7 +337,7 @@ def agreement_over_time(data: Traces, window: float = 10.0) -> tuple[Floats, Flo
 def best_lag(trace: Floats, reference: Floats, rate: float, longest: float = LONGEST_LAG) -> float | None:
     """The shift, in seconds, at which a trace follows a reference best (positive: later); None where one does not vary."""
     moments = min(trace.size, reference.size)
-    most = min(int(round(longest * rate)), moments // 2)
+    most = min(round(longest * rate), moments // 2)
     best, where = 0.0, None
     for shift in sorted(range(-most, most + 1), key=abs):
         a = trace[max(shift, 0) : moments + min(shift, 0)]

@@ -3,7 +3,8 @@
 A ranking is read as successive choices: the best of all, the best of the rest, and so on (Luce 1959; Plackett 1975). A best-worst
 answer is two choices: the best of the set, with odds that grow with exp(strength), and the worst of the rest, with odds
 that grow with exp(-strength). Strengths are log odds with mean zero. Rank 1 is the best; items that share a rank count as chosen
-from a set that still holds the others of that rank. Two items ranked are a paired comparison, and the strengths are Bradley and Terry's.
+from a set that still holds the others of that rank. Two items ranked are a paired comparison, and the strengths are
+Bradley and Terry's.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def best_worst(
     penalty: float = 0.0,
     confidence: float = 0.95,
 ) -> Strengths:
-    """Strengths from best-worst choices: one row per rater, trial and item, with 1 for the best, -1 for the worst, 0 for the others."""
+    """Strengths from best-worst choices: one row per rater, trial and item, 1 for the best, -1 for the worst, 0 for the rest."""
     data = _answers(rater, trial, item, choice, "choice")
     starts, items, sign, answer = [0], [], [], []
     incomplete = 0

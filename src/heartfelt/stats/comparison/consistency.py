@@ -1,13 +1,16 @@
 """Consistency of comparisons: circular triads, side bias, agreement with the others, and transitivity.
 
-* **Circular triads** (Kendall and Babington Smith 1940): a over b, b over c, c over a. Of the triads a rater judged completely, guessing
+* **Circular triads** (Kendall and Babington Smith 1940): a over b, b over c, c over a. Of the triads a rater judged
+  completely, guessing
   makes a quarter circular. The p-value of guessing is the share of random answers, drawn for the same pairs, with as few
   circular triads. ``zeta`` is 1 without any circular triad and 0 at the most there can be, where every pair was judged once.
 * **Side bias**: the share of first choices among a rater's decided comparisons, against the share of all other raters, by an
   exact test (Fisher's).
-* **Agreement with the others**: the share of a rater's decided comparisons that go the way of the strengths fitted without the rater.
+* **Agreement with the others**: the share of a rater's decided comparisons that go the way of the strengths fitted
+  without the rater.
 * **Transitivity**: strengths put every pair on one line. The deviance of the saturated model (each pair its own probability) from
-  Bradley and Terry's tests whether one line is enough; its distribution is simulated from the fitted strengths, since pairs are judged
+  Bradley and Terry's tests whether one line is enough; its distribution is simulated from the fitted strengths, since
+  pairs are judged
   only a few times each.
 """
 

@@ -1,6 +1,7 @@
 """Maximum likelihood for strengths: Newton's method on pairs added up, with the contestants' mean strength held at zero.
 
-The information about the strengths is the Laplacian of the graph of comparisons, so one step costs one pass over the pairs that occur
+The information about the strengths is the Laplacian of the graph of comparisons, so one step costs one pass over the
+pairs that occur
 and one linear system: by Cholesky for a few hundred contestants, by conjugate gradients beyond. Order effect and tie
 parameter border the system.
 """

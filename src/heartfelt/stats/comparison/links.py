@@ -75,7 +75,7 @@ def _log_logistic(d: Floats) -> Floats:
     return -np.logaddexp(0.0, -d)
 
 
-def _bradley_terry(d: Floats, sums: Floats, tie: float) -> Derivatives:
+def _bradley_terry(d: Floats, sums: Floats, _: float) -> Derivatives:
     won, lost = sums[:, 0] + sums[:, 1] / 2, sums[:, 2] + sums[:, 1] / 2
     p = _logistic(d)
     total = won + lost
@@ -83,7 +83,7 @@ def _bradley_terry(d: Floats, sums: Floats, tie: float) -> Derivatives:
     return Derivatives(likelihood, won - total * p, total * p * (1 - p))
 
 
-def _thurstone(d: Floats, sums: Floats, tie: float) -> Derivatives:
+def _thurstone(d: Floats, sums: Floats, _: float) -> Derivatives:
     from scipy.special import log_ndtr
 
     won, lost = sums[:, 0] + sums[:, 1] / 2, sums[:, 2] + sums[:, 1] / 2
@@ -126,7 +126,7 @@ def _rao_kupper(d: Floats, sums: Floats, tie: float) -> Derivatives:
     )
 
 
-def _graded(d: Floats, sums: Floats, tie: float) -> Derivatives:
+def _graded(d: Floats, sums: Floats, _: float) -> Derivatives:
     count, grades, squares = sums[:, 0], sums[:, 1], sums[:, 2]
     return Derivatives(d * grades - (squares + count * d * d) / 2, grades - count * d, count)
 

@@ -1,7 +1,8 @@
 """MUSHRA (ITU-R BS.1534-3): several conditions of an item graded 0 to 100 next to a known reference.
 
 Post-screening leaves out listeners who grade the hidden reference below 90 in more than 15% of the items, or the mid-range
-anchor above 90 in more than 15% of them. Each condition is then described by its median and quartiles, as the recommendation asks, and by its
+anchor above 90 in more than 15% of them. Each condition is then described by its median and quartiles, as the
+recommendation asks, and by its
 mean with listeners and items both as samples: the jackknife over listeners, items and single grades of
 :mod:`heartfelt.stats.two_way_jackknife`.
 """
